@@ -51,7 +51,8 @@ typedef struct {
  * [keys, nope + v], k_rope [keys, rope] of positions 0 .. keys-1; token t
  * selects the n_selected[t] > 0 rising positions from selected[t *
  * ld_selected] on, all below keys.  out [tokens, v], ld_out apart.  scratch:
- * tokens * keys floats.
+ * tokens * keys floats.  It is the reference of the CUDA version; the CPU
+ * backend computes absorbed MQA only.
  */
 void dsa_attention_mha(float *out, size_t ld_out, const float *q,
     size_t ld_q, const float *kv, const float *k_rope, size_t tokens,
@@ -68,6 +69,19 @@ void dsa_attention_mha(float *out, size_t ld_out, const float *q,
 void dsa_attention_mqa(float *out, const float *q_latent,
     const float *q_rope, size_t ld_q, const float *c, const float *k_rope,
     size_t keys, const dsa_attention_t *a, int bf16, float *scratch);
+
+/*
+ * Computes absorbed MQA for several tokens over all keys [0 .. keys-1], of
+ * which token t selects as in dsa_attention_mha().  q_latent and out [tokens,
+ * heads, latent]; q_rope ld_q apart from head to head, also from token to
+ * token.  scratch: tokens * heads * keys floats.  The bits of a token are those
+ * that dsa_attention_mqa() computes from the keys that it selects.
+ */
+void dsa_attention_mqa_all(float *out, const float *q_latent,
+    const float *q_rope, size_t ld_q, const float *c, const float *k_rope,
+    size_t tokens, size_t keys, const int32_t *selected, size_t ld_selected,
+    const uint32_t *n_selected, const dsa_attention_t *a, int bf16,
+    float *scratch);
 
 
 /*

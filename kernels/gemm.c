@@ -31,10 +31,6 @@ typedef struct {
     float           w[DSA_GEMM_BLOCK * DSA_GEMM_PANEL];
 } __attribute__((aligned(64))) dsa_gemm_block_t;
 
-typedef void (*dsa_gemm_rows_pt)(float *y, size_t ld_y, const float *x,
-    size_t ld_x, const float *w, size_t ld_w, size_t rows, size_t in,
-    int add);
-
 typedef float  dsa_v4_t __attribute__((vector_size(16), aligned(4)));
 
 #if defined(__x86_64__)
@@ -43,11 +39,24 @@ typedef float  dsa_v16_t __attribute__((vector_size(64), aligned(4)));
 #endif
 
 
+/* What a sum does with the y that is there. */
+
+typedef enum {
+    DSA_GEMM_SET = 0,           /* y = sum */
+    DSA_GEMM_ADD,               /* y = y + sum */
+    DSA_GEMM_CONTINUE           /* the sum begins with y */
+} dsa_gemm_to_e;
+
+typedef void (*dsa_gemm_rows_pt)(float *y, size_t ld_y, const float *x,
+    size_t ld_x, const float *w, size_t ld_w, size_t rows, size_t in,
+    dsa_gemm_to_e to);
+
+
 /*
- * y [rows, DSA_GEMM_PANEL] = x [rows, in] . w [in, DSA_GEMM_PANEL], added to y
- * with add = 1, for one kind of vector.  R rows and n vectors are summed at a
- * time, so that R * n registers hold the sums.  The result has the same bits
- * for all R and n, because each sum adds the inputs in order.
+ * y [rows, DSA_GEMM_PANEL] = x [rows, in] . w [in, DSA_GEMM_PANEL], for one
+ * kind of vector.  R rows and n vectors are summed at a time, so that R * n
+ * registers hold the sums.  The result has the same bits for all R and n,
+ * because each sum adds the inputs in order.
  */
 
 #define DSA_GEMM_KERNEL(name, target, vector, lanes, n_rows, n_row, fma)      \
@@ -55,7 +64,7 @@ typedef float  dsa_v16_t __attribute__((vector_size(64), aligned(4)));
 target static DSA_INLINE void                                                 \
 name##_tile(float *y, size_t ld_y, const float *x, size_t ld_x,               \
     const float *w, size_t ld_w, const size_t rows, const size_t n,           \
-    size_t in, int add)                                                       \
+    size_t in, dsa_gemm_to_e to)                                              \
 {                                                                             \
     size_t   r, c, k;                                                         \
     vector   b, v[16], sum[DSA_GEMM_ROWS][16];                                \
@@ -63,6 +72,10 @@ name##_tile(float *y, size_t ld_y, const float *x, size_t ld_x,               \
     for (r = 0; r < rows; r++) {                                              \
         for (c = 0; c < n; c++) {                                             \
             sum[r][c] = (vector) { 0 };                                       \
+                                                                              \
+            if (to == DSA_GEMM_CONTINUE) {                                    \
+                sum[r][c] = *(vector *) (y + r * ld_y + c * (lanes));         \
+            }                                                                 \
         }                                                                     \
     }                                                                         \
                                                                               \
@@ -84,7 +97,7 @@ name##_tile(float *y, size_t ld_y, const float *x, size_t ld_x,               \
                                                                               \
     for (r = 0; r < rows; r++) {                                              \
         for (c = 0; c < n; c++) {                                             \
-            if (add) {                                                        \
+            if (to == DSA_GEMM_ADD) {                                         \
                 sum[r][c] += *(vector *) (y + r * ld_y + c * (lanes));        \
             }                                                                 \
                                                                               \
@@ -96,7 +109,7 @@ name##_tile(float *y, size_t ld_y, const float *x, size_t ld_x,               \
                                                                               \
 target static void                                                            \
 name(float *y, size_t ld_y, const float *x, size_t ld_x, const float *w,      \
-    size_t ld_w, size_t rows, size_t in, int add)                             \
+    size_t ld_w, size_t rows, size_t in, dsa_gemm_to_e to)                    \
 {                                                                             \
     size_t  c, n;                                                             \
                                                                               \
@@ -106,7 +119,7 @@ name(float *y, size_t ld_y, const float *x, size_t ld_x, const float *w,      \
         if (n == 1) {                                                         \
             for (c = 0; c < DSA_GEMM_PANEL; c += (n_row) * (lanes)) {         \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, 1, n_row, in,  \
-                            add);                                             \
+                            to);                                              \
             }                                                                 \
                                                                               \
             return;                                                           \
@@ -117,27 +130,27 @@ name(float *y, size_t ld_y, const float *x, size_t ld_x, const float *w,      \
                                                                               \
             case 2:                                                           \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, 2, n_rows, in, \
-                            add);                                             \
+                            to);                                              \
                 break;                                                        \
                                                                               \
             case 3:                                                           \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, 3, n_rows, in, \
-                            add);                                             \
+                            to);                                              \
                 break;                                                        \
                                                                               \
             case 4:                                                           \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, 4, n_rows, in, \
-                            add);                                             \
+                            to);                                              \
                 break;                                                        \
                                                                               \
             case 5:                                                           \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, 5, n_rows, in, \
-                            add);                                             \
+                            to);                                              \
                 break;                                                        \
                                                                               \
             default:                                                          \
                 name##_tile(y + c, ld_y, x, ld_x, w + c, ld_w, DSA_GEMM_ROWS, \
-                            n_rows, in, add);                                 \
+                            n_rows, in, to);                                  \
                 break;                                                        \
             }                                                                 \
         }                                                                     \
@@ -365,27 +378,32 @@ dsa_gemm_block(dsa_gemm_block_t *block, size_t *ld_w,
 
 static void
 dsa_gemm_narrow(float *y, size_t ld_y, const float *x, size_t ld_x,
-    const float *w, size_t ld_w, size_t rows, size_t out, size_t in, int add)
+    const float *w, size_t ld_w, size_t rows, size_t out, size_t in,
+    dsa_gemm_to_e to)
 {
     float             sum[DSA_GEMM_ROWS * DSA_GEMM_PANEL];
-    size_t            r, i, n;
+    size_t            r, n;
     dsa_gemm_rows_pt  multiply;
 
     multiply = dsa_gemm_rows();
+    memset(sum, 0, sizeof(sum));
 
     for ( /* void */ ; rows != 0; rows -= n) {
         n = rows < DSA_GEMM_ROWS ? rows : DSA_GEMM_ROWS;
 
-        multiply(sum, DSA_GEMM_PANEL, x, ld_x, w, ld_w, n, in, 0);
+        for (r = 0; r < n && to != DSA_GEMM_SET; r++) {
+            memcpy(sum + r * DSA_GEMM_PANEL, y + r * ld_y,
+                   out * sizeof(float));
+        }
+
+        multiply(sum, DSA_GEMM_PANEL, x, ld_x, w, ld_w, n, in, to);
 
         for (r = 0; r < n; r++) {
-            for (i = 0; i < out; i++) {
-                y[i] = add ? y[i] + sum[r * DSA_GEMM_PANEL + i]
-                           : sum[r * DSA_GEMM_PANEL + i];
-            }
-
-            y += ld_y;
+            memcpy(y + r * ld_y, sum + r * DSA_GEMM_PANEL,
+                   out * sizeof(float));
         }
+
+        y += n * ld_y;
 
         x += n * ld_x;
     }
@@ -394,7 +412,8 @@ dsa_gemm_narrow(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 static void
 dsa_gemm(float *y, size_t ld_y, const float *x, size_t ld_x,
-    const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n, int add)
+    const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n,
+    dsa_gemm_to_e begin, dsa_gemm_to_e next)
 {
     size_t             end, out, n_out, in, n_in, ld_w;
     const float       *p;
@@ -416,11 +435,11 @@ dsa_gemm(float *y, size_t ld_y, const float *x, size_t ld_x,
 
             if (n_out == DSA_GEMM_PANEL) {
                 multiply(y, ld_y, x + in, ld_x, p, ld_w, rows, n_in,
-                         add || in != 0);
+                         in == 0 ? begin : next);
 
             } else {
                 dsa_gemm_narrow(y, ld_y, x + in, ld_x, p, ld_w, rows, n_out,
-                                n_in, add || in != 0);
+                                n_in, in == 0 ? begin : next);
             }
         }
 
@@ -433,7 +452,7 @@ void
 dsa_gemm_weight(float *y, size_t ld_y, const float *x, size_t ld_x,
     const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n)
 {
-    dsa_gemm(y, ld_y, x, ld_x, w, rows, first, n, 0);
+    dsa_gemm(y, ld_y, x, ld_x, w, rows, first, n, DSA_GEMM_SET, DSA_GEMM_ADD);
 }
 
 
@@ -444,7 +463,8 @@ dsa_gemm_nt(float *y, size_t ld_y, const float *x, size_t ld_x,
     const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_OUT_IN, w, NULL,
                                         0, out, in, ld_w, 0, 0 };
 
-    dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out, add);
+    dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out,
+             add ? DSA_GEMM_ADD : DSA_GEMM_SET, DSA_GEMM_ADD);
 }
 
 
@@ -455,7 +475,20 @@ dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
     const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_IN_OUT, w, NULL,
                                         0, out, in, ld_w, 0, 0 };
 
-    dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out, add);
+    dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out,
+             add ? DSA_GEMM_ADD : DSA_GEMM_SET, DSA_GEMM_ADD);
+}
+
+
+void
+dsa_gemm_nn_chain(float *y, size_t ld_y, const float *x, size_t ld_x,
+    const float *w, size_t ld_w, size_t rows, size_t out, size_t in)
+{
+    const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_IN_OUT, w, NULL,
+                                        0, out, in, ld_w, 0, 0 };
+
+    dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out, DSA_GEMM_SET,
+             DSA_GEMM_CONTINUE);
 }
 
 

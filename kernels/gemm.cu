@@ -18,9 +18,9 @@ extern "C" {
 
 
 /*
- * Products with few rows are computed by gemm_decode.cu, FP8 products with
- * many rows by gemm_fp8.cu, and BF16 products with many rows by cuBLASLt.
- * gemm_decode.cu also computes products of sizes that the library rejects.
+ * FP8 products with few rows are computed by gemm_decode.cu, those with many
+ * by gemm_fp8.cu.  BF16 products are computed by gemm_decode.cu, but those
+ * with several heads and many rows by cuBLASLt, unless it rejects their size.
  *
  * The library's matrices are column-major: y^T [out, rows] = w [in, out]^T .
  * x [in, rows].
@@ -28,11 +28,8 @@ extern "C" {
 
 
 #define DSA_GEMM_WORKSPACE  (32 << 20)  /* as cuBLASLt advises for Hopper */
-#define DSA_GEMM_KNOWN      1024        /* most algorithms; a model has 5
+#define DSA_GEMM_KNOWN      512         /* most algorithms; a model has 2
                                            such products, of 50 sizes each */
-
-/* With several heads the library is faster for more than so many rows. */
-#define DSA_GEMM_HEADS_ROWS 32
 
 /*
  * gemm_decode.cu computes FP8 products with up to so many rows, if in is one
@@ -55,8 +52,8 @@ typedef struct {
     uint64_t                ld_y, step_y;
     uint64_t                ld_x, step_x;
     uint64_t                ld_w, step_w;
-    uint64_t                aligned;    /* bytes */
-    uint32_t                kind, f32;
+    uint32_t                aligned;    /* bytes */
+    uint32_t                kind;
     uint32_t                heads, rows, out, in;
 } dsa_gemm_key_t;
 
@@ -171,14 +168,15 @@ dsa_cuda_gemm_work(void)
 
 
 static cublasStatus_t
-dsa_gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, cudaDataType_t type,
-    uint64_t rows, uint64_t cols, size_t ld, uint32_t heads, size_t step)
+dsa_gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, uint64_t rows,
+    uint64_t cols, size_t ld, uint32_t heads, size_t step)
 {
     int32_t         count;
     int64_t         stride;
     cublasStatus_t  rc;
 
-    rc = cublasLtMatrixLayoutInit(layout, type, rows, cols, (int64_t) ld);
+    rc = cublasLtMatrixLayoutInit(layout, CUDA_R_16BF, rows, cols,
+                                  (int64_t) ld);
 
     if (rc != CUBLAS_STATUS_SUCCESS || heads == 1) {
         return rc;
@@ -203,11 +201,8 @@ dsa_gemm_layout(cublasLtMatrixLayoutOpaque_t *layout, cudaDataType_t type,
 static cublasStatus_t
 dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
 {
-    cudaDataType_t     out;
     cublasStatus_t     rc;
     cublasOperation_t  op;
-
-    out = g->f32 ? CUDA_R_32F : CUDA_R_16BF;
 
     rc = cublasLtMatmulDescInit(&c->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
     if (rc != CUBLAS_STATUS_SUCCESS) {
@@ -222,21 +217,19 @@ dsa_gemm_describe(dsa_gemm_call_t *c, const dsa_gemm_t *g)
         return rc;
     }
 
-    rc = dsa_gemm_layout(&c->w, CUDA_R_16BF,
-                         op == CUBLAS_OP_T ? g->in : g->out,
+    rc = dsa_gemm_layout(&c->w, op == CUBLAS_OP_T ? g->in : g->out,
                          op == CUBLAS_OP_T ? g->out : g->in, g->ld_w,
                          g->heads, g->step_w);
     if (rc != CUBLAS_STATUS_SUCCESS) {
         return rc;
     }
 
-    rc = dsa_gemm_layout(&c->x, CUDA_R_16BF, g->in, g->rows, g->ld_x,
-                         g->heads, g->step_x);
+    rc = dsa_gemm_layout(&c->x, g->in, g->rows, g->ld_x, g->heads, g->step_x);
     if (rc != CUBLAS_STATUS_SUCCESS) {
         return rc;
     }
 
-    return dsa_gemm_layout(&c->y, out, g->out, g->rows, g->ld_y, g->heads,
+    return dsa_gemm_layout(&c->y, g->out, g->rows, g->ld_y, g->heads,
                            g->step_y);
 }
 
@@ -278,7 +271,7 @@ dsa_gemm_choose(dsa_cuda_gemm_t *p, dsa_gemm_known_t *k, dsa_gemm_call_t *c)
     }
 
     for (i = 0; i < 4; i++) {
-        align = (uint32_t) k->key.aligned;
+        align = k->key.aligned;
 
         rc = cublasLtMatmulPreferenceSetAttribute(&want, name[i], &align,
                                                   sizeof(align));
@@ -398,7 +391,6 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
     key.ld_w = g->ld_w;
     key.step_w = g->step_w;
     key.kind = g->kind;
-    key.f32 = g->f32;
     key.heads = g->heads;
     key.rows = dsa_cuda_gemm_rows(g->rows);
     key.out = g->out;
@@ -440,21 +432,12 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 }
 
 
-/* Products in bf16: the library may split sums if that is faster. */
+/* One order of sums for any number of rows. */
 
 static int
-dsa_gemm_run(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
+dsa_gemm_own(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 {
-    int              rc;
     dsa_gemm_tile_t  tile;
-
-    if (g->rows > (g->heads > 1 ? DSA_GEMM_HEADS_ROWS : DSA_GEMM_ROWS)) {
-        rc = dsa_gemm_library(p, g, stream);
-
-        if (rc != cudaErrorNotSupported) {
-            return rc;
-        }
-    }
 
     dsa_gemm_tile(&tile, g);
 
@@ -541,7 +524,7 @@ dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
     g.out = out;
     g.in = in;
 
-    return dsa_gemm_run(p, &g, stream);
+    return dsa_gemm_own(p, &g, stream);
 }
 
 
@@ -552,6 +535,7 @@ dsa_cuda_gemm_heads(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     uint32_t heads, uint32_t rows, uint32_t out, uint32_t in,
     dsa_stream_t stream)
 {
+    int         rc;
     dsa_gemm_t  g;
 
     if (heads == 0 || rows == 0 || out == 0 || in == 0 || out % 8 != 0
@@ -578,5 +562,13 @@ dsa_cuda_gemm_heads(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     g.out = out;
     g.in = in;
 
-    return dsa_gemm_run(p, &g, stream);
+    if (rows > DSA_GEMM_HEADS_ROWS) {
+        rc = dsa_gemm_library(p, &g, stream);
+
+        if (rc != cudaErrorNotSupported) {
+            return rc;
+        }
+    }
+
+    return dsa_gemm_own(p, &g, stream);
 }

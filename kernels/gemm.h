@@ -102,16 +102,23 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in,
     int add);
 
+/*
+ * The same without blocks: s = fma(x[i], w[i], s) for all inputs i, in order.
+ * So the bits of y do not change if inputs whose x is 0 are left out.
+ */
+void dsa_gemm_nn_chain(float *y, size_t ld_y, const float *x, size_t ld_x,
+    const float *w, size_t ld_w, size_t rows, size_t out, size_t in);
+
 
 /*
  * CUDA.  Dense products.  Own kernels compute all FP8 products: gemm_decode.cu
  * those with few rows, gemm_fp8.cu the others.  gemm_decode.cu also computes
- * BF16 products with up to 128 rows, up to 32 with several heads, and those
- * that cuBLASLt rejects.  cuBLASLt computes the other BF16 products.  A handle
- * has the library's context, its workspace (device memory of the caller,
- * dsa_cuda_gemm_work() bytes, 256-byte aligned), and the algorithm for each
- * size.  It refers to state, which must exist as long.  Only one stream at a
- * time may use it.
+ * all BF16 products of dsa_cuda_gemm_bf16(), and those of
+ * dsa_cuda_gemm_heads() with up to DSA_GEMM_HEADS_ROWS rows or of sizes that
+ * cuBLASLt rejects.  cuBLASLt computes the others.  A handle has the library's
+ * context, its workspace (device memory of the caller, dsa_cuda_gemm_work()
+ * bytes, 256-byte aligned), and the algorithm for each size.  It refers to
+ * state, which must exist as long.  Only one stream at a time may use it.
  *
  * Weights must be constant: they and their scales are loaded while the
  * previous kernel of the stream still runs.  So the host has to wait for a
@@ -125,10 +132,16 @@ void dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
  * 1, 2, 4 or 8 segments, whose number depends on the size of the weight
  * (dsa_gemm_tile()).
  *
- * In BF16 products the bits of a row do not depend on the other rows up to 128
- * rows, or 32 with several heads.  With more rows the library chooses the
- * order of the sum by their number.
+ * In products of dsa_cuda_gemm_bf16() the bits of a row do not depend on the
+ * other rows, whatever their number.  The same holds for dsa_cuda_gemm_heads()
+ * up to DSA_GEMM_HEADS_ROWS rows.  With more rows the library chooses the
+ * order of the sum by their number, and may split sums.  On an H200 with the
+ * library of CUDA 13.0 it had the bits of the own kernel in the products of
+ * the published model ("dsa bench bits").
  */
+
+/* With several heads the library is faster for more than so many rows. */
+#define DSA_GEMM_HEADS_ROWS 32
 
 typedef struct dsa_cuda_gemm_s  dsa_cuda_gemm_t;
 
@@ -139,15 +152,15 @@ size_t dsa_cuda_gemm_work(void);
 
 /*
  * Returns rows rounded up to a number with three significant bits, for which
- * the library's algorithm is chosen.  After a product with
- * dsa_cuda_gemm_rows(n) rows, one with n rows loads no further kernel.
+ * the library's algorithm is chosen.  After products with
+ * dsa_cuda_gemm_rows(n) rows, the same with n rows load no further kernel.
  */
 uint32_t dsa_cuda_gemm_rows(uint32_t rows);
 
 /*
  * Restricts the library to products that it has computed before, so that it
- * loads no further kernel.  The own kernels compute all others, which is slow
- * with many rows.
+ * loads no further kernel.  The own kernels compute all others, which is
+ * slower with many rows.
  */
 void dsa_cuda_gemm_seal(dsa_cuda_gemm_t *g);
 
@@ -163,7 +176,8 @@ int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
 /*
  * y [rows, out] = x [rows, in] bf16 . w [out, in] bf16 ^T, accumulated in
  * float32; y bf16, or float32 with f32 1.  ld_: elements.  in, out, ld_x, ld_w
- * multiples of 8.
+ * multiples of 8.  The kernel is designed for few rows, whose time is that of
+ * reading w.
  */
 int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
     const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,

@@ -25,10 +25,7 @@ extern "C" {
 #define DSA_GEMM_BF16       1       /* w [out, in] */
 #define DSA_GEMM_BF16_T     2       /* w [in, out] */
 
-/*
- * Up to so many rows BF16 products are faster than the library's, and FP8
- * products are summed in the segments of dsa_gemm_tile().
- */
+/* Up to so many rows FP8 products are summed in dsa_gemm_tile()'s segments. */
 #define DSA_GEMM_ROWS       128
 
 /* y = x . w for each head; ld_ and step_ are elements, as in gemm.h. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernels/bf16.h"
+#include "kernels/exp.h"
 #include "kernels/moe.h"
 #include "kernels/simd.h"
 
@@ -241,13 +242,13 @@ dsa_moe_combine(float *y, const float *x, const float *shared,
 }
 
 
-void
+DSA_CLONES void
 dsa_swiglu(float *y, const float *gate, const float *up, size_t n, int bf16)
 {
     size_t  i;
 
     for (i = 0; i < n; i++) {
-        y[i] = gate[i] / (1.0f + expf(-gate[i])) * up[i];
+        y[i] = gate[i] / (1.0f + dsa_exp(-gate[i])) * up[i];
     }
 
     if (bf16) {

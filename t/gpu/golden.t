@@ -15,11 +15,15 @@
 #                                             1e-4            3e-4
 #     from itself, the same selection:
 #       residual stream after layer 0         1.0 %           1.2 %
-#       attention of layer 0                  1.7 %           2.4 %
 #       logits                                4.9 %           5.1 %
 #     rows of topk.0 that differ              98 .. 101       131 .. 137
 #     their widest gap                        0.037 .. 0.056  0.037 .. 0.062
 #     90 % of decode from float32             0.296 .. 0.337  0.317 .. 0.345
+#
+# The GPU computes this prompt by MHA, as the published code does, and the CPU
+# by absorbed MQA, so that prefill is compared with the published code.  By MHA
+# with its selection, the CPU's residual stream after layer 0 was the same, and
+# the logits were off by 1.9 %, which is added to the noise.
 #
 # The distance from float32 is what users meet.
 
@@ -37,7 +41,7 @@ use DSA::Test;
 need_gpu();
 
 my $t = DSA::Test->new('gpu golden');
-my $dsa = $t->build . '/dsa';
+my $dsa = $t->build . '/dsa-cuda';
 my $model = "$DSA::Test::root/t/data/golden/a-fp8";
 my $tokens = "$model/golden.safetensors";
 
@@ -92,17 +96,24 @@ for my $l (map { /^expert\.(\d+)$/ ? $1 : () } sort keys %$cpu) {
          scalar @rows, scalar @{$cpu->{"expert.$l"}});
 }
 
-# the CPU's choices, so that only roundings are left
+# the published code's choices, so that only roundings are left
+
+my $choices = $t->path('choices.safetensors');
+
+write_tensors($choices, map {
+    my $rows = $want->{"served_topk.$_"};
+
+    "topk.$_" => [ 'I32', [ scalar @$rows, scalar @{$rows->[0]} ],
+                   map { @$_ } @$rows ]
+} @layers);
 
 my $same = logits('same', '--backend', 'cuda', '--trace', '--select',
-                  $t->path('cpu.safetensors'));
+                  $choices);
 
-at_most(median($same->{'hidden.0'}, $cpu->{'hidden.0'}), 0.012,
-        'layer 0 and the CPU, the same selection');
-at_most(median($same->{'attn_out.0'}, $cpu->{'attn_out.0'}), 0.024,
-        'attention of layer 0 and the CPU, the same selection');
-at_most(median($same->{logits}, $cpu->{logits}), 0.051,
-        'logits and the CPU, the same selection');
+at_most(median($same->{'hidden.0'}, $want->{'served_hidden.0'}), 0.012,
+        'layer 0 and the published code, the same selection');
+at_most(median($same->{logits}, $want->{served_logits}), 0.055,
+        'logits and the published code, the same selection');
 
 # by its own choice
 

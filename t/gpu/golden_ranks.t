@@ -27,7 +27,7 @@ if (gpus() < 2) {
     plan skip_all => 'this machine has one GPU';
 }
 
-my $dsa = $t->build . '/dsa';
+my $dsa = $t->build . '/dsa-cuda';
 my $golden = "$DSA::Test::root/t/data/golden/a-fp8";
 my $wide = widen($golden, $t->path('wide'), 4);
 my $tokens = "$golden/golden.safetensors";

@@ -559,10 +559,12 @@ test_bf16_rows(void **state)
         { 128, 256, 7168, 1 },
         { 129, 256, 7168, 1 },
         { 1001, 256, 7168, 1 },
+        { 8197, 256, 7168, 1 },
         { 1, 64, 7168, 1 },             /* heads' weights of the indexer */
         { 100, 64, 7168, 1 },
         { 777, 64, 7168, 1 },
         { 2, 129280, 7168, 1 },         /* head */
+        { 200, 16160, 7168, 1 },        /* of one of 8 GPUs */
         { 65, 8192, 7168, 1 },
         { 7, 7168, 14336, 0 },
         { 16, 1536, 1536, 0 },
@@ -755,6 +757,87 @@ test_alone_many(void **state)
     for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
         test_alone_shape(c[i].out, c[i].in, rows,
                          sizeof(rows) / sizeof(rows[0]));
+    }
+}
+
+
+/* The same of BF16 products: bits of float32. */
+
+static void
+test_alone_bf16_shape(uint32_t n_out, uint32_t n_in, const uint32_t *rows,
+    size_t n_rows)
+{
+    float       *first, *y;
+    size_t       j, k, n;
+    uint16_t    *x, *w;
+    test_bf16_t  t;
+    dsa_bf16_t  *dx, *dw;
+    void        *dy;
+
+    test_begin();
+
+    memset(&t, 0, sizeof(t));
+
+    t.out = n_out;
+    t.in = n_in;
+    t.f32 = 1;
+    t.ld_x = n_in;
+    t.ld_w = n_in;
+    t.ld_y = n_out;
+
+    x = test_bf16((size_t) rows[0] * n_in, 1);
+    w = test_bf16((size_t) n_out * n_in, 0.05f);
+    dx = gpu_upload(x, (size_t) rows[0] * n_in * sizeof(uint16_t));
+    dw = gpu_upload(w, (size_t) n_out * n_in * sizeof(uint16_t));
+    dy = gpu_alloc((size_t) rows[0] * n_out * sizeof(float));
+    first = NULL;
+
+    for (j = 0; j < n_rows; j++) {
+        n = (size_t) rows[j] * n_out;
+        t.rows = rows[j];
+
+        gpu_poison(dy, (size_t) rows[0] * n_out * sizeof(float));
+        test_bf16_run(&t, dy, dx, dw);
+        y = test_fetch(dy, n, 1);
+
+        if (first == NULL) {
+            first = y;
+            continue;
+        }
+
+        for (k = 0; k < n; k++) {
+            if (memcmp(&y[k], &first[k], sizeof(float)) != 0) {
+                fail_msg("%u x %u, %u rows: %.9g at %zu, %.9g of %u rows",
+                         n_out, n_in, rows[j], y[k], k, first[k], rows[0]);
+            }
+        }
+
+        free(y);
+    }
+
+    free(first);
+    free(x);
+    free(w);
+
+    test_end();
+}
+
+
+/* The router, heads' weights of the indexer, the head of one of 8 GPUs. */
+
+static void
+test_alone_bf16(void **state)
+{
+    size_t  i;
+
+    static const uint32_t  out[] = { 256, 64, 16160 };
+    static const uint32_t  rows[] = {
+        4096, 1, 8, 9, 16, 17, 32, 33, 64, 65, 127, 128, 129, 256, 257, 1000
+    };
+
+    for (i = 0; i < sizeof(out) / sizeof(out[0]); i++) {
+        test_alone_bf16_shape(out[i], 7168, rows,
+                              sizeof(rows) / sizeof(rows[0]));
     }
 }
 
@@ -979,6 +1062,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_alone_few, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_alone_many, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_alone_bf16, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_order, gpu_setup, gpu_free_all)
     };

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "kernels/bf16.h"
+#include "kernels/exp.h"
 #include "kernels/fp8.h"
 #include "kernels/gemm.h"
 #include "kernels/hadamard.h"
@@ -719,6 +720,25 @@ test_moe(void **state)
 
 
 static void
+test_exp(void **state)
+{
+    float   x;
+    double  e;
+
+    for (x = -87; x < 88; x += 0.00037f) {
+        e = exp((double) x);
+        assert_true(fabs(dsa_exp(x) - e) < 2e-7 * e);
+    }
+
+    assert_true(dsa_exp(0) == 1 && dsa_exp(-0.0f) == 1);
+    assert_true(dsa_exp(-88) == 0 && dsa_exp(-1e30f) == 0);
+    assert_true(dsa_exp(-INFINITY) == 0);
+    assert_true(dsa_exp(89) == INFINITY && dsa_exp(INFINITY) == INFINITY);
+    assert_true(isnan(dsa_exp(NAN)));
+}
+
+
+static void
 test_swiglu(void **state)
 {
     float   gate[100], up[100], y[100];
@@ -762,6 +782,7 @@ main(void)
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_router),
         cmocka_unit_test(test_moe),
+        cmocka_unit_test(test_exp),
         cmocka_unit_test(test_swiglu)
     };
 

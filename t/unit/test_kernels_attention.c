@@ -373,6 +373,76 @@ test_attention(void **state)
 }
 
 
+/*
+ * The bits of tokens that are computed together are those of each one alone,
+ * whichever keys the others select, with more keys than a block of gemm.h.
+ */
+
+#define TOGETHER    7
+#define CONTEXT     300
+
+static void
+check_together(int bf16, uint32_t of, uint32_t in)
+{
+    float            q_latent[TOGETHER * HEADS * LATENT],
+                     q[TOGETHER * HEADS * (NOPE + ROPE)], c[CONTEXT * LATENT],
+                     k_rope[CONTEXT * ROPE], all[TOGETHER * HEADS * LATENT],
+                     one[HEADS * LATENT], sc[CONTEXT * LATENT],
+                     sr[CONTEXT * ROPE];
+    float            scratch[TOGETHER * HEADS * CONTEXT];
+    size_t           t, s, n;
+    int32_t          pick[TOGETHER * CONTEXT];
+    uint32_t         n_pick[TOGETHER];
+    dsa_attention_t  a = { HEADS, NOPE, ROPE, V, LATENT, 0.37f };
+
+    dsa_t_fill(q_latent, TOGETHER * HEADS * LATENT, 1);
+    dsa_t_fill(q, TOGETHER * HEADS * (NOPE + ROPE), 1);
+    dsa_t_fill(c, CONTEXT * LATENT, 1);
+    dsa_t_fill(k_rope, CONTEXT * ROPE, 1);
+
+    for (t = 0; t < TOGETHER; t++) {
+        n_pick[t] = 0;
+
+        for (s = 0; s < CONTEXT - TOGETHER + t; s++) {
+            if (t == 0 ? s == 7 : (t == 1 || dsa_t_random(in) < of)) {
+                pick[t * CONTEXT + n_pick[t]++] = (int32_t) s;
+            }
+        }
+    }
+
+    dsa_attention_mqa_all(all, q_latent, q + NOPE, NOPE + ROPE, c, k_rope,
+                          TOGETHER, CONTEXT, pick, CONTEXT, n_pick, &a, bf16,
+                          scratch);
+
+    for (t = 0; t < TOGETHER; t++) {
+        n = n_pick[t];
+
+        for (s = 0; s < n; s++) {
+            memcpy(sc + s * LATENT, c + pick[t * CONTEXT + s] * LATENT,
+                   LATENT * sizeof(float));
+            memcpy(sr + s * ROPE, k_rope + pick[t * CONTEXT + s] * ROPE,
+                   ROPE * sizeof(float));
+        }
+
+        dsa_attention_mqa(one, q_latent + t * HEADS * LATENT,
+                          q + t * HEADS * (NOPE + ROPE) + NOPE, NOPE + ROPE,
+                          sc, sr, n, &a, bf16, scratch);
+
+        assert_memory_equal(one, all + t * HEADS * LATENT, sizeof(one));
+    }
+}
+
+
+static void
+test_attention_together(void **state)
+{
+    check_together(0, 1, 2);
+    check_together(1, 1, 2);
+    check_together(0, 15, 16);
+    check_together(1, 15, 16);
+}
+
+
 /* Scores far apart and far from zero overflow nothing. */
 
 static void
@@ -556,6 +626,7 @@ main(void)
         cmocka_unit_test(test_topk),
         cmocka_unit_test(test_topk_nonsense),
         cmocka_unit_test(test_attention),
+        cmocka_unit_test(test_attention_together),
         cmocka_unit_test(test_attention_range),
         cmocka_unit_test(test_cache),
         cmocka_unit_test(test_cache_layout)

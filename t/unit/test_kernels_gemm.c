@@ -138,6 +138,42 @@ test_order(void **state)
 }
 
 
+/* A chain has no blocks, and inputs that are 0 change nothing in it. */
+
+static void
+test_chain(void **state)
+{
+    float   x[ROWS * IN], w[IN * OUT], y[ROWS * OUT], s;
+    size_t  r, o, i, rows, out, in;
+
+    dsa_t_fill(w, IN * OUT, 1);
+    dsa_t_fill(x, ROWS * IN, 1);
+
+    for (i = 0; i < ROWS * IN; i++) {
+        x[i] = dsa_t_random(3) == 0 ? 0 : x[i];
+    }
+
+    for (rows = 1; rows <= ROWS; rows++) {
+        out = 1 + dsa_t_random(OUT);
+        in = rows == ROWS ? IN : 1 + dsa_t_random(IN);
+
+        dsa_gemm_nn_chain(y, OUT, x, IN, w, OUT, rows, out, in);
+
+        for (r = 0; r < rows; r++) {
+            for (o = 0; o < out; o++) {
+                for (i = 0, s = 0; i < in; i++) {
+                    if (x[r * IN + i] != 0) {
+                        s = multiply_add(x[r * IN + i], w[i * OUT + o], s);
+                    }
+                }
+
+                assert_true(y[r * OUT + o] == s);
+            }
+        }
+    }
+}
+
+
 /* Rows first .. of a tensor in a dtype, and the same in float32. */
 
 typedef struct {
@@ -316,6 +352,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_order),
+        cmocka_unit_test(test_chain),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_decode)
     };

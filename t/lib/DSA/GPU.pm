@@ -14,9 +14,14 @@ use Test::More;
 our @EXPORT = qw/ need_gpu gpus /;
 
 
+# The program with the commands that use a GPU; a build without nvcc has none.
+
+sub dsa_cuda { ($ENV{DSA_BUILD} || 'build') . '/dsa-cuda' }
+
+
 sub need_gpu {
     my $why = !-e '/dev/nvidiactl' ? 'no GPU here: "make test-gpu" runs this'
-            : !cuda() ? 'built without nvcc: no CUDA to test'
+            : !-x dsa_cuda() ? 'built without nvcc: no CUDA to test'
             : undef;
 
     return if !defined $why;
@@ -33,13 +38,6 @@ sub gpus {
 
     return defined $visible ? scalar(split /,/, $visible)
                             : scalar grep { /^GPU / } `nvidia-smi -L`;
-}
-
-
-sub cuda {
-    my $dsa = ($ENV{DSA_BUILD} || 'build') . '/dsa';
-
-    return `$dsa bench kernels none 2>&1` !~ /built without nvcc/;
 }
 
 
