@@ -113,7 +113,7 @@ sub exact {
 
     my $cut = logits($model, $file, '--exact', '--chunk', 50,
                      '--decode-from', @{$want->{logits}} - 20, @gpus);
-    at_most(max(distances($cut->{logits}, $own->{logits})), 1e-5,
+    at_most(max(distances($cut->{logits}, $own->{logits})), 0,
             "$name: in chunks, then token by token");
 }
 
@@ -197,9 +197,12 @@ for (
     my $got = logits($model, $tokens, '--trace', @gpus);
     my $decoded = logits($model, $tokens, '--decode-from', $start, @gpus);
 
+    # The oracle computes its prefill by MHA.  Absorbed MQA rounds to BF16 in
+    # other places, which moves some inputs of o_proj by a step of e4m3.
+
     at_most(quantile(0.5, distances($got->{'hidden.0'},
                                     $want->{'served_hidden.0'})),
-            0.005, "$served: the residual stream after layer 0");
+            0.0125, "$served: the residual stream after layer 0");
 
     # a step of e4m3 in one of the sums moves a score by a few thousandths
 
@@ -208,19 +211,25 @@ for (
                 "$served: topk.0, position $row: a choice within rounding");
     }
 
-    my @d = distances($got->{logits}, $want->{served_logits});
-    at_most(quantile(0.5, @d), 0.04, "$served: logits of the prefill");
-    note(sprintf "$served: prefill: median %.4f", quantile(0.5, @d));
-
-    # prefill up to $start, then decode: each against the same of the oracle
+    # not farther from the oracle's two forms than they are from one another
 
     my $decode = $want->{served_decode_logits};
-    my @oracle = (@{$want->{served_logits}}[0 .. $start - 1], @$decode);
+    my $whole = $want->{served_logits};
+    my $forms = quantile(0.5, distances($decode,
+                                        [ @{$whole}[$start .. $#$whole] ]));
 
-    @d = distances($decoded->{logits}, \@oracle);
-    at_most(quantile(0.5, @d), 0.04, "$served: logits of prefill and decode");
-    note(sprintf "$served: prefill and decode: median %.4f, decode alone %.4f",
-         quantile(0.5, @d), quantile(0.5, @d[$start .. $#d]));
+    my $median = quantile(0.5, distances($got->{logits}, $whole));
+    at_most($median, $forms, "$served: logits of the prefill");
+    note(sprintf "$served: prefill: median %.4f, the forms: %.4f", $median,
+         $forms);
+
+    $median = quantile(0.5, distances(
+        [ @{$decoded->{logits}}[$start .. $#$whole] ], $decode));
+    at_most($median, $forms, "$served: logits of the decode");
+    note(sprintf "$served: decode: median %.4f", $median);
+
+    is(max(distances($decoded->{logits}, $got->{logits})), 0,
+       "$served: the same in prefill and decode");
 
     # as far from exact as the oracle, up to the noise of different selections
 
@@ -240,24 +249,22 @@ for (
     }
 }
 
-# With attention data the tokens of the prefill are divided between the GPUs.
-# The parts are computed like chunks, some of them by MHA or absorbed MQA where
-# the oracle uses the other one, which rounds differently, so they are compared
-# with chunks.
+# With attention data the experts' results are summed by GPU, which rounds
+# differently from one sum.
 
 for my $gpus (2, 4) {
     my @args = ("$data/a-fp8", "$data/a-fp8/golden.safetensors");
     my $exact = tensors($args[1])->{logits};
-    my $chunks = logits(@args, '--chunk', @$exact / $gpus)->{logits};
+    my $one = logits(@args)->{logits};
     my $parts = logits(@args, '--gpus', $gpus)->{logits};
-    my $median = quantile(0.5, distances($parts, $chunks));
+    my $median = quantile(0.5, distances($parts, $one));
 
     at_most($median, 0.04, "served, data, $gpus GPUs: logits of the prefill");
     note(sprintf 'served, data, %d GPUs: median %.4f', $gpus, $median);
 
     for my $q (0.1, 0.5, 0.9) {
         at_most(quantile($q, distances($parts, $exact)),
-                1.1 * quantile($q, distances($chunks, $exact)),
+                1.1 * quantile($q, distances($one, $exact)),
                 sprintf 'served, data, %d GPUs: %d %% from exact', $gpus,
                         $q * 100);
     }
@@ -270,16 +277,10 @@ for my $gpus (2, 4) {
     my $model = "$data/b-bf16";
     my $good = "$model/golden.safetensors";
     my $file = $t->path('tokens');
-    my $cuda = DSA::GPU::cuda();
 
     my @cases = (
-
-        # the error of a program that was built without nvcc, or else that this
-        # checkpoint is not for the GPU
-
-        $cuda ? [ 1, qr/this one is not quantized/, $good, '--backend', 'cuda' ]
-              : [ 2, qr/without nvcc; expected cpu/, $good, '--backend',
-                  'cuda' ],
+        [ 2, qr/cuda is not in this program; expected cpu, or the program/,
+          $good, '--backend', 'cuda' ],
         [ 2, qr/usage: dsa logits/, $good, '--backend', 'abacus' ],
         [ 2, qr/usage: dsa logits/, $good, '--frobnicate' ],
         [ 2, qr/usage: dsa logits/, $good, 'more' ],
@@ -327,6 +328,15 @@ for my $gpus (2, 4) {
         is($rc, $status, "refused: $re");
         like($log, $re, 'with the reason');
         ok(!$out && !-e $t->path('out.safetensors'), 'and no file');
+    }
+
+    if (-x DSA::GPU::dsa_cuda()) {
+        $dsa = DSA::GPU::dsa_cuda();
+
+        my ($out, $log, $rc) = run_dsa($model, $good, '--backend', 'cuda');
+
+        is($rc, 1, 'a checkpoint that is not for the GPU is refused');
+        like($log, qr/this one is not quantized/, 'with the reason');
     }
 }
 

@@ -19,7 +19,7 @@ use DSA::Test;
 use DSA::Widen;
 
 my %t = map { $_ => DSA::Test->new("rollout $_") }
-            qw/ cpu preempted data tensor off old limit /;
+            qw/ cpu preempted data tensor off limit /;
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my $chat = '/v1/chat/completions';
 my $completions = '/v1/completions';
@@ -433,21 +433,6 @@ for my $case ([ '/v1/responses', { model => 'deepseek-chat', input => 'x' } ],
     is($r->{status}, 400, 'the null backend has none');
     like($r->{json}{error}{message}, qr/does not support rollout/,
          'the reason');
-}
-
-{
-    my $t = $t{old};
-    my $fake = $t->start_fake('versions=3,5');
-
-    $t->start_nginx(location => 'dsa_rollout 1m;');
-
-    my $r = $t->post($completions, body());
-
-    is($r->{status}, 503, 'an engine of an older version');
-    like($r->{json}{error}{message},
-         qr/can report rollouts, because its version is too old/,
-         'the reason');
-    is(scalar(submitted($fake)), 0, 'it does not get the request');
 }
 
 {

@@ -25,6 +25,8 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
 static int dsa_st_load(dsa_st_t *st, const char *name, dsa_err_t *err);
 static int dsa_st_layout(dsa_st_t *st, const char *name, dsa_err_t *err);
 static int dsa_st_compare(const void *one, const void *two);
+static int dsa_st_not_tensors(const dsa_st_t *st, const char *name,
+    uint64_t len, dsa_err_t *err);
 static int dsa_st_too_short(const char *name, uint64_t size, dsa_err_t *err);
 
 
@@ -189,9 +191,7 @@ dsa_st_load(dsa_st_t *st, const char *name, dsa_err_t *err)
     memcpy(&len, st->image, DSA_ST_PREFIX);
 
     if (len > DSA_ST_MAX_HEADER) {
-        return dsa_error(err, "%s: the header has %llu bytes; expected at most "
-                         "%u", name, (unsigned long long) len,
-                         DSA_ST_MAX_HEADER);
+        return dsa_st_not_tensors(st, name, len, err);
     }
 
     if (len > st->size - DSA_ST_PREFIX) {
@@ -301,6 +301,26 @@ dsa_st_compare(const void *one, const void *two)
     /* an empty tensor is in front of the one that starts at the same byte */
 
     return (a->size > b->size) - (a->size < b->size);
+}
+
+
+/* The file begins with something else than the length of a header. */
+
+static int
+dsa_st_not_tensors(const dsa_st_t *st, const char *name, uint64_t len,
+    dsa_err_t *err)
+{
+    const char  *foreign;
+
+    foreign = dsa_file_foreign(dsa_str((const char *) st->image, st->size));
+
+    if (foreign != NULL) {
+        return dsa_error(err, "%s: the file is %s", name, foreign);
+    }
+
+    return dsa_error(err, "%s: not a safetensors file: its first 8 bytes are "
+                     "%llu; expected the length of a header, at most %u",
+                     name, (unsigned long long) len, DSA_ST_MAX_HEADER);
 }
 
 

@@ -40,7 +40,6 @@ static void dsa_attention_queries_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 static void dsa_attention_index_query(dsa_attend_t *a, uint32_t row,
     uint32_t n);
-static int dsa_attention_is_mha(const dsa_model_t *m, const dsa_rows_t *s);
 static void dsa_attention_output_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 
@@ -49,7 +48,7 @@ void
 dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t tokens)
 {
-    uint32_t      i, n, row;
+    uint32_t      i;
     dsa_attend_t  a = { m, &m->layer[layer], seq, layer, tokens, 0 };
 
     for (i = 0; i < n_seqs; i++) {
@@ -61,20 +60,7 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     dsa_attention_project(&a);
     dsa_model_selection(m, layer, seq, n_seqs, tokens);
 
-    for (i = 0, row = 0; i < n_seqs; row += n) {
-        n = seq[i].n;
-
-        if (dsa_attention_is_mha(m, &seq[i])) {
-            dsa_model_mha(m, layer, &seq[i++], row);
-            continue;
-        }
-
-        for (i++; i < n_seqs && !dsa_attention_is_mha(m, &seq[i]); i++) {
-            n += seq[i].n;
-        }
-
-        dsa_model_mqa(m, layer, seq, row, n);
-    }
+    dsa_model_mqa(m, layer, seq, tokens);
 
     if (m->served && a.weights->o_proj->tensor.dtype == DSA_GEMM_E4M3) {
         dsa_model_rows(m, tokens, dsa_attention_output_piece, &a);
@@ -324,45 +310,6 @@ dsa_attention_index_query(dsa_attend_t *a, uint32_t row, uint32_t n)
             weight[i] *= scale[i];
         }
     }
-}
-
-
-/*
- * Returns 1 if MHA needs fewer multiply-adds for a head than absorbed MQA.
- * MHA expands every latent of the context and scores every visible pair;
- * absorbed MQA transforms every token and scores only the selected pairs, in
- * the width of the latent.  With the published dimensions MHA is cheaper for
- * whole prompts of up to about 13,000 tokens.  For a single token absorbed MQA
- * is cheaper, except for the first one of a prompt.
- */
-
-static int
-dsa_attention_is_mha(const dsa_model_t *m, const dsa_rows_t *s)
-{
-    uint64_t                n, start, full, all, selected, mha, mqa;
-    const dsa_attention_t  *a;
-
-    a = &m->attention;
-    n = s->n;
-    start = s->start;
-
-    if (start + n > DSA_CONTEXT) {
-        return 0;
-    }
-
-    full = start < m->topk ? m->topk - start : 0;   /* tokens that select
-                                                       all */
-    full = full < n ? full : n;
-
-    all = n * start + n * (n + 1) / 2;
-    selected = full * start + full * (full + 1) / 2 + (n - full) * m->topk;
-
-    mha = all * (a->nope + a->rope + a->v)
-          + (start + n) * a->latent * (a->nope + a->v);
-    mqa = selected * (2 * a->latent + a->rope)
-          + n * a->latent * (a->nope + a->v);
-
-    return mha < mqa;
 }
 
 

@@ -18,10 +18,10 @@
  * The forward pass on the CPU over a paged cache, in one of two precisions:
  * see dsa_precision_e.
  *
- * Results do not depend on the number of threads, nor those of a sequence on
- * the other sequences of a step.  They do depend on how a prompt is cut into
- * chunks and over ranks, because each part is computed by MHA or by absorbed
- * MQA, whichever is cheaper (kernels/attention.h).
+ * The bits of a token depend on the tokens before it and on the number of GPUs
+ * only: not on the number of threads, the other sequences of a step, how the
+ * tokens are cut into steps, or who computed the pages.  So all attention is
+ * absorbed MQA (kernels/attention.h), also where MHA needs fewer operations.
  */
 
 typedef struct dsa_model_s  dsa_model_t;

@@ -33,11 +33,11 @@
                                        the caller's thread */
 #define DSA_INDEX_TOKENS    64      /* tokens that are scored together */
 #define DSA_INDEX_KEYS      256     /* keys that are scored at a time */
-#define DSA_DECODE_TOKENS   256     /* cache entries of a piece of decoding */
-#define DSA_CONTEXT         16384   /* longest context that is decoded to
-                                       float32 as a whole, for MHA */
-#define DSA_MHA_TOKENS      64      /* tokens of a head at a time */
 #define DSA_MQA_TOKENS      128     /* tokens of absorbed MQA at a time */
+#define DSA_MQA_ROWS        128     /* tokens times heads of a piece of its
+                                       attention */
+#define DSA_MQA_EXCESS      2       /* keys of a piece, at most so many times
+                                       topk */
 #define DSA_EXPERT_TOKENS   64      /* tokens of a piece of an expert */
 #define DSA_PRODUCTS        4       /* products of a job, at most */
 
@@ -72,7 +72,6 @@ typedef struct {
 /* The parts of kv_b_proj for one head. */
 
 typedef struct {
-    dsa_matrix_t        k;          /* W_UK: latent to k_nope */
     dsa_matrix_t        k_t;        /* W_UK^T: q_nope to the latent's space */
     dsa_matrix_t        v;          /* W_UV: latent to v */
 } dsa_model_kv_t;
@@ -140,8 +139,9 @@ typedef struct {
     uint32_t    *n_selected;    /* [R] */
     float       *margin;        /* [R] */
 
-    float       *c;             /* [a context, kv_lora] of one sequence */
-    float       *k_rope;        /* [a context, rope] */
+    uint32_t    *mark;          /* [a context] keys of a piece of absorbed MQA
+                                   have the number marks */
+    uint32_t     marks;
     float       *q_latent;      /* [DSA_MQA_TOKENS, heads, kv_lora] */
     float       *u;             /* [DSA_MQA_TOKENS, heads, kv_lora] */
 
@@ -159,9 +159,9 @@ typedef struct {
 
 
 /*
- * Scratch memory of a thread.  The parts for indexing, for a token of absorbed
- * MQA, for a head of MHA, for an expert and for the router use the same bytes,
- * because only one of them is in use at a time.
+ * Scratch memory of a thread.  The parts for indexing, for absorbed MQA, for an
+ * expert and for the router use the same bytes, because only one of them is in
+ * use at a time.
  */
 
 typedef struct {
@@ -172,12 +172,14 @@ typedef struct {
     float       *key;           /* [DSA_INDEX_KEYS, index_dim] */
     float       *key_scale;     /* [DSA_INDEX_KEYS] */
 
-    float       *c;             /* [topk, kv_lora] */
-    float       *k_rope;        /* [topk, rope] */
-    float       *mqa_dots;      /* [heads, topk] */
-
-    float       *head_kv;       /* [a context, nope + v] */
-    float       *mha_dots;      /* [DSA_MHA_TOKENS, a context] */
+    float       *c;             /* [dsa_model_mqa_keys(), kv_lora] */
+    float       *k_rope;        /* [dsa_model_mqa_keys(), rope] */
+    float       *mqa_dots;      /* [dsa_model_mqa_together(), heads,
+                                    dsa_model_mqa_keys()] */
+    int32_t     *keys;          /* [dsa_model_mqa_keys()] */
+    int32_t     *index;         /* [dsa_model_mqa_together(), topk] */
+    uint64_t    *bits;          /* [a context / 64] */
+    int32_t     *rank;          /* [a context] of a position in keys */
 
     float       *expert_x;      /* [DSA_EXPERT_TOKENS, hidden] */
     float       *expert_x8;
@@ -275,9 +277,9 @@ void dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
 
 /*
  * Allocates m->work and m->scratch for m->pool's threads, as one mapping whose
- * pages the kernel provides when they are used.  Its size does not grow with
- * contexts above DSA_CONTEXT tokens.  dsa_model_workspace() in workspace.c
- * defines the parts.
+ * pages the kernel provides when they are used.  Of the model's longest context
+ * it has a few bytes for each token and thread.  dsa_model_workspace() in
+ * workspace.c defines the parts.
  */
 int dsa_model_workspace_open(dsa_model_t *m, dsa_err_t *err);
 
@@ -322,14 +324,13 @@ void dsa_model_selection(dsa_model_t *m, uint32_t layer,
     const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
 
 /*
- * Computes w.o of a sequence from w.q by MHA; row: index of its first token.
+ * dsa_model_mqa() computes w.o of all tokens from w.q by absorbed MQA.  The
+ * others return the most tokens and the most keys of a piece of its attention.
  */
-void dsa_model_mha(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
-    uint32_t row);
-
-/* Computes w.o of tokens row .. row+n-1 from w.q by absorbed MQA. */
 void dsa_model_mqa(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
-    uint32_t row, uint32_t n);
+    uint32_t tokens);
+uint32_t dsa_model_mqa_together(const dsa_model_t *m);
+uint32_t dsa_model_mqa_keys(const dsa_model_t *m);
 
 /* Replaces w.x by the FFN of a layer on w.x and w.x8. */
 void dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t tokens);

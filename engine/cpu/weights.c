@@ -188,7 +188,6 @@ dsa_copy_kv(dsa_copier_t *d, dsa_model_kv_t *m, const dsa_tensor_t *t)
         v.row += s->qk_nope_head_dim;
         v.rows = s->v_head_dim;
 
-        dsa_copy_part(d, &m[h].k, t, &k, 0);
         dsa_copy_part(d, &m[h].k_t, t, &k, 1);
         dsa_copy_part(d, &m[h].v, t, &v, 0);
     }

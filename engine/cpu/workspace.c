@@ -27,16 +27,6 @@ dsa_max(uint64_t a, uint64_t b)
 }
 
 
-/* Returns the longest context whose latents are all decoded at once. */
-
-static uint64_t
-dsa_model_context(const dsa_model_t *m)
-{
-    return m->config->max_position_embeddings < DSA_CONTEXT
-           ? m->config->max_position_embeddings : DSA_CONTEXT;
-}
-
-
 /* Returns the width of the widest MLP that is computed as an expert. */
 
 static uint64_t
@@ -100,8 +90,7 @@ dsa_model_workspace(dsa_model_t *m, uintptr_t at)
     dsa_place(w->n_selected, r);
     dsa_place(w->margin, r);
 
-    dsa_place(w->c, dsa_model_context(m) * latent);
-    dsa_place(w->k_rope, dsa_model_context(m) * rope);
+    dsa_place(w->mark, s->max_position_embeddings);
     dsa_place(w->q_latent, DSA_MQA_TOKENS * heads * latent);
     dsa_place(w->u, DSA_MQA_TOKENS * heads * latent);
 
@@ -128,7 +117,7 @@ static uintptr_t
 dsa_model_scratch(const dsa_model_t *m, dsa_scratch_t *t, uintptr_t start)
 {
     uint64_t                   heads, latent, rope, ih, idim, hidden, width,
-                               context;
+                               keys;
     uintptr_t                  at, end;
     const dsa_model_config_t  *s;
 
@@ -141,7 +130,7 @@ dsa_model_scratch(const dsa_model_t *m, dsa_scratch_t *t, uintptr_t start)
     idim = s->index_head_dim;
     hidden = s->hidden_size;
     width = dsa_model_expert_width(s);
-    context = dsa_model_context(m);
+    keys = dsa_model_mqa_keys(m);
 
     at = start;
     dsa_place(t->index_dots, DSA_INDEX_TOKENS * ih * DSA_INDEX_KEYS);
@@ -152,14 +141,13 @@ dsa_model_scratch(const dsa_model_t *m, dsa_scratch_t *t, uintptr_t start)
     end = at;
 
     at = start;
-    dsa_place(t->c, m->topk * latent);
-    dsa_place(t->k_rope, m->topk * rope);
-    dsa_place(t->mqa_dots, heads * m->topk);
-    end = dsa_max(end, at);
-
-    at = start;
-    dsa_place(t->head_kv, context * (s->qk_nope_head_dim + s->v_head_dim));
-    dsa_place(t->mha_dots, DSA_MHA_TOKENS * context);
+    dsa_place(t->c, keys * latent);
+    dsa_place(t->k_rope, keys * rope);
+    dsa_place(t->mqa_dots, dsa_model_mqa_together(m) * heads * keys);
+    dsa_place(t->keys, keys);
+    dsa_place(t->index, dsa_model_mqa_together(m) * m->topk);
+    dsa_place(t->bits, s->max_position_embeddings / 64 + 1);
+    dsa_place(t->rank, s->max_position_embeddings);
     end = dsa_max(end, at);
 
     at = start;

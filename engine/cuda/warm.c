@@ -13,11 +13,12 @@
 
 
 /*
- * Steps that a rank runs alone before peer access is enabled.  cuBLASLt loads
- * a kernel when it first uses it.  Loading maps memory for all GPUs, which may
- * wait until they are idle.  If another rank waited for this one on its GPU at
- * that time, both would be deadlocked.  These steps make the library load
- * every kernel that later steps need.
+ * Steps that a rank runs alone before peer access is enabled.  cuBLASLt, which
+ * computes the products of absorbed MQA with several heads, loads a kernel
+ * when it first uses it.  Loading maps memory for all GPUs, which may wait
+ * until they are idle.  If another rank waited for this one on its GPU at that
+ * time, both would be deadlocked.  These steps make the library load every
+ * kernel that later steps need.
  */
 
 static uint32_t dsa_warm_layers(const dsa_cuda_rank_t *rank);
@@ -27,10 +28,6 @@ static int dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens,
     dsa_err_t *err);
 static int dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens,
     dsa_err_t *err);
-static int dsa_warm_mha(dsa_cuda_rank_t *rank, uint32_t tokens,
-    dsa_err_t *err);
-static int dsa_warm_step(dsa_cuda_rank_t *rank, const dsa_cuda_seq_t *seq,
-    uint32_t n_seqs, uint32_t tokens, dsa_err_t *err);
 
 
 int
@@ -96,26 +93,23 @@ dsa_warm_layers(const dsa_cuda_rank_t *rank)
 
 /*
  * Runs steps of all sizes for which the library has an algorithm, up to the
- * limits of a step and of MHA prefill: decode, absorbed MQA and MHA prefill.
+ * limit of a step: decode and absorbed MQA.  MHA prefill has no product with
+ * several heads.
  */
 
 static int
 dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
 {
     int       rc;
-    uint32_t  n, most;
-
-    most = rank->max_tokens > rank->mha_tokens ? rank->max_tokens
-                                               : rank->mha_tokens;
+    uint32_t  n;
 
     rc = dsa_warm_input(rank, rank->max_tokens);
 
-    for (n = 1; rc == 0 && n <= dsa_cuda_gemm_rows(most);
+    for (n = 1; rc == 0 && n <= dsa_cuda_gemm_rows(rank->max_tokens);
          n = dsa_cuda_gemm_rows(n + 1))
     {
         if (dsa_warm_decode(rank, n, err) != DSA_OK
-            || dsa_warm_absorbed(rank, n, err) != DSA_OK
-            || dsa_warm_mha(rank, n, err) != DSA_OK)
+            || dsa_warm_absorbed(rank, n, err) != DSA_OK)
         {
             return DSA_ERROR;
         }
@@ -211,9 +205,10 @@ dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
 static int
 dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
 {
-    int              rc;
-    uint32_t         i, n, at, seqs;
-    dsa_cuda_seq_t  *seq;
+    int               rc;
+    uint32_t          i, n, at, seqs;
+    dsa_cuda_seq_t   *seq;
+    dsa_cuda_step_t   step;
 
     tokens = tokens < rank->max_tokens ? tokens : rank->max_tokens;
     seqs = (tokens + rank->context - 1) / rank->context;
@@ -233,45 +228,16 @@ dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
                                                       : rank->topk;
     }
 
-    rc = dsa_warm_step(rank, seq, seqs, tokens, err);
-    free(seq);
-
-    return rc;
-}
-
-
-/* Runs the last tokens of a prompt of up to tokens tokens by MHA prefill. */
-
-static int
-dsa_warm_mha(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
-{
-    dsa_cuda_seq_t  seq;
-
-    tokens = tokens < rank->mha_tokens ? tokens : rank->mha_tokens;
-
-    memset(&seq, 0, sizeof(seq));
-
-    seq.n = tokens < rank->max_tokens ? tokens : rank->max_tokens;
-    seq.start = tokens - seq.n;
-    seq.mha = 1;
-
-    return dsa_warm_step(rank, &seq, 1, seq.n, err);
-}
-
-
-static int
-dsa_warm_step(dsa_cuda_rank_t *rank, const dsa_cuda_seq_t *seq,
-    uint32_t n_seqs, uint32_t tokens, dsa_err_t *err)
-{
-    dsa_cuda_step_t  step;
-
     memset(&step, 0, sizeof(step));
 
     step.tokens = tokens;
     step.slot = tokens;
     step.seq = seq;
-    step.n_seqs = n_seqs;
+    step.n_seqs = seqs;
     step.samples = tokens < rank->max_samples ? tokens : rank->max_samples;
 
-    return dsa_cuda_rank_run(rank, &step, err);
+    rc = dsa_cuda_rank_run(rank, &step, err);
+    free(seq);
+
+    return rc;
 }

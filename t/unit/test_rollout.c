@@ -17,6 +17,7 @@
 #include "engine/backend.h"
 #include "engine/cpu/sampler.h"
 #include "engine/service/rollout.h"
+#include "ngx_module/ngx_http_dsa_record_check.h"
 
 
 /*
@@ -27,7 +28,35 @@
 #define VOCAB       4096
 #define WORDS       (VOCAB / 32)
 #define PUBLISHED   129280
+#define CONTEXT     163840
 #define GOLDEN      "t/data/golden/"
+
+
+/* Whether nginx accepts the rows of an answer. */
+
+static int
+passes(const void *rows, uint32_t length)
+{
+    dsa_link_submit_t      head;
+    dsa_link_accepted_t    accepted;
+    ngx_http_dsa_wrong_t   wrong;
+    ngx_http_dsa_expect_t  expect;
+
+    memset(&head, 0, sizeof(head));
+    memset(&accepted, 0, sizeof(accepted));
+    head.flags = DSA_LINK_SAMPLES;
+    accepted.prompt_tokens = 1;
+
+    ngx_http_dsa_expect(&expect, &head, CONTEXT, PUBLISHED);
+    assert_int_equal(ngx_http_dsa_record_check(&expect, DSA_LINK_ACCEPTED,
+                                               &accepted, sizeof(accepted),
+                                               &wrong),
+                     0);
+
+    return ngx_http_dsa_record_check(&expect, DSA_LINK_ROLLOUT, rows, length,
+                                     &wrong)
+           == 0;
+}
 
 
 /* Numbers that look random. */
@@ -382,8 +411,7 @@ test_sample_rows(void **state)
         memset(back, 0, sizeof(back));
         assert_int_equal(read_kept(back, &row, (uint8_t *) rows.data + 24), n);
         assert_memory_equal(back, kept, sizeof(back));
-        assert_int_equal(dsa_link_rows_check(rows.data, (uint32_t) rows.len),
-                         0);
+        assert_true(passes(rows.data, (uint32_t) rows.len));
     }
 
     rows.len = 0;
@@ -398,6 +426,7 @@ test_sample_rows(void **state)
     assert_int_equal(row.length, 24);
     assert_int_equal(row.form, DSA_LINK_KEPT_NONE);
     assert_int_equal(row.n, 0);
+    assert_true(passes(rows.data, (uint32_t) rows.len));
 
     dsa_buf_free(&rows);
 }
@@ -433,7 +462,7 @@ test_prompt_rows(void **state)
     }
 
     assert_int_equal(n, 20000);
-    assert_int_equal(dsa_link_rows_check(rows.data, (uint32_t) rows.len), 0);
+    assert_true(passes(rows.data, (uint32_t) rows.len));
 
     /* experts of one byte and of two */
 
@@ -464,6 +493,7 @@ test_prompt_rows(void **state)
         }
 
         assert_int_equal(n, 300);
+        assert_true(passes(rows.data, (uint32_t) rows.len));
     }
 
     dsa_buf_free(&rows);
@@ -495,6 +525,81 @@ test_hostile_rows(void **state)
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         row[1].length = bad[i];
         assert_int_equal(dsa_link_rows_check(row, 48), -1);
+    }
+}
+
+
+/* The row of a type that nginx accepts, and each of its fields wrong. */
+
+static void
+test_hostile_headers(void **state)
+{
+    char             data[96];
+    uint32_t         i;
+    uint16_t         head[2];
+    dsa_link_row_t   row;
+
+    /* 2 layers, 3 experts of each token, 5 tokens: 30 bytes or 60 */
+
+    static const struct {
+        uint32_t    length;
+        uint16_t    type;
+        uint16_t    form;
+        uint32_t    position;
+        uint32_t    n;
+        uint16_t    layers;
+        uint16_t    k;
+        int         good;
+    } t[] = {
+        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 1 },
+        { 80, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 1 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 5, 5, 2, 3, 1 },
+        { 80, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 0, 0, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 3, 0, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 4, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT, 5, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 6, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 0x20000005, 2, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 3, 3, 0 },
+        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 4, 0 },
+        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 0, 3, 0 },
+        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 0, 0 },
+        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 0, 2, 3, 0 },
+        { 16, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
+        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 0, 0, 0, 1 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_BITS, 7, 9, 0, 0, 1 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED, 0, 0, 1 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED + 1, 0, 0,
+          0 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 0, 0, 0, 0 },
+        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 1, 0, 0, 0 },
+        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 1, 0, 0, 0 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
+        { 24, DSA_LINK_ROW_SAMPLE, 4, 7, 0, 0, 0, 0 },
+        { 20, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
+        { 36, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 5, 5, 0, 0, 1 },
+        { 36, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 4, 5, 0, 0, 0 },
+        { 36, DSA_LINK_ROW_PROMPT, 0, 0, 0x40000005, 0, 0, 0 }
+    };
+
+    memset(data, 0, sizeof(data));
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        row.length = t[i].length;
+        row.type = t[i].type;
+        row.form = t[i].form;
+        row.position = t[i].position;
+        row.n = t[i].n;
+        head[0] = t[i].layers;
+        head[1] = t[i].k;
+        memcpy(data, &row, sizeof(row));
+        memcpy(data + sizeof(row), head, sizeof(head));
+
+        if (passes(data, t[i].length) != t[i].good) {
+            fail_msg("row %u of the table", i);
+        }
     }
 }
 
@@ -582,6 +687,7 @@ main(void)
         cmocka_unit_test(test_sample_rows),
         cmocka_unit_test(test_prompt_rows),
         cmocka_unit_test(test_hostile_rows),
+        cmocka_unit_test(test_hostile_headers),
         cmocka_unit_test(test_split),
     };
 

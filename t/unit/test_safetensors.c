@@ -319,6 +319,10 @@ test_broken(void **state)
     dsa_st_t   *st;
     dsa_err_t   err;
 
+    static const char  pointer[] =
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n"
+        "size 4987202208\n";
+
     p = image(good, 15, &size);
 
     for (n = 0; n < size; n++) {
@@ -344,14 +348,23 @@ test_broken(void **state)
     len = 100000001;
     memcpy(p, &len, 8);
     assert_null(dsa_st_read("i", p, size, &err));
-    assert_string_equal(err.text, "i: the header has 100000001 bytes; expected "
-                        "at most 100000000");
+    assert_string_equal(err.text, "i: not a safetensors file: its first 8 "
+                        "bytes are 100000001; expected the length of a "
+                        "header, at most 100000000");
 
     len = UINT64_MAX;
     memcpy(p, &len, 8);
     assert_null(dsa_st_read("i", p, size, &err));
-    assert_string_equal(err.text, "i: the header has 18446744073709551615 "
-                        "bytes; expected at most 100000000");
+    assert_string_equal(err.text, "i: not a safetensors file: its first 8 "
+                        "bytes are 18446744073709551615; expected the length "
+                        "of a header, at most 100000000");
+
+    /* what a clone without Git LFS has in place of the file */
+
+    assert_null(dsa_st_read("i", pointer, strlen(pointer), &err));
+    assert_string_equal(err.text, "i: the file is a pointer of Git LFS, not "
+                        "the contents; \"git lfs pull\" in its repository gets "
+                        "them");
 
     free(p);
 }
