@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The link between an nginx worker and a replica of the engine, versions 3 to
- * 8.  This header maps a session.  The parts have headers of their own:
+ * The link between an nginx worker and a replica of the engine, version 1.
+ * This header maps a session.  The parts have headers of their own:
  *
  *     link_version.h    the versions
  *     link_hello.h      the offer and the hello on the socket
@@ -71,9 +71,10 @@ dsa_link_segment_size(uint32_t slots, uint64_t submit, uint64_t event)
 
 /*
  * Finds the parts of a session in the mapped segment.  0, or -1 if the hello
- * has a version that link_version.h does not describe, is out of bounds, or
- * does not fit a mapping of mapped bytes.  The caller has made sure that the
- * segment is sealed against resizing.  Indices start at zero on both sides.
+ * has a version that link_version.h does not describe, its sizes are out of
+ * bounds, or they do not fit a mapping of mapped bytes.  The caller has made
+ * sure that the segment is sealed against resizing.  Indices start at zero on
+ * both sides.
  */
 
 static inline int
@@ -87,8 +88,6 @@ dsa_link_attach(dsa_link_t *link, void *base, uint64_t mapped,
         || hello->slots == 0 || hello->slots > DSA_LINK_MAX_SLOTS
         || !dsa_link_ring_size_valid(hello->submit_size)
         || !dsa_link_ring_size_valid(hello->event_size)
-        || !(hello->temperature >= 0 && hello->temperature <= 2)
-        || !(hello->top_p > 0 && hello->top_p <= 1)
         || hello->segment_size != mapped
         || dsa_link_segment_size(hello->slots, hello->submit_size,
                                  hello->event_size)

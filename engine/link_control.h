@@ -47,9 +47,12 @@ typedef struct {
     _Atomic uint64_t    write_us;
     _Atomic uint64_t    abandoned;      /* pages whose read was too slow */
     _Atomic uint64_t    invalid;        /* pages that did not verify */
-    _Atomic uint64_t    failed;         /* operations that failed */
+    _Atomic uint64_t    failed;         /* operations that failed, attempts to
+                                           connect included */
     _Atomic uint64_t    lost;           /* pages that left the tier before a
                                            slower one had them */
+    _Atomic uint64_t    servers;        /* Redis: that hold its pages */
+    _Atomic uint64_t    servers_on;     /* of them, in use at the moment */
 } dsa_link_tier_t;
 
 
@@ -77,8 +80,6 @@ typedef struct {
     _Atomic uint32_t    pages_used;
     _Atomic uint32_t    draining;           /* 1: rejects new requests */
 
-    /* from DSA_LINK_VERSION_TIERS on; a worker of version 3 does not read it */
-
     _Atomic uint64_t    page_bytes;         /* of a page, in every tier; 0: not
                                                known */
     dsa_link_tier_t     tier[DSA_LINK_TIERS];
@@ -88,8 +89,6 @@ typedef struct {
 _Static_assert(sizeof(dsa_link_control_t) <= DSA_LINK_CONTROL_SIZE,
                "the control block has a page of its own");
 
-/* Version 3 ends with draining; nothing before it may move. */
-
 _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, event) == 192
                && offsetof(dsa_link_control_t, alive_ms) == 384
@@ -98,7 +97,7 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, draining) == 456
                && offsetof(dsa_link_control_t, page_bytes) == 464
                && offsetof(dsa_link_control_t, tier) == 472
-               && sizeof(dsa_link_tier_t) == 104,
+               && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 
 

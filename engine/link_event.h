@@ -11,11 +11,7 @@
 #define _DSA_LINK_EVENT_H_INCLUDED_
 
 
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
-
-#include "engine/link_version.h"
 
 
 /* COUNTED: the last record of an id. */
@@ -99,11 +95,9 @@ typedef struct {
     uint32_t    stop;               /* 1 and the number, from 0, of the STOP
                                        field that ended the answer; 0: none
                                        did, or the engine does not report it */
-
-    /* Version 3 ends here.  The rest of the cached tokens was on the GPU. */
-
     uint32_t    host_tokens;        /* of cached ones, from host memory */
-    uint32_t    redis_tokens;       /* of cached ones, from Redis */
+    uint32_t    redis_tokens;       /* of cached ones, from Redis; the rest of
+                                       the cached ones was on the GPU */
 } dsa_link_done_t;
 
 
@@ -111,19 +105,33 @@ typedef enum {
     DSA_LINK_E_INVALID = 1,         /* a malformed submit, an unknown token */
     DSA_LINK_E_CONTEXT,             /* prompt and max_tokens exceed the
                                        context */
-    DSA_LINK_E_OVERLOADED,          /* try again later */
-    DSA_LINK_E_DRAINING,            /* try another replica */
-    DSA_LINK_E_INTERNAL
+    DSA_LINK_E_OVERLOADED,          /* the replica is full; try another one,
+                                       or again later */
+    DSA_LINK_E_DRAINING,            /* the replica stops; another one may
+                                       accept the request, or continue the
+                                       answer after the tokens that were
+                                       sent */
+    DSA_LINK_E_INTERNAL,
+    DSA_LINK_E_TENANT,              /* the requests of this tenant fill its
+                                       part of the queue; there may be room
+                                       for others */
+    DSA_LINK_E_GRAMMAR              /* the spec of GRAMMAR cannot be
+                                       enforced */
 } dsa_link_error_e;
 
 
-/* ERROR: this and a text for people; the last record of an id. */
+/*
+ * ERROR: this, the path of the place in the spec that cannot be enforced, and a
+ * text for people; the last record of an id.
+ */
 
 typedef struct {
     uint32_t    code;
-    uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT */
+    uint32_t    prompt_tokens;      /* with DSA_LINK_E_CONTEXT, at least 1 */
+    uint32_t    path_len;           /* with DSA_LINK_E_GRAMMAR, else 0 */
     uint32_t    text_len;
     uint32_t    more;               /* as in COUNTED */
+    uint32_t    reserved;
 } dsa_link_failure_t;
 
 
@@ -135,45 +143,8 @@ _Static_assert(sizeof(dsa_link_counted_t) == 8
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
                && sizeof(dsa_link_done_t) == 40
-               && offsetof(dsa_link_done_t, host_tokens) == 32
-               && sizeof(dsa_link_failure_t) == 16,
+               && sizeof(dsa_link_failure_t) == 24,
                "sizes of records");
-
-
-/* Bytes of a DONE in this version of the link. */
-
-static inline uint32_t
-dsa_link_done_size(uint32_t version)
-{
-    return version >= DSA_LINK_VERSION_TIERS
-           ? (uint32_t) sizeof(dsa_link_done_t)
-           : (uint32_t) offsetof(dsa_link_done_t, host_tokens);
-}
-
-
-/*
- * Reads a DONE of length bytes, a private copy of its payload.  In version 3
- * all cached tokens are of the GPU.  0, or -1: its length is wrong, it has more
- * cached tokens than prompt tokens, or those from host memory and Redis
- * together exceed the cached ones.
- */
-
-static inline int
-dsa_link_done_read(dsa_link_done_t *done, uint32_t version,
-    const void *payload, uint32_t length)
-{
-    if (length != dsa_link_done_size(version)) {
-        return -1;
-    }
-
-    memset(done, 0, sizeof(dsa_link_done_t));
-    memcpy(done, payload, length);
-
-    return done->cached_tokens <= done->prompt_tokens
-           && (uint64_t) done->host_tokens + done->redis_tokens
-              <= done->cached_tokens
-           ? 0 : -1;
-}
 
 
 #endif /* _DSA_LINK_EVENT_H_INCLUDED_ */

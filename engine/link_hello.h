@@ -57,7 +57,9 @@ typedef struct {
     uint32_t    epoch;              /* random for each start of the replica:
                                        a container may give the same pid to
                                        every start */
-    char        model[64];          /* NUL-terminated */
+    uint32_t    ids;                /* of the model: ids of tokens are below */
+    char        model[64];          /* 1 to 63 bytes of UTF-8 without control
+                                       characters, NUL-terminated */
     char        fingerprint[40];    /* hex, NUL-terminated */
 } dsa_link_hello_t;
 

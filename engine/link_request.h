@@ -20,6 +20,7 @@
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
 #define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
 #define DSA_LINK_MAX_REQUEST    64        /* bytes of the id of a request */
+#define DSA_LINK_MAX_GRAMMAR    (1U << 20)    /* bytes of a spec */
 
 
 /*
@@ -44,15 +45,14 @@ typedef enum {
                                        as one token; at most
                                        DSA_LINK_MAX_QUERIES of them */
 
-    /* from DSA_LINK_VERSION_GRAMMAR on; not allowed in COUNT */
-
     DSA_LINK_FIELD_GRAMMAR,         /* the spec of the answer's structure, see
-                                       grammar/grammar.h; at most one */
+                                       grammar/grammar.h; at most one.  In
+                                       COUNT, it is only checked */
+
+    /* not allowed in COUNT */
+
     DSA_LINK_FIELD_BIAS,            /* dsa_link_bias_t []; at most one, with at
                                        most DSA_LINK_MAX_BIAS ids */
-
-    /* from DSA_LINK_VERSION_REQUEST on; not allowed in COUNT */
-
     DSA_LINK_FIELD_REQUEST          /* the id by which nginx's log, the ledger
                                        and the client name the request, for the
                                        replica's log: 1 to DSA_LINK_MAX_REQUEST
@@ -88,14 +88,14 @@ typedef struct {
                                            the grammar begins behind </think> */
 
 /*
- * From DSA_LINK_VERSION_REQUEST on: the class of the request, see
- * engine/schedule/policy.h.  None of them: normal; both are an error.
+ * The class of the request, see engine/schedule/policy.h.  None of them:
+ * normal; both are an error.
  */
 
 #define DSA_LINK_LOW            0x10U
 #define DSA_LINK_HIGH           0x20U
 
-/* from DSA_LINK_VERSION_ROLLOUT on; the others only together with the first */
+/* the others only together with the first */
 
 #define DSA_LINK_SAMPLES        0x100U  /* ROLLOUT has a row for each token */
 #define DSA_LINK_KEPT           0x200U  /* with the ids it was drawn from, */
@@ -116,19 +116,22 @@ typedef struct {
     float       presence_penalty;
     uint32_t    thinking_budget;    /* with DSA_LINK_THINKING: after so many
                                        tokens without </think>, the next token
-                                       is </think>; 0: no limit, and always 0
-                                       before DSA_LINK_VERSION_BUDGET */
+                                       is </think>; 0: no limit */
     uint64_t    seed;               /* of the sampling noise */
     uint64_t    deadline_ms;        /* CLOCK_MONOTONIC; 0: none */
     uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */
 } dsa_link_submit_t;
 
 
-/* COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR. */
+/*
+ * COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR.  The
+ * prompt is counted in the turn of its tenant, as that of a SUBMIT.
+ */
 
 typedef struct {
     uint32_t    n_fields;
-    uint32_t    reserved;
+    uint32_t    weight;             /* as in SUBMIT */
+    uint8_t     tenant[32];         /* as in SUBMIT */
 } dsa_link_count_t;
 
 
@@ -136,7 +139,7 @@ typedef struct {
 
 _Static_assert(sizeof(dsa_link_field_t) == 8
                && sizeof(dsa_link_submit_t) == 88
-               && sizeof(dsa_link_count_t) == 8,
+               && sizeof(dsa_link_count_t) == 40,
                "sizes of records");
 
 

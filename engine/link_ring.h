@@ -57,7 +57,7 @@ typedef enum {
     DSA_LINK_ERROR,
     DSA_LINK_COUNT,
     DSA_LINK_COUNTED,
-    DSA_LINK_ROLLOUT,               /* from DSA_LINK_VERSION_ROLLOUT on */
+    DSA_LINK_ROLLOUT,
     DSA_LINK_TYPES                  /* one more than the last type */
 } dsa_link_type_e;
 

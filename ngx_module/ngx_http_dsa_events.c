@@ -57,10 +57,16 @@ static void ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice,
 static void ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice);
 static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_writable(void *data);
+static void ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc);
 static void ngx_http_dsa_events_pool_handler(void *data);
 static void ngx_http_dsa_events_timer_handler(ngx_event_t *ev);
 static void ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req);
+static ngx_uint_t ngx_http_dsa_events_writes(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_late(void *data);
 static void ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_shutdown(void *data);
+static void ngx_http_dsa_events_shut(void *data);
 
 
 ngx_int_t
@@ -80,9 +86,20 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
     req->timer.event.data = req;
     req->timer.event.log = req->http->connection->log;
 
-    return ngx_http_dsa_stream_init(&req->stream, req->http,
-                                    dlcf->output_limit,
-                                    ngx_http_dsa_events_writable, req);
+    if (ngx_http_dsa_stream_init(&req->stream, req->http, dlcf->output_limit,
+                                 ngx_http_dsa_events_writable,
+                                 ngx_http_dsa_events_unwritable, req)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    req->shutdown.handler = ngx_http_dsa_events_shutdown;
+    req->shutdown.data = req;
+
+    ngx_http_dsa_shutdown_add(&req->shutdown);
+
+    return NGX_OK;
 }
 
 
@@ -258,10 +275,6 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
 
     ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
 
-    if (!choice->call->call.accepted) {
-        return;
-    }
-
     ngx_http_dsa_usage_record_tokens(choice->call, tokens.n_tokens);
 
     if (!answer->accepted || req->failure.status != 0) {
@@ -402,8 +415,8 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
             ? NGX_LOG_ERR : NGX_LOG_INFO;
 
     len = ngx_http_dsa_printable(text, sizeof(text),
-                                 data + sizeof(dsa_link_failure_t),
-                                 error.text_len);
+                                 data + sizeof(dsa_link_failure_t)
+                                 + error.path_len, error.text_len);
 
     ngx_log_error(level, req->http->connection->log, 0,
                   "engine refused with %uD: %*s", error.code, len, text);
@@ -427,6 +440,12 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
                                  DSA_COMPLETION_FIM_HOLE " or "
                                  DSA_COMPLETION_FIM_END "; expected no such "
                                  "field (%.*s)", (int) len, text);
+        return;
+    }
+
+    if (!choice->answer->accepted && error.code == DSA_LINK_E_GRAMMAR) {
+        ngx_http_dsa_submit_refused(&req->submit, data, req->http->pool,
+                                    &req->failure);
         return;
     }
 
@@ -484,13 +503,24 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
 
     switch (error->code) {
 
-    case DSA_LINK_E_OVERLOADED:
     case DSA_LINK_E_DRAINING:
+
+        if (ngx_http_dsa_choices_move(choice, 1)) {
+            return;
+        }
+
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The engine was stopped before the "
+                                 "answer was complete.");
+        return;
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_TENANT:
 
         /* the engine that was to continue the answer has no room */
 
-        if (choice->moved && !choice->call->call.accepted
-            && ngx_http_dsa_choices_move(choice))
+        if (choice->moved && !choice->call->call.expect.accepted
+            && ngx_http_dsa_choices_move(choice, 0))
         {
             return;
         }
@@ -500,14 +530,15 @@ ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
          * queue.
          */
 
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 NULL, "The engine is overloaded or shuts "
-                                 "down; try again later.");
-
-        if (error->code == DSA_LINK_E_OVERLOADED) {
-            req->failure.code = "overloaded";
+        if (error->code == DSA_LINK_E_TENANT) {
+            ngx_http_dsa_submit_crowded(&req->failure);
+            return;
         }
 
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The engine is overloaded; try again "
+                                 "later.");
+        req->failure.code = "overloaded";
         return;
 
     default:
@@ -558,7 +589,7 @@ ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice)
         return;
     }
 
-    if (ngx_http_dsa_choices_move(choice)) {
+    if (ngx_http_dsa_choices_move(choice, 0)) {
         return;
     }
 
@@ -689,6 +720,15 @@ ngx_http_dsa_events_writable(void *data)
 }
 
 
+/* The client is too slow, or has left. */
+
+static void
+ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_request_leave(data, rc);
+}
+
+
 /* An engine of the pool became ready, or its connection failed. */
 
 static void
@@ -719,7 +759,17 @@ ngx_http_dsa_events_timer_handler(ngx_event_t *ev)
     ngx_http_set_log_request(c->log, req->http);
 
     if (ngx_http_dsa_timer_over(&req->timer)) {
-        ngx_http_dsa_events_expired(req);
+
+        /* the end of an answer is not stopped, see below */
+
+        if (req->saving || req->ended
+            || ngx_http_dsa_work_stop(&req->work, ngx_http_dsa_events_late,
+                                      req)
+               == NGX_OK)
+        {
+            ngx_http_dsa_events_expired(req);
+        }
+
         ngx_http_run_posted_requests(c);
         return;
     }
@@ -727,12 +777,22 @@ ngx_http_dsa_events_timer_handler(ngx_event_t *ev)
     ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
 
     if (ngx_http_dsa_timer_quiet(&req->timer, req->stream.last_write)
-        && !req->stream.busy && !req->ended)
+        && !req->stream.busy && !req->ended
+        && !ngx_http_dsa_events_writes(req))
     {
         ngx_http_dsa_events_ping(req);
     }
 
     ngx_http_run_posted_requests(c);
+}
+
+
+/* Returns 1 if a thread writes the last text of the stream. */
+
+static ngx_uint_t
+ngx_http_dsa_events_writes(const ngx_http_dsa_request_t *req)
+{
+    return req->saving && ngx_http_dsa_work_runs(&req->work);
 }
 
 
@@ -758,6 +818,22 @@ ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req)
 }
 
 
+/* dsa_timeout has expired while a thread worked on the chat. */
+
+static void
+ngx_http_dsa_events_late(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_events_expired(req);
+}
+
+
 /*
  * dsa_timeout has expired.  The engine ends a cancelled request within one
  * step and reports the tokens that it has computed.  They are sent to the
@@ -770,7 +846,7 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
 {
     ngx_uint_t  i;
 
-    if (req->failure.status != 0 || req->ended || req->saving) {
+    if (req->saving || req->ended || req->failure.status != 0) {
 
         /*
          * Only the end is left, and other timeouts bound it: send_timeout for
@@ -788,7 +864,7 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
 
     if (!req->timer.expired && req->choices.last == NULL
         && ngx_http_dsa_usage_record_live(req->record) != 0
-        && !req->record->first.call.count)
+        && !req->record->first.call.expect.count)
     {
         req->timer.expired = 1;
         req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
@@ -812,4 +888,56 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     }
 
     ngx_http_dsa_events_flush(req);
+}
+
+
+/* nginx will close the connection at worker_shutdown_timeout, which is near. */
+
+static void
+ngx_http_dsa_events_shutdown(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    if (req->failure.status != 0 || req->ended || req->saving) {
+
+        /* only the end is left, see ngx_http_dsa_events_expired() */
+
+        return;
+    }
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "dsa request %V: ended by worker_shutdown_timeout",
+                   &req->ctx.id);
+
+    /* a thread may use the memory of the request */
+
+    if (ngx_http_dsa_work_stop(&req->work, ngx_http_dsa_events_shut, req)
+        == NGX_OK)
+    {
+        ngx_http_dsa_events_shut(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_events_shut(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                             "The server shuts down or has a new "
+                             "configuration, and the answer was not complete "
+                             "in time (worker_shutdown_timeout); send the "
+                             "request again.");
+    ngx_http_dsa_request_fail(req);
 }

@@ -7,9 +7,9 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include <inttypes.h>
+
 #include "base/str.h"
-#include "engine/link_request.h"
-#include "engine/link_rollout.h"
 
 #include "ngx_http_dsa_records.h"
 
@@ -22,12 +22,6 @@ static ngx_int_t ngx_http_dsa_records_one(ngx_http_dsa_records_t *records,
     const dsa_link_record_t *record, const void *payload);
 static ngx_int_t ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
     const dsa_link_record_t *record, const void *payload);
-static ngx_int_t ngx_http_dsa_records_check(const dsa_link_t *link,
-    const dsa_link_record_t *record, u_char *p);
-static ngx_int_t ngx_http_dsa_records_done(uint32_t version,
-    const dsa_link_record_t *record, u_char *p);
-static ngx_int_t ngx_http_dsa_records_tokens(const dsa_link_record_t *record,
-    const u_char *p);
 
 
 ngx_int_t
@@ -53,6 +47,7 @@ ngx_http_dsa_records_read(ngx_http_dsa_records_t *records, dsa_link_t *link,
         }
 
         if (rc == -1) {
+            records->fault = "its event ring is corrupt";
             return NGX_ERROR;
         }
 
@@ -76,29 +71,45 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
     ngx_http_dsa_slots_t *slots, const dsa_link_record_t *record,
     const void *payload)
 {
-    dsa_str_t             rows;
-    ngx_http_dsa_call_t  *call;
+    uint64_t               most;
+    ngx_int_t              rc;
+    dsa_str_t              rows;
+    ngx_http_dsa_call_t   *call;
+    ngx_http_dsa_wrong_t  *wrong;
 
-    if (dsa_link_slot(record->id) >= slots->n
-        || record->length > dsa_link_max_payload(&link->event))
-    {
+    wrong = &records->wrong;
+    wrong->name = ngx_http_dsa_record_name(record->type);
+    records->id = record->id;
+    records->fault = NULL;
+    most = dsa_link_max_payload(&link->event);
+
+    if (record->length > most) {
+        (void) ngx_http_dsa_wrong(wrong, "length", "with length %u, expected "
+                                  "at most %" PRIu64, record->length, most);
         return NGX_ERROR;
     }
 
-    call = ngx_http_dsa_slots_find(slots, record);
+    rc = ngx_http_dsa_slots_find(slots, record, &call);
 
-    if (call == NULL) {
+    if (rc == NGX_ERROR) {
+        (void) ngx_http_dsa_wrong(wrong, "id", "for a request that it does not "
+                                  "have, expected one that was submitted and "
+                                  "has not ended");
+        return NGX_ERROR;
+    }
+
+    if (rc == NGX_DECLINED) {
         return NGX_OK;
     }
 
-    if (record->type != DSA_LINK_ERROR
-        && (record->type == DSA_LINK_COUNTED) != call->count)
-    {
+    if (ngx_http_dsa_records_copy(records, record, payload) != NGX_OK) {
+        records->fault = "nginx has no memory for a record";
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_records_copy(records, record, payload) != NGX_OK
-        || ngx_http_dsa_records_check(link, record, records->copy) != NGX_OK)
+    if (ngx_http_dsa_record_check(&call->expect, record->type, records->copy,
+                                  record->length, wrong)
+        != 0)
     {
         return NGX_ERROR;
     }
@@ -129,11 +140,6 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
 
     if (record->length > records->size) {
 
-        /*
-         * Round up, so that every record of a fixed size fits in its newest
-         * form.
-         */
-
         size = ngx_align((size_t) record->length, 4096);
 
         p = ngx_alloc(size, ngx_cycle->log);
@@ -149,122 +155,6 @@ ngx_http_dsa_records_copy(ngx_http_dsa_records_t *records,
 
     if (record->length != 0) {
         ngx_memcpy(records->copy, payload, record->length);
-    }
-
-    return NGX_OK;
-}
-
-
-/*
- * Checks the size and the structure of a payload.  A record of an older
- * version of the link is converted to the newest one.
- */
-
-static ngx_int_t
-ngx_http_dsa_records_check(const dsa_link_t *link,
-    const dsa_link_record_t *record, u_char *p)
-{
-    dsa_link_failure_t  failure;
-
-    switch (record->type) {
-
-    case DSA_LINK_ACCEPTED:
-        return record->length == sizeof(dsa_link_accepted_t) ? NGX_OK
-                                                             : NGX_ERROR;
-
-    case DSA_LINK_TOKENS:
-        return ngx_http_dsa_records_tokens(record, p);
-
-    case DSA_LINK_ROLLOUT:
-        return link->version >= DSA_LINK_VERSION_ROLLOUT
-               && dsa_link_rows_check(p, record->length) == 0
-               ? NGX_OK : NGX_ERROR;
-
-    case DSA_LINK_DONE:
-        return ngx_http_dsa_records_done(link->version, record, p);
-
-    case DSA_LINK_ERROR:
-
-        if (record->length < sizeof(dsa_link_failure_t)) {
-            return NGX_ERROR;
-        }
-
-        ngx_memcpy(&failure, p, sizeof(dsa_link_failure_t));
-
-        return record->length - sizeof(dsa_link_failure_t) == failure.text_len
-               ? NGX_OK : NGX_ERROR;
-
-    case DSA_LINK_COUNTED:
-        return record->length == sizeof(dsa_link_counted_t) ? NGX_OK
-                                                            : NGX_ERROR;
-
-    default:
-        return NGX_ERROR;
-    }
-}
-
-
-static ngx_int_t
-ngx_http_dsa_records_done(uint32_t version, const dsa_link_record_t *record,
-    u_char *p)
-{
-    dsa_link_done_t  done;
-
-    if (dsa_link_done_read(&done, version, p, record->length) != 0) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(p, &done, sizeof(dsa_link_done_t));
-
-    return NGX_OK;
-}
-
-
-static ngx_int_t
-ngx_http_dsa_records_tokens(const dsa_link_record_t *record, const u_char *p)
-{
-    uint32_t            i, last;
-    uint64_t            size;
-    dsa_link_token_t    token;
-    dsa_link_tokens_t   tokens;
-
-    if (record->length < sizeof(dsa_link_tokens_t)) {
-        return NGX_ERROR;
-    }
-
-    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
-
-    if (tokens.logprobs > 1 || tokens.n_top > DSA_LINK_MAX_TOP) {
-        return NGX_ERROR;
-    }
-
-    size = sizeof(dsa_link_tokens_t)
-           + (uint64_t) tokens.n_tokens * sizeof(dsa_link_token_t)
-           + tokens.text_len;
-
-    if (tokens.logprobs) {
-        size += (uint64_t) tokens.n_tokens * (1 + tokens.n_top)
-                * sizeof(dsa_link_logprob_t);
-    }
-
-    if (size != record->length) {
-        return NGX_ERROR;
-    }
-
-    p += sizeof(dsa_link_tokens_t);
-    last = 0;
-
-    for (i = 0; i < tokens.n_tokens; i++) {
-        ngx_memcpy(&token, p, sizeof(dsa_link_token_t));
-        p += sizeof(dsa_link_token_t);
-
-        if (token.end < last || token.end > tokens.text_len
-            || token.control > token.end - last)
-        {
-            return NGX_ERROR;
-        }
-
-        last = token.end;
     }
 
     return NGX_OK;

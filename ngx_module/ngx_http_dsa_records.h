@@ -16,6 +16,12 @@
 typedef struct {
     u_char                   *copy;         /* of one payload */
     size_t                    size;
+
+    /* after NGX_ERROR */
+
+    const char               *fault;        /* what is wrong, or NULL: */
+    ngx_http_dsa_wrong_t      wrong;        /* with this record, */
+    uint64_t                  id;           /* of this request */
 } ngx_http_dsa_records_t;
 
 
@@ -23,7 +29,8 @@ typedef struct {
  * Reads records from the ring, up to a limit, so that other events of the
  * worker are not delayed.  NGX_OK: the ring is empty, and the engine writes to
  * the wake fd for the next record; NGX_AGAIN: there are more records;
- * NGX_ERROR: a record or the ring is corrupt, or there is no memory.
+ * NGX_ERROR: a record or the ring is wrong, or there is no memory, and records
+ * has the reason.
  */
 ngx_int_t ngx_http_dsa_records_read(ngx_http_dsa_records_t *records,
     dsa_link_t *link, ngx_http_dsa_slots_t *slots);

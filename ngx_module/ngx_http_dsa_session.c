@@ -8,19 +8,16 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include <assert.h>
-#include <ctype.h>
-
 #include "base/clock.h"
 
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_segment.h"
 #include "ngx_http_dsa_session.h"
-#include "ngx_http_dsa_text.h"
 
 
 #define NGX_HTTP_DSA_HELLO_TIME   5000      /* ms */
 #define NGX_HTTP_DSA_CHECK_TIME   500       /* ms between checks of alive_ms */
+#define NGX_HTTP_DSA_AHEAD        1000      /* ms of alive_ms before now */
 #define NGX_HTTP_DSA_RETRY_MIN    50
 #define NGX_HTTP_DSA_RETRY_MAX    400
 
@@ -31,7 +28,7 @@ static ngx_connection_t *ngx_http_dsa_session_channel(ngx_fd_t fd,
 static void ngx_http_dsa_session_socket_handler(ngx_event_t *rev);
 static ngx_int_t ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
-static void ngx_http_dsa_session_clean(dsa_link_hello_t *hello);
+static void ngx_http_dsa_session_close_fds(int fds[DSA_LINK_FDS]);
 static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
 static ngx_int_t ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
@@ -46,6 +43,7 @@ static void ngx_http_dsa_session_timer_handler(ngx_event_t *ev);
 static void ngx_http_dsa_session_check(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s,
     ngx_err_t err, const char *why);
+static void ngx_http_dsa_session_wrong(ngx_http_dsa_session_t *s);
 static ngx_uint_t ngx_http_dsa_session_level(ngx_http_dsa_session_t *s,
     const char *why);
 static void ngx_http_dsa_session_broken(ngx_http_dsa_session_t *s,
@@ -244,7 +242,8 @@ ngx_http_dsa_session_socket_handler(ngx_event_t *rev)
 static ngx_int_t
 ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 {
-    ngx_uint_t  level;
+    ngx_uint_t            level;
+    ngx_http_dsa_wrong_t  wrong;
 
     if (s->hello.version == 0) {
         level = ngx_http_dsa_session_level(s, "version");
@@ -257,7 +256,16 @@ ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_session_clean(&s->hello);
+    if (ngx_http_dsa_hello_check(&s->hello, &wrong) != 0) {
+        level = ngx_http_dsa_session_level(s, wrong.field);
+
+        ngx_log_error(level, ngx_cycle->log, 0,
+                      "engine \"%V\" cannot be used: it sent %s %s", &s->name,
+                      wrong.name, wrong.text);
+
+        ngx_http_dsa_session_close_fds(fds);
+        return NGX_ERROR;
+    }
 
     if (ngx_http_dsa_session_open(s, fds) != NGX_OK) {
         return NGX_ERROR;
@@ -271,26 +279,13 @@ ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
 }
 
 
-/*
- * Cleans the names in a hello, which are written to logs, JSON and labels of
- * metrics, so that an engine cannot inject log lines or labels.
- */
-
 static void
-ngx_http_dsa_session_clean(dsa_link_hello_t *hello)
+ngx_http_dsa_session_close_fds(int fds[DSA_LINK_FDS])
 {
-    u_char  *p;
-    size_t   len;
+    ngx_uint_t  i;
 
-    p = (u_char *) hello->model;
-    len = ngx_http_dsa_printable(p, sizeof(hello->model) - 1, p,
-                                 ngx_strlen(p));
-    p[len] = '\0';
-
-    for (p = (u_char *) hello->fingerprint; *p != '\0'; p++) {
-        if (!isalnum(*p)) {
-            *p = '?';
-        }
+    for (i = 0; i < DSA_LINK_FDS; i++) {
+        (void) close(fds[i]);
     }
 }
 
@@ -386,6 +381,10 @@ ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s)
         rc = ngx_http_dsa_records_read(&s->records, &s->link, &s->slots);
     } while (rc == NGX_AGAIN && s->link.event.own < end);
 
+    if (rc == NGX_ERROR) {
+        ngx_http_dsa_session_wrong(s);
+    }
+
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "engine \"%V\" has closed its socket, %ui requests are lost",
                   &s->name, s->slots.active);
@@ -420,7 +419,7 @@ ngx_http_dsa_session_wake_handler(ngx_event_t *rev)
     rc = ngx_http_dsa_records_read(&s->records, &s->link, &s->slots);
 
     if (rc == NGX_ERROR) {
-        ngx_http_dsa_session_fault(s, 0, "it sent a corrupt record");
+        ngx_http_dsa_session_wrong(s);
         ngx_http_dsa_session_fail(s);
         return;
     }
@@ -447,12 +446,15 @@ ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
 
 ngx_int_t
 ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const ngx_http_dsa_field_t *fields, uint32_t n)
+    ngx_http_dsa_call_t *call, const u_char *digest, uint32_t weight,
+    const ngx_http_dsa_field_t *fields, uint32_t n)
 {
     dsa_link_count_t  head;
 
     head.n_fields = n;
-    head.reserved = 0;
+    head.weight = weight;
+
+    ngx_memcpy(head.tenant, digest, sizeof(head.tenant));
 
     return ngx_http_dsa_session_send(s, call, DSA_LINK_COUNT, &head,
                                      sizeof(dsa_link_count_t), fields, n);
@@ -512,12 +514,19 @@ ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
         p += padded;
     }
 
+    ngx_http_dsa_expect(&call->expect, type == DSA_LINK_SUBMIT ? head : NULL,
+                        s->hello.context_length, s->hello.ids);
+
+    for (i = 0; i < n; i++) {
+        ngx_http_dsa_expect_field(&call->expect, fields[i].type,
+                                  fields[i].value.len);
+    }
+
     ngx_http_dsa_slots_attach(&s->slots, call, s);
-    call->count = (type == DSA_LINK_COUNT);
 
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa engine \"%V\": %s of %uL bytes, slot %uD epoch %uD",
-                   &s->name, call->count ? "count" : "submit", length,
+                   &s->name, call->expect.count ? "count" : "submit", length,
                    dsa_link_slot(id), dsa_link_epoch(id));
 
     if (dsa_link_commit(&s->link.submit)) {
@@ -574,7 +583,13 @@ ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
     alive = atomic_load_explicit(&s->link.control->alive_ms,
                                  memory_order_relaxed);
 
-    return alive < now ? (ngx_msec_t) (now - alive) : 0;
+    if (alive <= now) {
+        return (ngx_msec_t) (now - alive);
+    }
+
+    /* both ends read one clock: a later time is not that of a heartbeat */
+
+    return alive - now < NGX_HTTP_DSA_AHEAD ? 0 : (ngx_msec_t) (alive - now);
 }
 
 
@@ -668,6 +683,30 @@ ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s, ngx_err_t err,
 
     ngx_log_error(level, ngx_cycle->log, err,
                   "engine \"%V\" cannot be used: %s", &s->name, why);
+}
+
+
+/* Logs the wrong record that ends the session. */
+
+static void
+ngx_http_dsa_session_wrong(ngx_http_dsa_session_t *s)
+{
+    ngx_uint_t               level;
+    ngx_http_dsa_records_t  *r;
+
+    r = &s->records;
+
+    if (r->fault != NULL) {
+        ngx_http_dsa_session_fault(s, 0, r->fault);
+        return;
+    }
+
+    level = ngx_http_dsa_session_level(s, r->wrong.field);
+
+    ngx_log_error(level, ngx_cycle->log, 0,
+                  "engine \"%V\" cannot be used: it sent %s %s (slot %uD, "
+                  "epoch %uD)", &s->name, r->wrong.name, r->wrong.text,
+                  dsa_link_slot(r->id), dsa_link_epoch(r->id));
 }
 
 

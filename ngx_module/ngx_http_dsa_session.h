@@ -106,13 +106,14 @@ ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
     const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
- * Requests the number of tokens of a prompt; nothing is computed.  fields are
- * TEXT and CONTROL.  The call ends with COUNTED, ERROR or LOST.  Returns what
+ * Requests the number of tokens of a prompt; nothing is computed.  digest and
+ * weight: of the tenant, digest has 32 bytes; fields are TEXT and CONTROL.  The
+ * call ends with COUNTED, ERROR or LOST.  Returns what
  * ngx_http_dsa_session_submit() does.
  */
 ngx_int_t ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const ngx_http_dsa_field_t *fields,
-    uint32_t n);
+    ngx_http_dsa_call_t *call, const u_char *digest, uint32_t weight,
+    const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
  * Cancels a call that has a session.  The call keeps its slot until the engine

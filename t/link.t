@@ -11,6 +11,7 @@ use warnings;
 use lib 't/lib';
 use DSA::Fake;
 use DSA::Test;
+use JSON::PP ();
 use Test::More;
 
 my $chat = '/v1/chat/completions';
@@ -29,7 +30,7 @@ my $next = $t->start_fake('model=next', "versions=$last,$after");
 $t->start_nginx(workers => 1);
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-like($next->output, qr/^offer 3,$last version $last$/m,
+like($next->output, qr/^offer 1,$last version $last$/m,
      'this version is in use');
 
 my $r = $t->post($chat, ask('hello', model => 'next'));
@@ -49,7 +50,7 @@ wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
 
 my $why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ accepts\ versions
              \ $after\ to\ $beyond\ of\ the\ link,
-             \ and\ nginx\ accepts\ 3\ to\ $last/x;
+             \ and\ nginx\ accepts\ 1\ to\ $last/x;
 
 is($t->logged(qr/\[error\].*$why/), 1, 'both ranges are logged, once');
 cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
@@ -61,166 +62,240 @@ is($t->metrics->{dsa_sessions}, 0, 'and no session');
 $t->done;
 
 
-# An engine of version 3, whose DONE ends before the tiers of cached tokens: its
-# other figures are used.
-
-$t = DSA::Test->new('version 3');
-my $old = $t->start_fake('model=old', 'versions=3,3');
-
-$t->start_nginx(workers => 1);
-wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
-
-like($old->output, qr/^offer 3,$last version 3$/m, 'version 3 is in use');
-
-for my $tiers ('', "tiers 128 64\n") {
-    $r = $t->post($chat, script("prompt 1000\ncached 640\n$tiers"
-                                . "completion 7\nt x\n", model => 'old'));
-    is($r->{status}, 200, 'a chat with an engine of version 3');
-    is(join(' ', map { $r->{json}{usage}{$_} }
-            qw/ prompt_tokens prompt_cache_hit_tokens completion_tokens /),
-       '1000 640 7', 'its usage');
-    is_deeply($r->{json}{usage}{prompt_tokens_details},
-              { cached_tokens => 640, gpu_tokens => 640, host_tokens => 0,
-                redis_tokens => 0 }, 'all cached tokens are of the GPU');
-}
-
-# what is in its segment, where version 4 has the tiers, is not read
-
-ctl($old, 'page 4096');
-ctl($old, "tier $_ 10 5 100") for 0 .. 2;
-my $m = $t->metrics;
-is(scalar(grep { /^dsa_engine_pages\{/ } keys %$m), 1, 'its pages');
-is(scalar(grep { /^dsa_engine_tier_/ } keys %$m), 0, 'but not by tier');
-
-$t->done;
-
-
-# Engines before version 5 cannot constrain an answer: the request goes to
-# another engine, or is refused.
-
-$t = DSA::Test->new('version 4');
-my @four = map { $t->start_fake('model=old', 'versions=3,4') } 1 .. 2;
-
-$t->start_nginx(workers => 1);
-wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
-
-is($t->post($chat, ask('x', model => 'old'))->{status}, 200,
-   'a chat with an engine of version 4');
-
-my @bias = (model => 'old', logit_bias => { 17 => -100, 3 => 2.5 });
-
-$r = $t->post($chat, ask('x', @bias));
-is($r->{status}, 503, 'but not with logit_bias');
-like($r->{json}{error}{message},
-     qr/No engine of pool "v32" .* can constrain .* its version is too old/,
-     'the reason');
-is($r->{json}{error}{type}, 'server_error', 'its type');
-is(scalar(map { submitted($_) } @four), 1, 'no engine has the request');
-
-$t->done;
-
-$t = DSA::Test->new('versions 4 and 5');
-my $four = $t->start_fake('model=old', 'versions=3,4');
-my $five = $t->start_fake('model=old', 'versions=3,5');
-
-$t->start_nginx(workers => 1);
-wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
-
-for (1 .. 3) {
-    is($t->post($chat, ask('x', @bias))->{status}, 200,
-       'an engine of version 5 serves it');
-}
-
-is(scalar(submitted($four)), 0, 'the one of version 4 has none');
-like((submitted($five))[0], qr/ bias 3=2\.5 bias 17=-100/, 'the biases');
-
-$t->done;
-
-
-# Engines before version 6 cannot limit the reasoning, and have no structure for
-# a text beside calls.
-
-$t = DSA::Test->new('version 5');
-$five = $t->start_fake('model=old', 'versions=3,5');
-
-$t->start_nginx(workers => 1, server =>
-                'location /anthropic/ { dsa_pass v32; }');
-wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
-
-my %budget = (model => 'old',
-              thinking => { type => 'enabled', budget_tokens => 1024 });
-my %either = (model => 'old', response_format => { type => 'json_object' },
-              tools => [{ type => 'function', function => { name => 'f' } }]);
-my %message = (%budget, max_tokens => 4096,
-               messages => [{ role => 'user', content => 'x' }]);
-
-for ([ $chat, ask('x', %budget), $why = qr/its version is too old/ ],
-     [ $chat, ask('json', %either), $why ],
-     [ '/v1/responses', { model => 'old', input => 'x',
-                          max_thinking_tokens => 9, store => JSON::PP::false,
-                          reasoning => { effort => 'high' } }, $why ],
-     [ '/anthropic/v1/messages', \%message, $why ])
-{
-    my ($uri, $body, $text) = @$_;
-
-    $r = $t->post($uri, $body);
-    is($r->{status}, 503, "$uri: a request of version 6");
-    like($r->{json}{error}{message}, $text, "$uri: the reason");
-}
-
-is($t->post($chat, ask('x', %$_))->{status}, 200, 'a request of version 5')
-    for { model => 'old', thinking => { type => 'enabled' } },
-        { model => 'old', max_thinking_tokens => 5 },
-        { %either, response_format => undef, tool_choice => 'required' };
-
-delete $message{max_tokens};
-is($t->post('/anthropic/v1/messages/count_tokens', \%message)->{status}, 200,
-   'a count does not think');
-is(scalar(submitted($five)), 3, 'the engine has the others only');
-
-$t->done;
-
-
 # Engines that contradict themselves: the session ends, and a new one begins.
 
 $t = DSA::Test->new('contradictions');
-my @versions = map { $t->start_fake("model=v$_", "versions=$_,$_") } 3, 4;
+my $fake = $t->start_fake();
 
 $t->start_nginx(workers => 1);
-wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 
-for ([ 3, 'more cached tokens than prompt tokens', 'cached 101' ],
-     [ 4, 'more cached tokens than prompt tokens', 'cached 101' ],
-     [ 4, 'more tokens of the host than cached ones', "cached 64\ntiers 65 0" ],
-     [ 4, 'more tokens of Redis than cached ones', "cached 64\ntiers 0 65" ],
-     [ 4, 'more of both', "cached 64\ntiers 32 33" ],
-     [ 4, 'a sum of more than 32 bits', "cached 64\ntiers 4294967295 1" ],
-     [ 3, 'a DONE of version 4', 'corrupt other' ],
-     [ 4, 'a DONE of version 3', 'corrupt other' ])
+for ([ 'more cached tokens than prompt tokens', 'cached 101' ],
+     [ 'more tokens of the host than cached ones', "cached 64\ntiers 65 0" ],
+     [ 'more tokens of Redis than cached ones', "cached 64\ntiers 0 65" ],
+     [ 'more of both', "cached 64\ntiers 32 33" ],
+     [ 'a sum of more than 32 bits', "cached 64\ntiers 4294967295 1" ],
+     [ 'a DONE of another length', 'corrupt other' ])
 {
-    my ($version, $name, $lines) = @$_;
+    my ($name, $lines) = @$_;
 
     my $lost = $t->metrics->{dsa_sessions_lost_requests_total};
-    my $s = $t->stream(script("prompt 100\nt part\nwait\n$lines\n",
-                              model => "v$version"));
+    my $s = $t->stream(script("prompt 100\nt part\nwait\n$lines\n"));
 
     $s->next_event() for 1 .. 2;
-    ctl($versions[$version - 3], 'go');
+    ctl($fake, 'go');
 
     my $m = DSA::HTTP->gather($s->events);
 
-    is(scalar(@{ $m->{errors} }), 1, "version $version, $name: an error");
+    is(scalar(@{ $m->{errors} }), 1, "$name: an error");
     is($t->metrics->{dsa_sessions_lost_requests_total}, $lost + 1,
        'the request is lost');
-    wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
+    wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
 }
 
-$r = $t->post($chat, script("prompt 100\ncached 100\ntiers 60 40\nt x\n",
-                            model => 'v4'));
+$r = $t->post($chat, script("prompt 100\ncached 100\ntiers 60 40\nt x\n"));
 is_deeply($r->{json}{usage}{prompt_tokens_details},
           { cached_tokens => 100, gpu_tokens => 0, host_tokens => 60,
             redis_tokens => 40 },
           'all of the prompt in slower tiers is no contradiction');
+
+$t->done;
+
+
+# Each field of each record, wrong in turn: the session of this engine ends, one
+# line of the log names record, field, value and what would be accepted, and the
+# worker goes on with the stream of another engine.
+
+$t = DSA::Test->new('fields');
+$fake = $t->start_fake('model=bad', 'context=10000');
+my $other = $t->start_fake('model=good');
+$t->start_nginx(workers => 1, server =>
+                'location /anthropic/ { dsa_pass v32; }',
+                location => 'dsa_rollout 1m;');
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
+
+my $stream = $t->stream(script("prompt 9\nt a\n" . "wait\nt b\n" x 200,
+                               model => 'good'));
+$stream->next_event() for 1 .. 2;
+
+my %logprobs = (logprobs => JSON::PP::true);
+my %rollout = (rollout => { prompt => JSON::PP::true });
+my %grammar = (response_format => { type => 'json_object' });
+my $in = "prompt 100\ncached 50\nt part\n";
+my $before = "noaccept\nprompt 100\ncached 50\n";
+
+# What comes before; the record; what the log has; more of the request.
+
+my $queries = '7f';        # as many bits as the family has control tokens
+my $submit = 'as the answer to SUBMIT, expected ACCEPTED, TOKENS, ROLLOUT, '
+             . 'DONE or ERROR';
+my $count = 'as the answer to COUNT, expected COUNTED or ERROR';
+my $inside = 'which is inside a character, expected one between two';
+my $gone = 'for a request that it does not have, expected one that was '
+           . 'submitted and has not ended';
+my $early = 'before ACCEPTED, expected ACCEPTED or ERROR';
+
+# A number of a field, as the log has it.
+
+sub number {
+    my ($type, $line, $expected) = @_;
+    my ($field, $number) = split ' ', $line;
+
+    $number = oct $number if $number =~ /^0x/;
+    return "$type with $field $number, expected $expected";
+}
+
+my @wrong = (
+    map({ [ $before, "accepted $_->[0]", number('ACCEPTED', @$_) ] }
+        [ 'prompt_tokens 0', '1 to 9999' ],
+        [ 'prompt_tokens 10000', '1 to 9999' ],
+        [ 'cached_tokens 101', '0 to 100' ], [ 'reserved 1', 0 ]),
+    map({ [ $before, "accepted $_->[0]", "ACCEPTED with $_->[1]" ] }
+        [ 'length 4', 'length 20, expected 16' ],
+        [ 'length -4', 'length 12, expected 16' ],
+        [ 'vocabulary 0x80000000', "vocabulary 0x80000000, expected bits of "
+                                   . "0x$queries" ],
+        [ 'vocabulary 0xffffffff', "vocabulary 0xffffffff, expected bits of "
+                                   . "0x$queries" ]),
+    [ $in, 'accepted length 0', 'ACCEPTED once more, expected one' ],
+    [ $before, 'tokens length 0', "TOKENS $early" ],
+    map({ [ $in, "tokens $_->[0]", number('TOKENS', @$_) ] }
+        [ 'n_tokens 0x40000000', '0 to 63' ], [ 'n_tokens 64', '0 to 63' ],
+        [ 'logprobs 1', 0 ], [ 'logprobs 2', 0 ], [ 'n_top 1', 0 ],
+        [ 'id 1048576', '0 to 1048575' ], [ 'id 0xffffffff', '0 to 1048575' ],
+        [ 'end 5', 4 ], [ 'end 2', 4 ], [ 'end 3', 4 ],
+        [ 'control 5', '0 to 4' ], [ 'control 0xffffffff', '0 to 4' ]),
+    map({ [ $in, "tokens $_->[0]", "TOKENS with $_->[1]" ] }
+        [ 'length 4', 'length 36, expected 32' ],
+        [ 'length -30', 'length 2, expected at least 16' ],
+        [ 'n_tokens 2', 'length 32, expected 44' ],
+        [ 'n_tokens 3', 'length 32, expected 56' ],
+        [ 'text_len 5', 'length 32, expected 33' ],
+        [ 'text_len 0xffffffff', 'length 32, expected 4294967323' ],
+        [ 'text 0xff', 'byte 0xff at 0 of its text, expected UTF-8' ],
+        [ 'text 0xc3', 'byte 0xc3 at 0 of its text, expected UTF-8' ],
+        [ 'control 2', "control 2, $inside" ]),
+    [ "prompt 100\nt a\nrecord tokens length 0\n", 'tokens length 0',
+      'TOKENS with n_tokens 1, expected 0', max_tokens => 2 ],
+    map({ [ $in, "tokens $_->[0]", number('TOKENS', @$_), %logprobs ] }
+        [ 'logprobs 0', 1 ], [ 'n_top 1', 0 ], [ 'n_top 21', 0 ],
+        [ 'token 1048576', '0 to 1048575' ]),
+    map({ [ $in, "tokens logprob $_", "TOKENS with logprob $_, expected a "
+            . 'finite number', %logprobs ] } qw/ nan -inf inf /),
+    [ $in, 'tokens n_top 3', 'TOKENS with n_top 3, expected 0 to 2', %logprobs,
+      top_logprobs => 2 ],
+    [ $in, 'rollout length 20', 'ROLLOUT of type 9 without DSA_LINK_SAMPLES, '
+      . 'expected ACCEPTED, TOKENS, DONE or ERROR' ],
+    [ $before, 'rollout length 20', "ROLLOUT $early", %rollout ],
+    map({ [ $in, "rollout length $_", 'ROLLOUT with rows that do not fill its '
+            . 'length 20, expected rows of 16 to 32512 bytes, in multiples of '
+            . '4', %rollout ] } 0, 16, 18, 24, 32516),
+    map({ [ $in, "rollout $_->[0]", number('ROLLOUT', "row.$_->[0]", $_->[1]),
+            %rollout ] }
+        [ 'type 0', '1 to 3' ], [ 'type 4', '1 to 3' ], [ 'form 1', 0 ],
+        [ 'position 10000', '0 to 9999' ], [ 'n 0', '1 to 10000' ],
+        [ 'n 10001', '1 to 10000' ]),
+    map({ [ $in, "rollout $_->[0]", "ROLLOUT with row.$_->[1]", %rollout ] }
+        [ 'n 2', 'length 20, expected 24' ],
+        [ 'type 2', 'form 0, expected 1 to 2' ],
+        [ 'type 3', 'n 1, expected 0' ]),
+    map({ [ $in, "done $_->[0]", number('DONE', @$_) ] }
+        [ 'finish 0', '1 to 4' ], [ 'finish 5', '1 to 4' ],
+        [ 'finish 0xffffffff', '1 to 4' ], [ 'prompt_tokens 101', '0 to 100' ],
+        [ 'prompt_tokens 0xffffffff', '0 to 100' ],
+        [ 'cached_tokens 101', '0 to 100' ], [ 'host_tokens 51', '0 to 50' ],
+        [ 'redis_tokens 51', '0 to 50' ], [ 'completion_tokens 0', '1 to 64' ],
+        [ 'completion_tokens 65', '1 to 64' ], [ 'stop 1', 0 ],
+        [ 'stop 0xffffffff', 0 ]),
+    [ $in, 'done length 4', 'DONE with length 44, expected 40' ],
+    [ $in, 'done length -8', 'DONE with length 32, expected 40' ],
+    [ $before, 'done finish 1', "DONE $early" ],
+    [ $before, 'done finish 2', "DONE $early" ],
+    [ $in, 'done stop 3', 'DONE with stop 3, expected 0 to 2',
+      stop => [ 'x', 'y' ] ],
+    map({ [ $before, "error $_->[0]", number('ERROR', @$_), %grammar ] }
+        [ 'code 0', '1 to 7' ], [ 'code 8', '1 to 7' ], [ 'path_len 1', 0 ],
+        [ 'more 2', '0 to 1' ], [ 'reserved 9', 0 ]),
+    map({ [ $before, "error $_->[0]", "ERROR with $_->[1]" ] }
+        [ 'length 1', 'length 29, expected 28' ],
+        [ 'length -8', 'length 20, expected at least 24' ],
+        [ 'text_len 5', 'length 28, expected 29' ],
+        [ 'text_len 0xffffffff', 'length 28, expected 4294967319' ],
+        [ 'code 7', 'code 7, expected 1 to 6' ],
+        [ 'code 2', 'prompt_tokens 0, expected at least 1' ]),
+    map({ [ $in, "error code $_", "ERROR with code $_ after ACCEPTED, expected "
+            . '3 to 6', %grammar ] } 1, 2, 7),
+    [ $in, 'counted more 0', "COUNTED of type 8 $submit" ],
+    [ $in, 'submit more 0', "a record of type 2 $submit" ],
+    map({ [ undef, @$_ ] }
+        [ 'counted length 4', 'COUNTED with length 12, expected 8' ],
+        [ 'counted prompt_tokens 0',
+          'COUNTED with prompt_tokens 0, expected at least 1' ],
+        [ 'counted more 2', 'COUNTED with more 2, expected 0 to 1' ],
+        [ 'accepted length 0', "ACCEPTED of type 3 $count" ],
+        [ 'done length 0', "DONE of type 5 $count" ],
+        [ 'error code 0', 'ERROR with code 0, expected 1 to 6' ]),
+    [ $in, "done stop 0\nrecord tokens length 0", "TOKENS $gone" ],
+    [ $in, "done stop 0\nrecord done stop 0", "DONE $gone" ]);
+
+my (@missing, $stopped);
+
+for (@wrong) {
+    my ($lines, $record, $log, %more) = @$_;
+    my $text = ($lines // '') . "record $record\nhold\n";
+
+    wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
+    my $n = $t->logged(qr/cannot be used/);
+
+    my $r = defined $lines
+        ? $t->post($chat, script($text, model => 'bad', max_tokens => 64, %more,
+                                 messages => [
+              { role => 'user', content => 'json' },
+              { role => 'user', content => "!fake\n$text" } ]))
+        : $t->post('/anthropic/v1/messages/count_tokens',
+                   script($text, model => 'bad'));
+
+    wait_until(sub { $t->logged(qr/cannot be used/) > $n }, 10, $log);
+
+    my @lines = grep { /cannot be used/ } split /\n/, $t->error_log;
+
+    push @missing, "$record: $r->{status}, " . $lines[$n]
+        if @lines != $n + 1
+           || $lines[$n] !~ /\[error\].* sent \Q$log\E \(slot \d+, epoch \d+\)$/
+           || ($r->{status} != 503 && $log !~ /\Q$gone\E$/);
+
+    ctl($other, 'go');
+    my $event = $stream->next_event();
+    $stopped //= $record
+        if !$event || $event->{json}{choices}[0]{delta}{content} ne 'b';
+}
+
+is(join("\n", @missing), '', 'each of ' . @wrong . ' wrong records ends its '
+   . 'session, with one line of the log');
+is($stopped, undef, 'and the stream of another engine goes on');
+is($t->logged(qr/exited on signal/), 0, 'in the same worker');
+$stream->close();
+
+# the good records pass
+
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the session');
+my $n = $t->logged(qr/cannot be used/);
+$r = $t->post($chat, script(join("\nrecord ", "${in}record tokens length 0",
+    'rollout n 1', 'tokens control 1', 'done completion_tokens 3') . "\nend\n",
+    model => 'bad', %logprobs, %rollout));
+is($r->{json}{choices}[0]{message}{content}, "partt\x{e9}tt\x{e9}t",
+   'good records');
+$r = $t->post($chat, script("${in}record done stop 2\nend\n", model => 'bad',
+                            stop => [ 'x', 'y' ]));
+is($r->{json}{choices}[0]{finish_reason}, 'stop', 'a stop string');
+is($t->logged(qr/cannot be used/), $n, 'do not end it');
+
+# An engine whose clock is ahead does not count as one that responds.
+
+ctl($fake, 'alive 2');
+wait_until(sub { $t->logged(qr/has not responded/) == 1 }, 10, 'the log');
+is($t->post($chat, ask('x', model => 'bad'))->{status}, 503,
+   'a time to come is no heartbeat');
 
 $t->done;
 
@@ -360,7 +435,8 @@ SKIP: {
           qw/ done finished finalized / ],
         [ qw/ received parsed submitted retried finalized / ],
         [ qw/ received parsed submitted accepted /, 'first token',
-          'cancelled' ] ], 'requests') or diag(explain(\@request));
+          qw/ cancelled finalized / ] ], 'requests')
+        or diag(explain(\@request));
 }
 
 $t->done;

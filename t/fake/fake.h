@@ -10,6 +10,7 @@
 #define _FAKE_H_INCLUDED_
 
 
+#include "base/str.h"
 #include "engine/link.h"
 #include "engine/link_event.h"
 #include "engine/link_request.h"
@@ -98,14 +99,16 @@ void script_free(request_t *r);
 /* record.c: 0 if the ring has no room */
 int send_accepted(session_t *s, request_t *r);
 int send_tokens(session_t *s, request_t *r, uint32_t n,
-    const dsa_link_token_t *token, const char *text, uint32_t len);
+    const dsa_link_token_t *token, const dsa_str_t *own, const char *text,
+    uint32_t len);
 int send_done(session_t *s, request_t *r, uint32_t finish);
 int send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
-    uint32_t more, const char *text);
+    uint32_t more, const char *path, const char *text);
 void wake(session_t *s);
 
 /* corrupt.c */
 void corrupt(session_t *s, const char *kind);
+int corrupt_record(session_t *s, const request_t *r, const char *line);
 
 
 #endif /* _FAKE_H_INCLUDED_ */

@@ -30,25 +30,31 @@
  *     prompt N        cached N        completion N     to be reported
  *     tiers HOST REDIS                of the cached ones, in DONE only
  *     done stop|length|cancelled|deadline
- *     error invalid|context|overloaded|draining|internal TEXT
+ *     error invalid|context|overloaded|draining|internal|
+ *           tenant TEXT
+ *     error grammar PATH TEXT         PATH with escapes
  *     corrupt KIND    see corrupt.c          die       by SIGKILL
+ *     record TYPE FIELD NUMBER        a record that is good but for this field,
+ *                                     see corrupt.c
+ *     end             without another record, because one was the last
  *     only SEED LINE  a line for a request that has this seed
  *
- * In TEXT \n, \\, \s (a space) and \xNN are escapes.  A token is a control
- * token if its text ends with a name that the request queried.  After the last
- * line the answer is done.  Without a script the answer is "echo: " and the
- * text, one token per word.
+ * In TEXT \n, \\, \s (a space) and \xNN are escapes.  Behind "<>" in it are the
+ * token's own bytes, which its logprob has.  A token is a control token if its
+ * text ends with a name that the request queried.  After the last line the
+ * answer is done.  Without a script the answer is "echo: " and the text, one
+ * token per word.
  *
- * A COUNT is answered at once; if its last text is "!fake" and the line "hold",
- * it waits for a cancel.
+ * A COUNT is answered at once, unless its last text is "!fake" and the line
+ * "hold" or "record", or it has a grammar and a script with "error grammar".
  *
  * Commands arrive at the stream socket SOCKET.ctl, one per line, and each is
- * answered by a line: go [N], drain 0|1, alive 0|1 (0: alive_ms stops in the
- * past), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the worker is not
- * woken), page BYTES, tier N V..., close (all sessions), live (requests),
- * sessions, script FILE (as script=).  "tier" sets the words of a tier in all
- * control blocks, in their order, also in a session whose version of the link
- * has no tiers.
+ * answered by a line: go [N], drain 0|1, alive 0|1|2 (0: alive_ms stops in the
+ * past; 2: in the future), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the
+ * worker is not woken), page BYTES, tier N V..., close (all sessions), live
+ * (requests), sessions, script FILE (as script=).  "tier" sets the words of a
+ * tier in all control blocks, in their order, also in a session whose version
+ * of the link has no tiers.
  *
  * Each event is one line on stdout.
  */
@@ -111,13 +117,13 @@ now_ms(void)
 
 
 static void
-stop_alive(void)
+stop_alive(uint64_t alive_ms)
 {
     int  i;
 
     for (i = 0; i < FAKE_SESSIONS; i++) {
         if (fake.sessions[i].open) {
-            atomic_store(&fake.sessions[i].link.control->alive_ms, 1);
+            atomic_store(&fake.sessions[i].link.control->alive_ms, alive_ms);
         }
     }
 }
@@ -204,10 +210,10 @@ command(int fd, char *text)
         fake.draining = atoi(text + 6);
 
     } else if (strncmp(text, "alive ", 6) == 0) {
-        fake.alive = atoi(text + 6);
+        fake.alive = text[6] == '1';
 
         if (!fake.alive) {
-            stop_alive();
+            stop_alive(text[6] == '0' ? 1 : UINT64_MAX);
         }
 
     } else if (strncmp(text, "load ", 5) == 0) {
@@ -386,6 +392,7 @@ options(int argc, char **argv)
     h->event_size = 1 << 20;
     h->context_length = 163840;
     h->page_tokens = 64;
+    h->ids = 1 << 20;
     h->pid = (uint32_t) getpid();
 
     if (getrandom(&h->epoch, sizeof(uint32_t), 0) != sizeof(uint32_t)) {

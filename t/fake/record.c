@@ -23,12 +23,15 @@ wake(session_t *s)
 }
 
 
+/* own: the bytes of each token, of its logprobs. */
+
 int
 send_tokens(session_t *s, request_t *r, uint32_t n,
-    const dsa_link_token_t *token, const char *text, uint32_t len)
+    const dsa_link_token_t *token, const dsa_str_t *own, const char *text,
+    uint32_t len)
 {
     char                *p;
-    uint32_t             i, k, start, size;
+    uint32_t             i, k, size;
     dsa_link_tokens_t    tokens;
     dsa_link_logprob_t   entry;
 
@@ -55,20 +58,19 @@ send_tokens(session_t *s, request_t *r, uint32_t n,
     memcpy(p, token, n * sizeof(dsa_link_token_t));
     p += n * sizeof(dsa_link_token_t);
 
-    for (start = 0, i = 0; r->logprobs && i < n; i++) {
+    for (i = 0; r->logprobs && i < n; i++) {
         memset(&entry, 0, sizeof(entry));
         entry.token = token[i].id;
         entry.logprob = -0.25f * (float) (r->sent + i);
-        entry.len = token[i].end - start;
+        entry.len = (uint32_t) own[i].len;
 
         if (entry.len > sizeof(entry.bytes)) {
             entry.len = sizeof(entry.bytes);
         }
 
-        memcpy(entry.bytes, text + start, entry.len);
+        memcpy(entry.bytes, own[i].data, entry.len);
         memcpy(p, &entry, sizeof(entry));
         p += sizeof(entry);
-        start = token[i].end;
 
         for (k = 0; k < r->top; k++) {
             memset(&entry, 0, sizeof(entry));
@@ -93,11 +95,9 @@ int
 send_done(session_t *s, request_t *r, uint32_t finish)
 {
     void             *p;
-    uint32_t          size;
     dsa_link_done_t   done;
 
-    size = s->link.version >= 4 ? 40 : 32;
-    p = dsa_link_reserve(&s->link.event, DSA_LINK_DONE, r->id, size);
+    p = dsa_link_reserve(&s->link.event, DSA_LINK_DONE, r->id, sizeof(done));
 
     if (p == NULL) {
         fake.blocked = 1;
@@ -107,17 +107,21 @@ send_done(session_t *s, request_t *r, uint32_t finish)
     memset(&done, 0, sizeof(done));
 
     done.finish = finish;
-    done.prompt_tokens = r->prompt;
-    done.cached_tokens = r->cached;
-    done.completion_tokens = r->reported ? r->completion
-                             : r->sent + (finish == DSA_LINK_FINISH_STOP);
+
+    if (r->accepted) {
+        done.prompt_tokens = r->prompt;
+        done.cached_tokens = r->cached;
+        done.completion_tokens = r->reported ? r->completion
+                                 : r->sent + (finish == DSA_LINK_FINISH_STOP);
+    }
+
     done.queue_ms = 1;
     done.prefill_ms = 2;
     done.decode_ms = 3;
     done.host_tokens = r->host;
     done.redis_tokens = r->redis;
 
-    memcpy(p, &done, size);
+    memcpy(p, &done, sizeof(done));
 
     print_event("done %llx finish=%u sent=%u", (unsigned long long) r->id,
                 finish, r->sent);
@@ -130,22 +134,30 @@ send_done(session_t *s, request_t *r, uint32_t finish)
 
 int
 send_error(session_t *s, uint64_t id, uint32_t code, uint32_t prompt,
-    uint32_t more, const char *text)
+    uint32_t more, const char *path, const char *text)
 {
-    dsa_link_failure_t  *failure;
+    char                *p;
+    dsa_link_failure_t   failure;
 
-    failure = dsa_link_reserve(&s->link.event, DSA_LINK_ERROR, id,
-                               sizeof(dsa_link_failure_t) + strlen(text));
-    if (failure == NULL) {
+    memset(&failure, 0, sizeof(failure));
+    failure.code = code;
+    failure.prompt_tokens = prompt;
+    failure.path_len = (uint32_t) strlen(path);
+    failure.text_len = (uint32_t) strlen(text);
+    failure.more = more;
+
+    p = dsa_link_reserve(&s->link.event, DSA_LINK_ERROR, id,
+                         sizeof(failure) + failure.path_len
+                         + failure.text_len);
+    if (p == NULL) {
         fake.blocked = 1;
         return 0;
     }
 
-    failure->code = code;
-    failure->prompt_tokens = prompt;
-    failure->text_len = (uint32_t) strlen(text);
-    failure->more = more;
-    memcpy(failure + 1, text, strlen(text));
+    memcpy(p, &failure, sizeof(failure));
+    p += sizeof(failure);
+    memcpy(p, path, failure.path_len);
+    memcpy(p + failure.path_len, text, failure.text_len);
 
     print_event("error %llx code=%u", (unsigned long long) id, code);
 

@@ -32,6 +32,8 @@ typedef struct {
     char             *last;         /* the end of text */
     uint32_t          n;
     dsa_link_token_t  token[MAX_TOKENS];
+    dsa_str_t         own[MAX_TOKENS];      /* bytes of the token */
+    char             *bytes;        /* of those that differ from the text */
 } tokens_t;
 
 
@@ -123,6 +125,39 @@ script_free(request_t *r)
 }
 
 
+/*
+ * The prompt of ACCEPTED: the numbers in front of it count, and a prompt never
+ * grows behind it.
+ */
+
+static void
+script_prompt(request_t *r)
+{
+    uint32_t     n;
+    const char  *p;
+
+    for (p = r->pc; *p != '\0'; p += *p == '\n') {
+
+        if (strncmp(p, "prompt ", 7) == 0) {
+            n = (uint32_t) strtoul(p + 7, NULL, 10);
+            r->prompt = p == r->pc || n > r->prompt ? n : r->prompt;
+        }
+
+        p += strcspn(p, "\n");
+    }
+
+    for (p = r->pc; strncmp(p, "prompt ", 7) == 0
+                    || strncmp(p, "cached ", 7) == 0; p += *p == '\n')
+    {
+        if (*p == 'c') {
+            r->cached = (uint32_t) strtoul(p + 7, NULL, 10);
+        }
+
+        p += strcspn(p, "\n");
+    }
+}
+
+
 /* Reads "only SEED"; 0: the line was for another seed and is skipped. */
 
 static int
@@ -160,6 +195,8 @@ script_line(session_t *s, request_t *r)
     }
 
     if (!r->accepted && !r->manual && strncmp(r->pc, "noaccept", 8) != 0) {
+        script_prompt(r);
+
         if (!send_accepted(s, r)) {
             return 0;
         }
@@ -198,7 +235,7 @@ static int
 script_tokens(session_t *s, request_t *r, line_t *l)
 {
     int        sent;
-    char      *piece;
+    char      *piece, *bytes;
     size_t     n;
     uint32_t   count;
     tokens_t   t;
@@ -229,8 +266,10 @@ script_tokens(session_t *s, request_t *r, line_t *l)
     t.n = 0;
     t.text = malloc((l->len + 1) * count + 1);
     t.last = t.text;
+    t.bytes = malloc(l->len + 1);
+    bytes = t.bytes;
 
-    if (t.text == NULL) {
+    if (t.text == NULL || t.bytes == NULL) {
         die("malloc");
     }
 
@@ -249,9 +288,10 @@ script_tokens(session_t *s, request_t *r, line_t *l)
         }
     }
 
-    sent = send_tokens(s, r, t.n, t.token, t.text,
+    sent = send_tokens(s, r, t.n, t.token, t.own, t.text,
                        (uint32_t) (t.last - t.text));
     free(t.text);
+    free(bytes);
 
     if (!sent) {
         return 0;
@@ -273,15 +313,19 @@ script_tokens(session_t *s, request_t *r, line_t *l)
 }
 
 
-/* The text of a control token ends with one of the names that were queried. */
+/*
+ * The text of a control token ends with one of the names that were queried.
+ * Behind "<>" are the token's own bytes.
+ */
 
 static void
 add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
     int ordinary)
 {
     char              *start;
-    size_t             n;
+    size_t             n, own;
     uint32_t           i;
+    const char        *at;
     dsa_link_token_t  *token;
 
     if (t->n == MAX_TOKENS) {
@@ -289,8 +333,20 @@ add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
         exit(1);
     }
 
+    at = memmem(text, len, "<>", 2);
+    n = at != NULL ? (size_t) (at - text) : len;
+
     start = t->last;
-    t->last += unescape(start, text, len);
+    t->last += unescape(start, text, n);
+
+    if (at != NULL) {
+        own = unescape(t->bytes, at + 2, len - n - 2);
+        t->own[t->n] = dsa_str(t->bytes, own);
+        t->bytes += own;
+
+    } else {
+        t->own[t->n] = dsa_str(start, (size_t) (t->last - start));
+    }
 
     token = &t->token[t->n];
     token->id = r->sent + t->n++;
@@ -318,7 +374,7 @@ add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
 static int
 script_other(session_t *s, request_t *r, const line_t *l)
 {
-    char  kind[32];
+    char  kind[100];
 
     if (is(l, "rate")) {
         r->rate = strtoul(l->arg, NULL, 10);
@@ -346,6 +402,7 @@ script_other(session_t *s, request_t *r, const line_t *l)
         r->manual = 1;
 
     } else if (is(l, "accept")) {
+        script_prompt(r);
         return send_accepted(s, r);
 
     } else if (is(l, "prompt")) {
@@ -368,6 +425,14 @@ script_other(session_t *s, request_t *r, const line_t *l)
 
     } else if (is(l, "error")) {
         return script_error(s, r, l);
+
+    } else if (is(l, "end")) {
+        script_free(r);
+        return 0;
+
+    } else if (is(l, "record")) {
+        (void) snprintf(kind, sizeof(kind), "%.*s", (int) l->len, l->arg);
+        return corrupt_record(s, r, kind);
 
     } else if (is(l, "corrupt")) {
         (void) snprintf(kind, sizeof(kind), "%.*s", (int) l->len, l->arg);
@@ -394,25 +459,37 @@ script_other(session_t *s, request_t *r, const line_t *l)
 static int
 script_error(session_t *s, request_t *r, const line_t *l)
 {
-    char    *text;
-    size_t   n;
+    char        *text, *path;
+    size_t       n, len;
+    uint32_t     code;
+    const char  *arg;
 
     text = malloc(l->len + 1);
-    if (text == NULL) {
+    path = calloc(1, l->len + 1);
+
+    if (text == NULL || path == NULL) {
         die("malloc");
     }
 
-    n = strcspn(l->arg, " \n");
-    text[unescape(text, l->arg, l->len)] = '\0';
+    arg = l->arg;
+    n = strcspn(arg, " \n");
+    code = word_of("invalid context overloaded draining internal tenant "
+                   "grammar", arg, n);
 
-    if (send_error(s, r->id,
-                   word_of("invalid context overloaded draining internal",
-                           l->arg, n),
-                   r->prompt, r->more, text))
-    {
+    if (code == DSA_LINK_E_GRAMMAR && arg[n] == ' ') {
+        arg += n + 1;
+        len = strcspn(arg, " \n");
+        (void) unescape(path, arg, len);
+        arg += len + (arg[len] == ' ');
+    }
+
+    text[unescape(text, arg, (size_t) (l->end - arg))] = '\0';
+
+    if (send_error(s, r->id, code, r->prompt, r->more, path, text)) {
         script_free(r);
     }
 
+    free(path);
     free(text);
 
     return 0;

@@ -21,9 +21,11 @@ static void submit(session_t *s, const dsa_link_record_t *record,
     const char *p);
 static void count(session_t *s, const dsa_link_record_t *record,
     const char *p);
+static char *count_script(dsa_str_t last, int grammar);
 static char *script_of(dsa_str_t last);
 static char *log_bias(char *out, const dsa_link_field_t *field,
     const char *p);
+static char *log_tenant(char *out, const uint8_t tenant[32], uint32_t weight);
 static char *log_submit(char *out, uint64_t id, const dsa_link_submit_t *h);
 static char *log_resume(char *out, const dsa_link_field_t *field,
     const char *p);
@@ -280,16 +282,10 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
         } else if (field.type == DSA_LINK_FIELD_RESUME) {
             out = log_resume(out, &field, p);
 
-        } else if (field.type == DSA_LINK_FIELD_REQUEST) {
+        } else if (field.type != DSA_LINK_FIELD_REQUEST) {
 
-            /* it is random, and no part of what a test expects */
+            /* the id is random, and no part of what a test expects */
 
-            if (s->link.version < DSA_LINK_VERSION_REQUEST) {
-                print_event("a request id in version %u", s->link.version);
-                exit(1);
-            }
-
-        } else {
             out = log_field(out, &field, p);
         }
 
@@ -318,14 +314,14 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     context = fake.hello.context_length;
 
     if (fake.draining) {
-        (void) send_error(s, record->id, DSA_LINK_E_DRAINING, 0, 0,
+        (void) send_error(s, record->id, DSA_LINK_E_DRAINING, 0, 0, "",
                           "draining");
         return;
     }
 
     if (r->prompt >= context || r->prompt + head.max_tokens > context) {
         (void) send_error(s, record->id, DSA_LINK_E_CONTEXT, r->prompt, 0,
-                          "over the context");
+                          "", "over the context");
         return;
     }
 
@@ -345,12 +341,13 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
 }
 
 
-/* The number is that of a prompt in submit(); "hold" waits for a cancel. */
+/* The number is that of a prompt in submit(), unless there is a script. */
 
 static void
 count(session_t *s, const dsa_link_record_t *record, const char *p)
 {
-    uint32_t             i;
+    char                *log, *out;
+    uint32_t             i, grammar;
     request_t           *r;
     dsa_str_t            last;
     dsa_link_field_t     field;
@@ -365,7 +362,15 @@ count(session_t *s, const dsa_link_record_t *record, const char *p)
     memset(r, 0, sizeof(request_t));
     r->id = record->id;
 
+    grammar = 0;
     last = dsa_str("", 0);
+    out = log = malloc((size_t) record->length * 2 + 1024);
+
+    if (log == NULL) {
+        die("malloc");
+    }
+
+    out = log_tenant(out, head.tenant, head.weight);
 
     for (i = 0; i < head.n_fields; i++) {
         memcpy(&field, p, sizeof(field));
@@ -373,17 +378,29 @@ count(session_t *s, const dsa_link_record_t *record, const char *p)
 
         if (field.type == DSA_LINK_FIELD_TEXT) {
             last = dsa_str(p, field.length);
+            r->prompt += field.length;
+
+        } else if (field.type == DSA_LINK_FIELD_CONTROL) {
+            r->prompt++;
+
+        } else {
+            grammar = 1;
+            out += sprintf(out, " grammar=");
+            out = log_field(out, &field, p);
         }
 
-        r->prompt += field.type == DSA_LINK_FIELD_TEXT ? field.length : 1;
         p += dsa_link_pad(field.length, 8);
     }
 
-    print_event("count %llx prompt=%u", (unsigned long long) r->id,
-                r->prompt);
+    *out = '\0';
+    print_event("count %llx prompt=%u tenant=%s", (unsigned long long) r->id,
+                r->prompt, log);
+    free(log);
 
-    if (dsa_str_eqz(last, "!fake\nhold")) {
-        r->script = r->pc = strdup("noaccept\nhold\n");
+    r->manual = 1;
+    r->script = r->pc = count_script(last, grammar);
+
+    if (r->script != NULL) {
         return;
     }
 
@@ -395,6 +412,29 @@ count(session_t *s, const dsa_link_record_t *record, const char *p)
 
     counted->prompt_tokens = r->prompt;
     counted->more = 0;
+}
+
+
+/* "hold", a record, or what is refused in a grammar; NULL: none of them. */
+
+static char *
+count_script(dsa_str_t last, int grammar)
+{
+    char  *script;
+
+    script = script_of(last);
+
+    if (script != NULL
+        && (strncmp(script, "hold", 4) == 0
+            || strncmp(script, "record", 6) == 0
+            || (grammar && strstr(script, "error grammar") != NULL)))
+    {
+        return script;
+    }
+
+    free(script);
+
+    return NULL;
 }
 
 
@@ -452,10 +492,21 @@ log_bias(char *out, const dsa_link_field_t *field, const char *p)
 
 
 static char *
-log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
+log_tenant(char *out, const uint8_t tenant[32], uint32_t weight)
 {
     size_t  i;
 
+    for (i = 0; i < 32; i++) {
+        out += sprintf(out, "%02x", tenant[i]);
+    }
+
+    return out + sprintf(out, " weight=%u", weight);
+}
+
+
+static char *
+log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
+{
     out += sprintf(out, "submit %llx max=%u temperature=%g top_p=%g "
                    "frequency=%g presence=%g seed=%llu flags=%x top=%u "
                    "deadline=%s tenant=",
@@ -466,11 +517,7 @@ log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
                    (unsigned long long) h->seed, h->flags, h->top_logprobs,
                    h->deadline_ms > now_ms() ? "later" : "past");
 
-    for (i = 0; i < sizeof(h->tenant); i++) {
-        out += sprintf(out, "%02x", h->tenant[i]);
-    }
-
-    out += sprintf(out, " weight=%u", h->weight);
+    out = log_tenant(out, h->tenant, h->weight);
 
     if (h->thinking_budget != 0) {
         out += sprintf(out, " budget=%u", h->thinking_budget);

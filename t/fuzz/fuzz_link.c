@@ -3,8 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * What the other side of the link can write: a ring with any content and any
- * indices, read as both ends read it, and the payload of a SUBMIT, COUNT or
- * DONE.
+ * indices, read as both ends read it, and the payload of a SUBMIT or COUNT.
  *
  * The first byte of an input chooses; a ring then takes 8 bytes as its head,
  * 8 as the consumer's index, and the rest as its content.  The same bytes are
@@ -16,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/link_event.h"
 #include "engine/service/submit.h"
 #include "grammar/grammar.h"
 #include "t/lib/small_model.h"
@@ -33,7 +31,6 @@ static void fuzz_ring(const uint8_t *data, size_t size);
 static void fuzz_exchange(uint64_t start, const uint8_t *data, size_t size);
 static void fuzz_submit(dsa_link_type_e type, const uint8_t *data,
     size_t size);
-static void fuzz_done(const uint8_t *data, size_t size);
 
 
 static dsa_tokenizer_t       *tokenizer;
@@ -82,7 +79,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    switch (data[0] % 4) {
+    switch (data[0] % 3) {
 
     case 0:
         fuzz_ring(data + 1, size - 1);
@@ -92,12 +89,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_submit(DSA_LINK_SUBMIT, data + 1, size - 1);
         break;
 
-    case 2:
-        fuzz_submit(DSA_LINK_COUNT, data + 1, size - 1);
-        break;
-
     default:
-        fuzz_done(data + 1, size - 1);
+        fuzz_submit(DSA_LINK_COUNT, data + 1, size - 1);
     }
 
     return 0;
@@ -306,7 +299,7 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
             || submit.n_query > DSA_LINK_MAX_QUERIES
             || (type == DSA_LINK_COUNT
                 && (submit.n_stop != 0 || submit.n_resume != 0
-                    || submit.n_bias != 0 || submit.grammar.len != 0))
+                    || submit.n_bias != 0))
             || submit.n_bias > DSA_LINK_MAX_BIAS
             || submit.grammar.len > DSA_GRAMMAR_SPEC)
         {
@@ -352,45 +345,5 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
     }
 
     free(tokens.ids);
-    free(copy);
-}
-
-
-/* A DONE is rejected, or its tiers are a part of its prompt. */
-
-static void
-fuzz_done(const uint8_t *data, size_t size)
-{
-    uint8_t          *copy;
-    uint64_t          cached;
-    uint32_t          version;
-    dsa_link_done_t   done;
-
-    if (size == 0) {
-        return;
-    }
-
-    /* a block of its own, so that ASan sees each byte that is read behind it */
-
-    version = DSA_LINK_VERSION_MIN + data[0] % 2;
-    copy = malloc(size - 1 != 0 ? size - 1 : 1);
-
-    if (copy == NULL) {
-        abort();
-    }
-
-    memcpy(copy, data + 1, size - 1);
-
-    if (dsa_link_done_read(&done, version, copy, (uint32_t) size - 1) == 0) {
-        cached = (uint64_t) done.host_tokens + done.redis_tokens;
-
-        if (cached > done.cached_tokens
-            || done.cached_tokens > done.prompt_tokens
-            || (version == 3 && cached != 0))
-        {
-            abort();
-        }
-    }
-
     free(copy);
 }

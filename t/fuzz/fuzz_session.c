@@ -576,10 +576,11 @@ field(uint8_t *p, size_t size, uint32_t type, uint32_t len, int c)
 static void
 worker_submit(worker_t *w, input_t *in)
 {
-    size_t              n;
+    size_t              n, size;
     uint8_t            *p, text[4 * CONTEXT];
     uint64_t            id, what;
     uint32_t            len, type;
+    dsa_link_count_t    count;
     dsa_link_submit_t   head;
 
     memset(&head, 0, sizeof(head));
@@ -618,17 +619,26 @@ worker_submit(worker_t *w, input_t *in)
 
     head.n_fields += what == 255;
 
+    count.n_fields = head.n_fields;
+    count.weight = head.weight;
+    memcpy(count.tenant, head.tenant, sizeof(count.tenant));
+
+    size = type == DSA_LINK_COUNT ? sizeof(count) : sizeof(head);
     p = dsa_link_reserve(&w->link.submit, type,
-                         dsa_link_id((uint32_t) id / 16, id % 17),
-                         (type == DSA_LINK_COUNT ? 8 : sizeof(head)) + n);
+                         dsa_link_id((uint32_t) id / 16, id % 17), size + n);
 
     if (p == NULL) {
         return;
     }
 
-    len = type == DSA_LINK_COUNT ? 8 : sizeof(head);
-    memcpy(p, &head, len);
-    memcpy(p + len, text, n);
+    if (type == DSA_LINK_COUNT) {
+        memcpy(p, &count, size);
+
+    } else {
+        memcpy(p, &head, size);
+    }
+
+    memcpy(p + size, text, n);
 
     (void) dsa_link_commit(&w->link.submit);
 }

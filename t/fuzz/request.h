@@ -68,14 +68,6 @@ fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
 
     (void) dsa_format_refuse(&format, error.path, error.message, &refusal);
     fuzz_refusal(&refusal);
-
-    /* of the fallback, only a tool can be at fault */
-
-    if (dsa_format_optional(&format, error.path)
-        && dsa_grammar_compile(&grammar, format.fallback, &error) == DSA_OK)
-    {
-        dsa_grammar_free(grammar);
-    }
 }
 
 

@@ -24,14 +24,23 @@
 
 #include "engine/link.h"
 #include "engine/link_request.h"
+#include "ngx_module/ngx_http_dsa_record_check.h"
+
+
+#define LINK_CLIENT_EXPECT        256       /* slots whose records it checks */
 
 
 typedef struct {
-    int                 fd;
-    int                 fds[DSA_LINK_FDS];
-    void               *base;
-    dsa_link_hello_t    hello;
-    dsa_link_t          link;
+    int                     fd;
+    int                     fds[DSA_LINK_FDS];
+    void                   *base;
+    dsa_link_hello_t        hello;
+    dsa_link_t              link;
+
+    /* by slot; ids count from 1 */
+
+    ngx_http_dsa_expect_t   expect[LINK_CLIENT_EXPECT];
+    uint64_t                expect_id[LINK_CLIENT_EXPECT];
 } link_client_t;
 
 
@@ -263,6 +272,70 @@ link_client_wake(link_client_t *c)
 }
 
 
+/* Remembers what the engine may answer to a record. */
+
+static inline void
+link_client_expect(link_client_t *c, uint32_t type, uint64_t id,
+    const link_submit_t *s)
+{
+    size_t                  at;
+    uint32_t                i, slot;
+    dsa_link_field_t        field;
+    ngx_http_dsa_expect_t  *e;
+
+    slot = dsa_link_slot(id);
+
+    if (slot >= LINK_CLIENT_EXPECT) {
+        return;
+    }
+
+    e = &c->expect[slot];
+    c->expect_id[slot] = id;
+
+    ngx_http_dsa_expect(e, type == DSA_LINK_SUBMIT ? &s->head : NULL,
+                        c->hello.context_length, c->hello.ids);
+
+    /* the fields of a hostile record may have any lengths */
+
+    for (i = 0, at = 0; i < s->head.n_fields; i++) {
+        if (at + sizeof(field) > s->len) {
+            return;
+        }
+
+        memcpy(&field, s->fields + at, sizeof(field));
+        ngx_http_dsa_expect_field(e, (dsa_link_field_e) field.type,
+                                  field.length);
+        at += sizeof(field) + dsa_link_pad(field.length, 8);
+    }
+}
+
+
+/* Each record has to pass the border of nginx. */
+
+static inline void
+link_client_check(link_client_t *c, const dsa_link_record_t *record,
+    const void *payload)
+{
+    uint32_t              slot;
+    ngx_http_dsa_wrong_t  wrong;
+
+    slot = dsa_link_slot(record->id);
+
+    if (slot >= LINK_CLIENT_EXPECT || c->expect_id[slot] != record->id) {
+        return;
+    }
+
+    if (ngx_http_dsa_record_check(&c->expect[slot], record->type, payload,
+                                  record->length, &wrong)
+        != 0)
+    {
+        (void) fprintf(stderr, "the engine has sent %s %s\n", wrong.name,
+                       wrong.text);
+        abort();
+    }
+}
+
+
 /* Sends and frees it.  -1 if the ring has no room. */
 
 static inline int
@@ -275,7 +348,8 @@ link_client_send(link_client_t *c, uint32_t type, uint64_t id,
     dsa_link_count_t   count;
 
     count.n_fields = s->head.n_fields;
-    count.reserved = 0;
+    count.weight = s->head.weight;
+    memcpy(count.tenant, s->head.tenant, sizeof(count.tenant));
 
     head = type == DSA_LINK_COUNT ? (void *) &count : (void *) &s->head;
     size = type == DSA_LINK_COUNT ? sizeof(count) : sizeof(s->head);
@@ -291,6 +365,8 @@ link_client_send(link_client_t *c, uint32_t type, uint64_t id,
     if (s->len != 0) {
         memcpy(p + size, s->fields, s->len);
     }
+
+    link_client_expect(c, type, id, s);
 
     free(s->fields);
     s->fields = NULL;
@@ -351,6 +427,7 @@ link_client_next(link_client_t *c, dsa_link_record_t *record, void **payload,
 
             memcpy(*payload, data, record->length);
             ((char *) *payload)[record->length] = '\0';
+            link_client_check(c, record, *payload);
             dsa_link_release(&c->link.event);
 
             return 1;

@@ -9,33 +9,12 @@
 #include "t/unit/host.h"
 
 
-/* What a hello may say, up to its bounds; the rest of it is right. */
+/* A good hello for a segment of four pages. */
 
-static void
-test_hello(void **state)
+static dsa_link_hello_t
+good_hello(void)
 {
-    size_t             i;
-    dsa_link_t         link;
-    dsa_link_hello_t   hello;
-
-    _Alignas(DSA_LINK_ALIGN)
-    static uint8_t     segment[4 * DSA_LINK_ALIGN];
-
-    static const struct {
-        float  temperature;
-        float  top_p;
-        int    rc;
-    } t[] = {
-        { 1, 1, 0 }, { 0, 1e-38f, 0 }, { 2, 0.95f, 0 },
-        { -0.01f, 1, -1 }, { 2.01f, 1, -1 }, { INFINITY, 1, -1 },
-        { NAN, 1, -1 }, { 1, 0, -1 }, { 1, -1, -1 }, { 1, 1.01f, -1 },
-        { 1, NAN, -1 }
-    };
-
-    /* sizes of messages are part of the link, as those of records are */
-
-    assert_int_equal(sizeof(dsa_link_offer_t), 16);
-    assert_int_equal(sizeof(hello), 184);
+    dsa_link_hello_t  hello;
 
     memset(&hello, 0, sizeof(hello));
     hello.magic = DSA_LINK_MAGIC;
@@ -45,19 +24,104 @@ test_hello(void **state)
     hello.event_size = DSA_LINK_ALIGN;
     hello.segment_size = dsa_link_segment_size(4, DSA_LINK_ALIGN,
                                                DSA_LINK_ALIGN);
-    assert_int_equal(hello.segment_size, sizeof(segment));
+    hello.context_length = 2;
+    hello.page_tokens = 1;
+    hello.ids = 1;
+    hello.temperature = 1;
+    hello.top_p = 1;
+    strcpy(hello.model, "m");
+    strcpy(hello.fingerprint, "f");
 
-    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
-        hello.temperature = t[i].temperature;
-        hello.top_p = t[i].top_p;
+    return hello;
+}
 
-        if (dsa_link_attach(&link, segment, hello.segment_size, &hello)
-            != t[i].rc)
-        {
-            fail_msg("temperature %g, top_p %g", (double) t[i].temperature,
-                     (double) t[i].top_p);
-        }
-    }
+
+/* The bounds of each field of a hello, and what the log has behind them. */
+
+static void
+test_hello(void **state)
+{
+    dsa_link_t            link;
+    dsa_link_hello_t      hello;
+    ngx_http_dsa_wrong_t  wrong;
+
+    _Alignas(DSA_LINK_ALIGN)
+    static uint8_t        segment[4 * DSA_LINK_ALIGN];
+
+    /* sizes of messages are part of the link, as those of records are */
+
+    assert_int_equal(sizeof(dsa_link_offer_t), 16);
+    assert_int_equal(sizeof(hello), 184);
+
+#define ATTACH(set, rc)                                                       \
+    hello = good_hello();                                                     \
+    set;                                                                      \
+    assert_int_equal(dsa_link_attach(&link, segment, sizeof(segment),         \
+                                     &hello), rc)
+
+    ATTACH((void) 0, 0);
+    ATTACH(hello.magic = 1, -1);
+    ATTACH(hello.version = 0, -1);
+    ATTACH(hello.version = DSA_LINK_VERSION_MAX + 1, -1);
+    ATTACH(hello.slots = 0, -1);
+    ATTACH(hello.slots = 1024, 0);
+    ATTACH(hello.slots = 1025, -1);
+    ATTACH(hello.slots = UINT32_MAX, -1);
+    ATTACH(hello.submit_size = DSA_LINK_ALIGN + 8, -1);
+    ATTACH(hello.submit_size = 0, -1);
+    ATTACH(hello.event_size = 2 * DSA_LINK_ALIGN, -1);
+    ATTACH(hello.event_size = UINT64_MAX, -1);
+    ATTACH(hello.segment_size = 1, -1);
+
+#define GOOD(set)                                                             \
+    hello = good_hello();                                                     \
+    set;                                                                      \
+    assert_int_equal(ngx_http_dsa_hello_check(&hello, &wrong), 0)
+
+#define WRONG(set, what)                                                      \
+    hello = good_hello();                                                     \
+    set;                                                                      \
+    assert_int_equal(ngx_http_dsa_hello_check(&hello, &wrong), -1);           \
+    assert_string_equal(wrong.text, "with " what)
+
+    GOOD((void) 0);
+    GOOD(hello.temperature = 0);
+    GOOD(hello.temperature = 2);
+    GOOD(hello.top_p = 1e-38f);
+    GOOD(memset(hello.model, 'm', 63));
+    GOOD(strcpy(hello.model, "a \" \\ \xc2\xa0 \xf0\x9f\x90\x8b"));
+    GOOD(memset(hello.fingerprint, 'f', 39));
+
+    WRONG(hello.context_length = 1, "context_length 1, expected at least 2");
+    WRONG(hello.page_tokens = 0, "page_tokens 0, expected at least 1");
+    WRONG(hello.ids = 0, "ids 0, expected at least 1");
+    WRONG(hello.temperature = -0.01f, "temperature -0.01, expected 0 to 2");
+    WRONG(hello.temperature = 2.01f, "temperature 2.01, expected 0 to 2");
+    WRONG(hello.temperature = INFINITY, "temperature inf, expected 0 to 2");
+    WRONG(hello.temperature = NAN, "temperature nan, expected 0 to 2");
+    WRONG(hello.top_p = 0, "top_p 0, expected more than 0 and at most 1");
+    WRONG(hello.top_p = -1, "top_p -1, expected more than 0 and at most 1");
+    WRONG(hello.top_p = 1.5f, "top_p 1.5, expected more than 0 and at most 1");
+    WRONG(hello.top_p = NAN, "top_p nan, expected more than 0 and at most 1");
+
+#define NAMED  ", expected 1 to 63 bytes of UTF-8 without control characters"
+
+    WRONG(hello.model[0] = '\0', "model \"\"" NAMED);
+    WRONG(strcpy(hello.model, "a\nb"), "model \"a\\x0ab\"" NAMED);
+    WRONG(strcpy(hello.model, "\x7f"), "model \"\\x7f\"" NAMED);
+    WRONG(strcpy(hello.model, "\"\xff"), "model \"\\x22\\xff\"" NAMED);
+    WRONG(strcpy(hello.model, "\xc2\x9b"), "model \"\\xc2\\x9b\"" NAMED);
+    WRONG(strcpy(hello.model, "\xed\xa0\x80"), "model \"\\xed\\xa0\\x80\""
+          NAMED);
+    WRONG(memset(hello.model, 'm', 64), "model \"mmmmmmmmmmmmmmmmmmmmmmmm\""
+          NAMED);
+
+#define DIGITS  ", expected 1 to 39 letters and digits"
+
+    WRONG(hello.fingerprint[0] = '\0', "fingerprint \"\"" DIGITS);
+    WRONG(strcpy(hello.fingerprint, "f-"), "fingerprint \"f-\"" DIGITS);
+    WRONG(memset(hello.fingerprint, 'f', 40),
+          "fingerprint \"ffffffffffffffffffffffff\"" DIGITS);
 }
 
 
@@ -213,7 +277,14 @@ test_hostile(void **state)
     link_submit_init(&s, 5);
     link_submit_text(&s, "hello");
     link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2);
-    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "type 6");
+    refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_GRAMMAR, "type of the spec");
+
+    for (i = 0; i < 2; i++) {
+        link_submit_init(&s, 5);
+        link_submit_text(&s, "hello");
+        s.head.weight = i == 0 ? 0 : 10001;
+        refused_as(&h, DSA_LINK_COUNT, &s, DSA_LINK_E_INVALID, "weight is");
+    }
 
     link_submit_init(&s, 5);
     link_submit_text(&s, "hello");
@@ -654,20 +725,16 @@ test_offers(void **state)
         int       answer;
         uint32_t  version;
     } t[] = {
-        { DSA_LINK_MAGIC, 3, 3, 1, 3 },
-        { DSA_LINK_MAGIC, 1, 3, 1, 3 },
-        { DSA_LINK_MAGIC, 3, 4, 1, 4 },
-        { DSA_LINK_MAGIC, 4, 4, 1, 4 },
-        { DSA_LINK_MAGIC, 3, 5, 1, 5 },
-        { DSA_LINK_MAGIC, 5, 6, 1, 6 },
+        { DSA_LINK_MAGIC, 1, 1, 1, 1 },
+        { DSA_LINK_MAGIC, 0, 1, 1, 1 },
+        { DSA_LINK_MAGIC, 1, 3, 1, LAST },
         { DSA_LINK_MAGIC, LAST, LAST + 1, 1, LAST },
         { DSA_LINK_MAGIC, 0, UINT32_MAX, 1, LAST },
-        { DSA_LINK_MAGIC, 3, 900, 1, LAST },
         { DSA_LINK_MAGIC, LAST + 1, 900, 1, 0 },
-        { DSA_LINK_MAGIC, 1, 2, 1, 0 },
+        { DSA_LINK_MAGIC, 0, 0, 1, 0 },
         { DSA_LINK_MAGIC, 5, 1, 1, 0 },
         { DSA_LINK_MAGIC, UINT32_MAX, 0, 1, 0 },
-        { DSA_LINK_MAGIC + 1, 3, 3, 0, 0 },
+        { DSA_LINK_MAGIC + 1, 1, 1, 0, 0 },
         { 0, 0, 0, 0, 0 }
     };
 

@@ -299,7 +299,7 @@ test_overload_and_drain(void **state)
     host_turn(&h);
     take_events(&h, 0, a, 6);
     assert_int_equal(a[3].error, 0);
-    assert_int_equal(a[4].error, DSA_LINK_E_OVERLOADED);
+    assert_int_equal(a[4].error, DSA_LINK_E_TENANT);
 
     /* what was accepted goes on while the replica drains */
 
@@ -330,6 +330,48 @@ test_overload_and_drain(void **state)
 
 
 /* In prefill, in decode, waiting, over its deadline: gone within one turn. */
+
+/*
+ * The replica ends an answer while it holds back a part of a token, which may
+ * begin a stop string.  The token is not sent, and so none of its text is: a
+ * replica that continues the answer after the tokens that were sent would send
+ * the text again.
+ */
+
+static void
+test_abort_in_token(void **state)
+{
+    host_t          h;
+    answer_t        a;
+    link_submit_t   s;
+
+    host_start(&h, "");
+    memset(&a, 0, sizeof(a));
+
+    link_submit_init(&s, 100);
+    s.head.flags = DSA_LINK_IGNORE_EOS;
+    link_submit_control(&s, "<bos>");
+    link_submit_stop(&s, "s>x");
+    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
+                     0);
+
+    while (atomic_load(&h.client[0].link.control->completion_tokens) < 3) {
+        host_turn(&h);
+        take_events(&h, 0, &a, 1);
+    }
+
+    dsa_io_abort(&h.io);
+    host_turn(&h);
+    take_events(&h, 0, &a, 1);
+
+    assert_int_equal(a.error, DSA_LINK_E_DRAINING);
+    assert_int_equal(a.tokens, 2);
+    assert_string_equal(a.text, "<eos><eos>");
+    free(a.text);
+
+    host_stop(&h);
+}
+
 
 static void
 test_cancel(void **state)
@@ -674,8 +716,8 @@ test_stop_in_flight(void **state)
 
 
 /*
- * While one tenant's long prompts wait, others are tokenized in turn, and at
- * most half of the memory for long prompts is of one queue.
+ * While one tenant's long prompts wait to be counted or answered, others are
+ * tokenized in turn, and at most half of the memory is of one tenant.
  */
 
 static void
@@ -683,7 +725,7 @@ test_pool_turns(void **state)
 {
     char            *text;
     host_t           h;
-    answer_t         a[8];
+    answer_t         a[9];
     uint32_t         i;
     dsa_request_t   *r;
     link_submit_t    s;
@@ -697,14 +739,16 @@ test_pool_turns(void **state)
     memset(text, 'x', size);
     text[size] = '\0';
 
-    /* tenant 1: the third one is too much; tenant 2; a short one */
+    /* tenant 1: the sixth one is too much; tenant 2; a short one */
 
-    for (i = 0; i < 5; i++) {
+    for (i = 0; i < 9; i++) {
         link_submit_init(&s, 1);
-        s.head.tenant[0] = i < 3 ? 1 : 2;
-        link_submit_text(&s, i == 4 ? "short" : text);
-        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
-                                            &s), 0);
+        s.head.tenant[0] = i < 6 ? 1 : 2;
+        s.head.weight = i < 6 ? 100 : 200;
+        link_submit_text(&s, i == 8 ? "short" : text);
+        assert_int_equal(link_client_send(&h.client[0], i % 2 ? DSA_LINK_COUNT
+                                                        : DSA_LINK_SUBMIT,
+                                          dsa_link_id(1, i), &s), 0);
 
         /* a turn reads a bounded number of bytes */
 
@@ -712,17 +756,17 @@ test_pool_turns(void **state)
     }
 
     free(text);
-    take_events(&h, 0, a, 8);
+    take_events(&h, 0, a, 9);
 
-    for (i = 0; i < 5; i++) {
-        assert_int_equal(a[i].error, i == 2 ? DSA_LINK_E_OVERLOADED : 0);
+    for (i = 0; i < 9; i++) {
+        assert_int_equal(a[i].error, i == 5 ? DSA_LINK_E_TENANT : 0);
     }
 
     dsa_pool_run(h.pool);
     r = dsa_pool_collect(h.pool);
 
-    for (i = 0; i < 4; i++) {
-        static const uint32_t  order[] = { 0, 3, 1, 4 };
+    for (i = 0; i < 8; i++) {
+        static const uint32_t  order[] = { 0, 6, 7, 1, 2, 3, 4, 8 };
 
         assert_int_equal(dsa_link_slot(r->id), order[i]);
         r->state = DSA_REQUEST_IDLE;
@@ -864,6 +908,7 @@ main(void)
         cmocka_unit_test(test_logprobs),
         cmocka_unit_test(test_prefix_by_tenant),
         cmocka_unit_test(test_overload_and_drain),
+        cmocka_unit_test(test_abort_in_token),
         cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_session_end),
         cmocka_unit_test(test_session_end_states),
