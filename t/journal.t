@@ -3,10 +3,14 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The journal of a null backend: its lines for requests that end, whose client
-# leaves, or whose worker or engine dies.
+# leaves, or whose worker or engine dies; files that are slow, full, renamed or
+# deleted.
 
 use strict;
 use warnings;
+
+use Fcntl qw/ O_NONBLOCK O_RDONLY /;
+use POSIX qw/ mkfifo /;
 
 use lib 't/lib';
 use DSA::Fake qw/ ask /;
@@ -100,4 +104,79 @@ cmp_ok((events($id))[-1]{sent}, '>=', 2, 'but each token that it sent');
 
 is(join(' ', map { $_->{event} } events('')), '', 'all requests have their id');
 
-done_testing();
+$t->stop_nginx('TERM');
+$engine->stop;
+
+
+# The engine does not wait for its journal: a pipe that nobody reads stops the
+# journal's thread only.
+
+sub slow_journal {
+    my ($name, $journal, %more) = @_;
+
+    my $t = DSA::Test->new($name);
+    my $engine = $t->start_engine(conf => {
+        backend => 'null rate=50', name => 'null', journal => $journal,
+        step_timeout => slow(2) . 's', %more });
+
+    $t->start_nginx;
+
+    return ($t, $engine);
+}
+
+my $fifo = $t->path('fifo');
+
+mkfifo($fifo, 0600) or die "mkfifo: $!\n";
+sysopen my $pipe, $fifo, O_RDONLY|O_NONBLOCK or die "open: $!\n";
+fcntl $pipe, 1031, 4096 or die "F_SETPIPE_SZ: $!\n";
+
+my ($s, $null) = slow_journal('fifo', $fifo, drain_timeout => '10s');
+my ($child) = DSA::Process::children($null->pid);
+my @streams = map { $s->stream(ask("Say this $_.", max_tokens => 50 * slow(6),
+                                   ignore_eos => JSON::PP::true)) } 1 .. 4;
+
+is(DSA::HTTP->gather($_->events)->{done}, 1, 'a stream is complete')
+    for @streams;
+is(join(' ', DSA::Process::children($null->pid)), $child,
+   'after several times step_timeout it is the same process');
+is(() = $null->output =~ /does not keep up/g, 1, 'the log has the reason once');
+is($s->post($chat, ask('x', max_tokens => 1))->{status}, 200, 'it serves');
+$null->signal('TERM');
+is($null->wait_end(30), 0, 'and it ends');
+like($null->output, qr/the last lines are lost/, 'the log has what is lost');
+close $pipe;
+$s->done;
+
+# a disk that is full
+
+($s, $null) = slow_journal('full', '/dev/full');
+is($s->post($chat, ask("x$_", max_tokens => 20))->{status}, 200, 'a full disk')
+    for 1 .. 3;
+is(() = $null->output =~ /lines are lost: write\(\): No space left/g, 1,
+   'the log has the error once');
+$null->signal('TERM');
+is($null->wait_end(30), 0, 'and it ends');
+$s->done;
+
+# a file that is rotated or deleted
+
+my $rotated = $t->path('rotated');
+
+($s, $null) = slow_journal('rotated', $rotated);
+
+for my $turn (0 .. 2) {
+    my $id = json_decode($s->post($chat, ask('x', max_tokens => 5))->{body})
+             ->{id};
+    my $text = read_file($rotated) // '';
+
+    like($text, qr/"request":"$id".*"event":"done"/,
+         'the lines of a request are in the file')
+        or diag $text;
+    is(scalar(grep { !/"$id"/ } split /\n/, $text), 0, 'and no others');
+    $turn == 0 ? rename $rotated, "$rotated.1" : unlink $rotated;
+}
+
+is($null->output =~ /lost/ ? $null->output : '', '', 'and none is lost');
+$s->done;
+
+$t->done;

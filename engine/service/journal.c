@@ -5,45 +5,65 @@
 
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "engine/service/journal.h"
 
 
+static void dsa_journal_gap(void *data, dsa_buf_t *out, uint64_t lost);
 static void dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r,
     const char *event);
+static void dsa_journal_head(const dsa_journal_t *j, dsa_buf_t *out,
+    const char *request);
 
 
-int
-dsa_journal_open(dsa_journal_t *j, const char *path, uint32_t replica,
-    dsa_err_t *err)
+dsa_journal_t *
+dsa_journal_open(const char *path, uint32_t replica, dsa_err_t *err)
 {
-    memset(j, 0, sizeof(dsa_journal_t));
+    dsa_journal_t  *j;
+
+    j = calloc(1, sizeof(dsa_journal_t));
+
+    if (j == NULL) {
+        (void) dsa_error(err, "out of memory");
+        return NULL;
+    }
 
     j->replica = replica;
     j->pid = getpid();
-    j->fd = open(path, O_WRONLY|O_APPEND|O_CREAT|O_CLOEXEC, 0600);
+    j->thread = dsa_journal_thread_open(path, dsa_journal_gap, j, err);
 
-    return j->fd != -1 ? DSA_OK
-                       : dsa_error(err, "open() of journal \"%s\": %s", path,
-                                   strerror(errno));
+    if (j->thread == NULL) {
+        free(j);
+        return NULL;
+    }
+
+    return j;
+}
+
+
+int
+dsa_journal_start(dsa_journal_t *j, int wake, dsa_err_t *err)
+{
+    return dsa_journal_thread_start(j->thread, wake, err);
 }
 
 
 void
 dsa_journal_close(dsa_journal_t *j)
 {
-    if (j->fd != -1) {
-        (void) close(j->fd);
-        j->fd = -1;
+    if (j == NULL) {
+        return;
     }
 
     dsa_buf_free(&j->lines);
+
+    if (dsa_journal_thread_close(j->thread)) {
+        free(j);
+    }
 }
 
 
@@ -129,41 +149,59 @@ dsa_journal_left(dsa_journal_t *j, const dsa_request_t *r)
 
 
 void
-dsa_journal_flush(dsa_journal_t *j)
+dsa_journal_flush(dsa_journal_t *j, uint64_t now_ms)
 {
-    ssize_t  n;
-
-    if (j == NULL || j->lines.len == 0) {
-        return;
+    if (j != NULL) {
+        dsa_journal_thread_push(j->thread, &j->lines, j->n, now_ms);
+        j->n = 0;
     }
+}
 
-    do {
-        n = write(j->fd, j->lines.data, j->lines.len);
-    } while (n == -1 && errno == EINTR);
 
-    if (n != (ssize_t) j->lines.len || j->lines.failed) {
-        dsa_log(DSA_LOG_ERR, "the journal is not complete: write(): %s",
-                n == -1 ? strerror(errno) : "it is short");
-    }
+int
+dsa_journal_pending(dsa_journal_t *j, uint64_t now_ms)
+{
+    return j != NULL && dsa_journal_thread_pending(j->thread, now_ms);
+}
 
-    j->lines.len = 0;
+
+/* Called in the thread of the journal. */
+
+static void
+dsa_journal_gap(void *data, dsa_buf_t *out, uint64_t lost)
+{
+    dsa_journal_head(data, out, "");
+    dsa_buf_printf(out, ",\"event\":\"gap\",\"lost\":%llu}\n",
+                   (unsigned long long) lost);
+}
+
+
+/* Writes the members that all lines of requests have. */
+
+static void
+dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)
+{
+    j->n++;
+
+    dsa_journal_head(j, &j->lines, r->name);
+    dsa_buf_printf(&j->lines, ",\"worker\":%d,\"slot\":\"%u.%u\","
+                   "\"event\":\"%s\",\"sent\":%u", (int) r->worker,
+                   dsa_link_slot(r->id), dsa_link_epoch(r->id), event,
+                   r->sent);
 }
 
 
 /* Writes the members that all lines have. */
 
 static void
-dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)
+dsa_journal_head(const dsa_journal_t *j, dsa_buf_t *out, const char *request)
 {
     struct timespec  now;
 
     (void) clock_gettime(CLOCK_REALTIME, &now);
 
-    dsa_buf_printf(&j->lines, "{\"request\":\"%s\",\"time\":%lld.%03d,"
-                   "\"replica\":%u,\"engine\":%d,\"worker\":%d,"
-                   "\"slot\":\"%u.%u\",\"event\":\"%s\",\"sent\":%u",
-                   r->name, (long long) now.tv_sec,
-                   (int) (now.tv_nsec / 1000000), j->replica, (int) j->pid,
-                   (int) r->worker, dsa_link_slot(r->id),
-                   dsa_link_epoch(r->id), event, r->sent);
+    dsa_buf_printf(out, "{\"request\":\"%s\",\"time\":%lld.%03d,"
+                   "\"replica\":%u,\"engine\":%d", request,
+                   (long long) now.tv_sec, (int) (now.tv_nsec / 1000000),
+                   j->replica, (int) j->pid);
 }

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "base/buf.h"
+#include "engine/service/journal_thread.h"
 #include "engine/service/request.h"
 
 
@@ -19,25 +19,33 @@
  * that the replica writes for a request.  Tests compare it with the ledger.
  * README.md describes the lines.
  *
- * The lines of a round of records are appended by one write(), before the
- * worker can read the records.  So they are in the file even if the replica is
- * killed.
+ * A thread of its own writes the lines.  The records of a round wait until
+ * their lines are written, so that the lines are in the file even if the
+ * replica is killed, unless the file does not keep up (journal_thread.h).
  *
- * All functions except open and close are called by the I/O thread.  A journal
- * that is NULL ignores all calls.
+ * All functions except open, start and close are called by the I/O thread.  A
+ * journal that is NULL ignores all calls.
  */
 
 typedef struct {
-    int             fd;                 /* -1: closed */
-    uint32_t        replica;            /* number */
-    pid_t           pid;                /* of the replica */
-    dsa_buf_t       lines;              /* lines that are not written yet */
+    dsa_journal_thread_t   *thread;
+    uint32_t                replica;    /* number */
+    pid_t                   pid;        /* of the replica */
+    dsa_buf_t               lines;      /* that were not handed over yet */
+    uint32_t                n;          /* of them */
 } dsa_journal_t;
 
 
-/* Opens or creates the file, which several replicas may share. */
-int dsa_journal_open(dsa_journal_t *j, const char *path, uint32_t replica,
+/*
+ * Opens or creates the file, which several replicas may share.  NULL with err.
+ */
+dsa_journal_t *dsa_journal_open(const char *path, uint32_t replica,
     dsa_err_t *err);
+
+/* Starts the thread, which writes to wake when lines were written. */
+int dsa_journal_start(dsa_journal_t *j, int wake, dsa_err_t *err);
+
+/* Writes the rest, within DSA_JOURNAL_END_MS, and frees the journal. */
 void dsa_journal_close(dsa_journal_t *j);
 
 /* Add a line for ACCEPTED, a TOKENS with n tokens, or the last record of r. */
@@ -50,8 +58,11 @@ void dsa_journal_last(dsa_journal_t *j, const dsa_request_t *r);
  */
 void dsa_journal_left(dsa_journal_t *j, const dsa_request_t *r);
 
-/* Appends the lines to the file.  A failure is logged. */
-void dsa_journal_flush(dsa_journal_t *j);
+/* Hands over the lines of a round. */
+void dsa_journal_flush(dsa_journal_t *j, uint64_t now_ms);
+
+/* Returns 1 while records should wait for their lines. */
+int dsa_journal_pending(dsa_journal_t *j, uint64_t now_ms);
 
 
 #endif /* _DSA_JOURNAL_H_INCLUDED_ */
