@@ -12,14 +12,13 @@ use warnings;
 
 use JSON::PP;
 use Test::More;
-use Time::HiRes qw/ time /;
 
 use lib 't/lib';
 use DSA::Fake;
 use DSA::Test;
 
 my %t = map { $_ => DSA::Test->new("structured $_") }
-            qw/ null cpu apis refused old fields beside /;
+            qw/ null cpu apis refused fields final compiled /;
 my $chat = '/v1/chat/completions';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 
@@ -499,7 +498,7 @@ for ([ '/anthropic/v1/messages',
 $t->done;
 
 
-# What is refused before it is submitted: param and text.
+# What is refused: param and text.
 
 $t = $t{refused};
 $t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
@@ -572,24 +571,6 @@ like($text, qr/^(.+)\1{3}$/s, 'an id that is forced is repeated');
 $t->done;
 
 
-# A request that needs version 5 of the link, and an engine of version 4.
-
-$t = $t{old};
-my $old = $t->start_fake('versions=3,4');
-$t->start_nginx(workers => 1);
-wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 10, 'the session');
-
-for (@cases, @open, @either) {
-    my $r = $t->post($chat, body($_->[1]));
-    is($r->{status}, 503, "$_->[0]: status");
-    like($r->{json}{error}{message}, qr/its version is too old/,
-         "$_->[0]: text");
-}
-
-is(scalar(submitted($old)), 0, 'the engine has no request');
-
-$t->done;
-
 # What the engine gets.
 
 $t = $t{fields};
@@ -609,56 +590,158 @@ like($sent[1], qr/ flags=0 /, 'without, no such flag');
 $t->done;
 
 
-# The time between the tokens of an answer, at 50 tokens per second, while other
-# requests bring large schemas, each of which nginx and the engine compile.
+# What an engine refuses is final: no other engine is asked.
 
-$t = $t{beside};
-$t->start_engine(conf => { model   => "$DSA::Test::root/demo/model",
-                           backend => 'null rate=50' });
-$t->start_nginx(workers => 1);
+$t = $t{final};
+my @fakes = ($t->start_fake(), $t->start_fake());
+$t->start_nginx(workers => 1, server =>
+                'location /anthropic/ { dsa_pass v32; }
+                 location /window/ { dsa_pass v32;
+                                     dsa_context_strategy summary; }');
+wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
 
-sub large {
-    my ($n) = @_;
+sub asked { scalar map { grep { /^(?:submit|count) / } split /\n/,
+                                                      $_->output } @fakes }
 
-    return { type => 'object', additionalProperties => $false,
-             required => [ map { "p$n$_" } 1 .. 60 ],
-             properties => { map { ("p$n$_" => { enum => [ 'a' .. 'j' ] }) }
-                             1 .. 60 } };
+for ([ 'a text', { schema($weather, strict => $true) }, 'properties.city',
+       'response_format.json_schema.schema.properties.city' ],
+     [ 'several answers', { schema($weather, strict => $true), n => 3 }, '',
+       'response_format.json_schema.schema' ],
+     [ 'a path with an index', { schema($weather, strict => $true) },
+       '[2].x', 'response_format.json_schema.schema[2].x' ],
+     [ 'a tool', { tools => [ @loose, $tools[1] ] },
+       'tools[1].function.parameters.properties.rows',
+       'tools[1].function.parameters.properties.rows' ],
+     [ 'the named tool', { tools => \@tools, tool_choice => {
+           type => 'function', function => { name => 'rows' } } },
+       'tools[0].function.parameters', 'tools[1].function.parameters' ])
+{
+    my ($name, $fields, $path, $param) = @$_;
+
+    for my $stream ($false, $true) {
+        my $n = asked();
+        my $r = $t->post($chat, {
+            %{ script("noaccept\nerror grammar $path it\\nis\\x01 wrong\n") },
+            %$fields, stream => $stream });
+        my $e = ($r->{json} || {})->{error} || {};
+
+        is($r->{status}, 400, "$name: status") or diag($r->{body});
+        is($e->{param}, $param, "$name: param");
+        is($e->{message}, "$param: it is  wrong", "$name: message");
+        is(asked(), $n + 1, "$name: one engine is asked");
+    }
+}
+
+# A structure that is refused is refused before a summary is computed for the
+# request, which would be billed.
+
+my $r = $t->post('/window/v1/chat/completions', {
+    model => 'deepseek-chat', schema($weather, strict => $true), messages => [
+        map({ { role => 'user', content => "round $_ " . 'x ' x 9000 },
+              { role => 'assistant', content => 'y' } } 1 .. 20),
+        script("error grammar x it is wrong\n")->{messages}[0] ] });
+
+is($r->{status}, 400, 'a long history: status') or diag($r->{body});
+like($r->{json}{error}{message}, qr/schema\.x: it is wrong/, 'its message');
+is(scalar(map { submitted($_) } @fakes), 10, 'and no summary is computed');
+is(scalar(grep { / grammar=\{"type":"json_schema"/ }
+          map { grep { /^count / } split /\n/, $_->output } @fakes), 1,
+   'because the count has the structure');
+
+$t->done;
+
+
+# Each structure is compiled once, by the engine.
+
+$t = $t{compiled};
+my $engine = $t->start_engine(conf => { log_level => 'debug',
+    model => "$DSA::Test::root/demo/model", backend => 'null rate=0' });
+$t->start_nginx(workers => 2, server =>
+                'location /anthropic/ { dsa_pass v32; }');
+
+# How often the engine compiles while the code runs.
+
+sub compiled {
+    my ($code) = @_;
+
+    my $before = () = $engine->output =~ /compiled a structure/g;
+    $code->();
+    my $after = () = $engine->output =~ /compiled a structure/g;
+
+    return $after - $before;
 }
 
 
-sub gaps {
-    my ($stream, $n) = @_;
-    my ($last, @gaps);
+sub numbered { return { type => 'object', additionalProperties => $false,
+                        required => [ 'a' ], properties => {
+                            a => { enum => [ map { "v$_" } @_ ] } } } }
 
-    while (@gaps < $n && defined $stream->next_event()) {
-        my $now = time;
-        push @gaps, $now - $last if defined $last;
-        $last = $now;
+
+# The status of each request, all of them sent before the first is answered.
+
+sub together {
+    my (@bodies) = @_;
+
+    my @http = map {
+        my $http = $t->connect();
+        $http->send_request('POST', $chat, body => json_encode($_));
+        $http;
+    } @bodies;
+
+    return map { $_->response()->{status} } @http;
+}
+
+
+my $odd = { type => 'object', patternProperties => {} };
+
+for ([ 'a structure', { schema(numbered(1), strict => $true) }, 200 ],
+     [ 'one that is refused', { schema($odd, strict => $true) }, 400 ],
+     [ 'one that is optional', { schema(numbered(2)) }, 200 ],
+     [ 'an optional one that cannot be enforced', { schema($odd) }, 200 ],
+     [ 'one with tools', { tools => \@tools, tool_choice => 'required',
+                           parallel_tool_calls => $false }, 200 ],
+     [ 'a tool that is refused',
+       { tools => [ tool('b', $odd, strict => $true) ] }, 400 ])
+{
+    my ($name, $fields, $status) = @$_;
+
+    for my $times (1, 0) {
+        is(compiled(sub {
+            is($t->post($chat, body($fields, max_tokens => 9))->{status},
+               $status, $name) for 1 .. 5;
+        }), $times, "$name: five requests, $times compilations");
     }
 
-    return sort { $a <=> $b } @gaps;
+    is(compiled(sub {
+        is_deeply([ together(map { body($fields, max_tokens => 9) } 1 .. 8) ],
+                  [ ($status) x 8 ], "$name: eight at once");
+    }), 0, "$name: eight at once, no compilation");
 }
 
+is(compiled(sub {
+    is_deeply([ together(map { body({ schema(numbered($_), strict => $true) },
+                                    max_tokens => 9) } 11 .. 18) ],
+              [ (200) x 8 ], 'eight structures at once');
+}), 8, 'are compiled once each');
 
-my $other = $t->stream(ask('a b c d', max_tokens => 400,
-                           ignore_eos => $true));
-my @alone = gaps($other, 60);
-my @large = map {
-    my $http = $t->connect();
-    $http->send_request('POST', $chat, body => json_encode(
-        body({ schema(large($_), strict => $true), max_tokens => 60 })));
-    $http;
-} 1 .. 10;
-my @beside = gaps($other, 60);
+is(compiled(sub {
+    is_deeply([ together(map { body({ schema(numbered(20), strict => $true) },
+                                    max_tokens => 9) } 1 .. 8) ],
+              [ (200) x 8 ], 'eight requests with a new structure');
+}), 1, 'compile it once');
 
-is_deeply([ map { $_->response()->{status} } @large ], [ (200) x 10 ],
-          'large schemas');
-$other->close();
+# counts check it as well
 
-note(sprintf 'alone: median %.1f ms, most %.1f ms; beside: %.1f, %.1f ms',
-     map { 1000 * $_ } @alone[30, 59], @beside[30, 59]);
-cmp_ok($beside[30], '<', 1.25 * $alone[30],
-       'the median time between tokens is the same');
+for ([ numbered(30), 200 ], [ $odd, 400 ]) {
+    my ($schema, $status) = @$_;
+
+    is(compiled(sub {
+        is($t->post("/anthropic/v1/messages/$_", {
+            model => 'deepseek-chat',
+            messages => [{ role => 'user', content => 'x' }],
+            output_format => { type => 'json_schema', schema => $schema }
+        })->{status}, $status, 'a count') for ('count_tokens') x 3;
+    }), $status == 200 ? 1 : 0, 'three counts of a structure');
+}
 
 $t->done;

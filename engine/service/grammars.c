@@ -4,33 +4,15 @@
  */
 
 
-#include <assert.h>
-#include <openssl/evp.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/service/grammar_cache.h"
 #include "engine/service/grammars.h"
 #include "engine/service/mask_thread.h"
-
-
-#define DSA_GRAMMARS_DIGEST  32
-
-
-/* A compiled spec with a reference count. */
-
-typedef struct dsa_grammars_entry_s  dsa_grammars_entry_t;
-
-struct dsa_grammars_entry_s {
-    dsa_grammars_entry_t   *next;           /* the next less recently used
-                                               one */
-    dsa_grammar_t          *grammar;
-    uint32_t                uses;           /* references by constraints and by
-                                               the list */
-    uint8_t                 digest[DSA_GRAMMARS_DIGEST];
-};
 
 
 struct dsa_grammars_s {
@@ -38,21 +20,17 @@ struct dsa_grammars_s {
     uint32_t                size;
     uint32_t                eos;
 
-    pthread_mutex_t         making;         /* for the vocabulary; locked
-                                               before mutex */
+    pthread_mutex_t         making;         /* for the vocabulary */
     dsa_vocabulary_t       *vocabulary;
 
-    pthread_mutex_t         mutex;          /* for entries and their uses */
-    dsa_grammars_entry_t   *first;          /* most recently used */
-    uint32_t                n;              /* in the list */
-
+    dsa_grammar_cache_t    *cache;
     dsa_mask_thread_t       masks;
 };
 
 
 struct dsa_constraint_s {
     dsa_grammars_t         *grammars;
-    dsa_grammars_entry_t   *entry;
+    dsa_grammar_entry_t    *entry;
     dsa_matcher_t          *matcher;
     dsa_mask_job_t          job;
     uint32_t                pushed;         /* 1: the job was pushed for the
@@ -62,16 +40,9 @@ struct dsa_constraint_s {
 
 
 static dsa_vocabulary_t *dsa_grammars_vocabulary(dsa_grammars_t *g);
+static int dsa_grammars_made(dsa_grammars_t *g);
 static dsa_vocabulary_t *dsa_grammars_make(const dsa_grammars_t *g);
 static int dsa_grammars_add(const dsa_grammars_t *g, dsa_vocabulary_t *v);
-static dsa_grammars_entry_t *dsa_grammars_get(dsa_grammars_t *g,
-    dsa_str_t spec, dsa_grammar_error_t *error);
-static dsa_grammars_entry_t *dsa_grammars_find(dsa_grammars_t *g,
-    const uint8_t *digest);
-static void dsa_grammars_insert(dsa_grammars_t *g,
-    dsa_grammars_entry_t *entry);
-static void dsa_grammars_release(dsa_grammars_t *g,
-    dsa_grammars_entry_t *entry);
 static int dsa_grammars_no_memory(dsa_grammar_error_t *error);
 static void dsa_constraint_release(void *data);
 static void dsa_constraint_own(dsa_constraint_t *c);
@@ -92,9 +63,14 @@ dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size, uint32_t eos)
     g->tokenizer = t;
     g->size = size;
     g->eos = eos;
+    g->cache = dsa_grammar_cache_create();
+
+    if (g->cache == NULL) {
+        free(g);
+        return NULL;
+    }
 
     (void) pthread_mutex_init(&g->making, NULL);
-    (void) pthread_mutex_init(&g->mutex, NULL);
     dsa_mask_thread_init(&g->masks);
 
     return g;
@@ -121,24 +97,13 @@ dsa_grammars_stop(dsa_grammars_t *g)
 void
 dsa_grammars_destroy(dsa_grammars_t *g)
 {
-    dsa_grammars_entry_t  *entry;
-
     if (g == NULL) {
         return;
     }
 
-    while (g->first != NULL) {
-        entry = g->first;
-        g->first = entry->next;
-
-        assert(entry->uses == 1);
-
-        dsa_grammars_release(g, entry);
-    }
-
+    dsa_grammar_cache_destroy(g->cache);
     dsa_mask_thread_destroy(&g->masks);
     dsa_vocabulary_free(g->vocabulary);
-    (void) pthread_mutex_destroy(&g->mutex);
     (void) pthread_mutex_destroy(&g->making);
     free(g);
 }
@@ -171,6 +136,25 @@ dsa_grammars_vocabulary(dsa_grammars_t *g)
     (void) pthread_mutex_unlock(&g->making);
 
     return v;
+}
+
+
+/* 1: the vocabulary is made. */
+
+static int
+dsa_grammars_made(dsa_grammars_t *g)
+{
+    int  made;
+
+    if (pthread_mutex_trylock(&g->making) != 0) {
+        return 0;
+    }
+
+    made = g->vocabulary != NULL;
+
+    (void) pthread_mutex_unlock(&g->making);
+
+    return made;
 }
 
 
@@ -233,12 +217,18 @@ dsa_grammars_add(const dsa_grammars_t *g, dsa_vocabulary_t *v)
 
 int
 dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
-    dsa_str_t spec, dsa_str_t begin, dsa_grammar_error_t *error)
+    const uint8_t *tenant, dsa_str_t spec, dsa_str_t begin, int compile,
+    dsa_grammar_error_t *error)
 {
+    int                rc;
     dsa_constraint_t  *c;
     dsa_vocabulary_t  *v;
 
     memset(error, 0, sizeof(dsa_grammar_error_t));
+
+    if (!compile && !dsa_grammars_made(g)) {
+        return DSA_AGAIN;
+    }
 
     v = dsa_grammars_vocabulary(g);
     c = calloc(1, sizeof(dsa_constraint_t));
@@ -249,14 +239,17 @@ dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
     }
 
     c->grammars = g;
-    c->entry = dsa_grammars_get(g, spec, error);
 
-    if (c->entry == NULL) {
+    rc = dsa_grammar_cache_get(g->cache, &c->entry, tenant, spec,
+                               dsa_vocabulary_used(v), compile, error);
+
+    if (rc != DSA_OK) {
         free(c);
-        return DSA_ERROR;
+        return rc;
     }
 
-    c->matcher = dsa_matcher_create(c->entry->grammar, v, begin);
+    c->matcher = dsa_matcher_create(dsa_grammar_entry_grammar(c->entry), v,
+                                    begin);
 
     if (c->matcher == NULL) {
         dsa_constraint_free(c);
@@ -288,146 +281,8 @@ dsa_constraint_release(void *data)
     dsa_constraint_t  *c = data;
 
     dsa_matcher_free(c->matcher);
-    dsa_grammars_release(c->grammars, c->entry);
+    dsa_grammar_cache_release(c->grammars->cache, c->entry);
     free(c);
-}
-
-
-/*
- * Returns the entry of a spec with a reference for the caller; NULL with
- * error.
- */
-
-static dsa_grammars_entry_t *
-dsa_grammars_get(dsa_grammars_t *g, dsa_str_t spec,
-    dsa_grammar_error_t *error)
-{
-    uint8_t                digest[DSA_GRAMMARS_DIGEST];
-    dsa_grammars_entry_t  *entry, *other;
-
-    if (EVP_Digest(spec.data, spec.len, digest, NULL, EVP_sha256(), NULL)
-        != 1)
-    {
-        (void) dsa_grammars_no_memory(error);
-        return NULL;
-    }
-
-    (void) pthread_mutex_lock(&g->mutex);
-    entry = dsa_grammars_find(g, digest);
-    (void) pthread_mutex_unlock(&g->mutex);
-
-    if (entry != NULL) {
-        return entry;
-    }
-
-    entry = calloc(1, sizeof(dsa_grammars_entry_t));
-
-    if (entry == NULL) {
-        (void) dsa_grammars_no_memory(error);
-        return NULL;
-    }
-
-    if (dsa_grammar_compile(&entry->grammar, spec, error) != DSA_OK) {
-        free(entry);
-        return NULL;
-    }
-
-    memcpy(entry->digest, digest, sizeof(digest));
-    entry->uses = 1;
-
-    (void) pthread_mutex_lock(&g->mutex);
-
-    /* meanwhile another thread may have compiled the same spec */
-
-    other = dsa_grammars_find(g, digest);
-
-    if (other == NULL) {
-        dsa_grammars_insert(g, entry);
-    }
-
-    (void) pthread_mutex_unlock(&g->mutex);
-
-    if (other != NULL) {
-        dsa_grammars_release(g, entry);
-        return other;
-    }
-
-    return entry;
-}
-
-
-/*
- * Finds an entry, moves it to the front and adds a reference.  The caller
- * holds the mutex.
- */
-
-static dsa_grammars_entry_t *
-dsa_grammars_find(dsa_grammars_t *g, const uint8_t *digest)
-{
-    dsa_grammars_entry_t  **at, *entry;
-
-    for (at = &g->first; *at != NULL; at = &(*at)->next) {
-        entry = *at;
-
-        if (memcmp(entry->digest, digest, DSA_GRAMMARS_DIGEST) == 0) {
-            *at = entry->next;
-            entry->next = g->first;
-            g->first = entry;
-            entry->uses++;
-            return entry;
-        }
-    }
-
-    return NULL;
-}
-
-
-/*
- * Inserts an entry, and removes the least recently used one.  The caller holds
- * the mutex.
- */
-
-static void
-dsa_grammars_insert(dsa_grammars_t *g, dsa_grammars_entry_t *entry)
-{
-    dsa_grammars_entry_t  **at, *last;
-
-    entry->next = g->first;
-    entry->uses++;
-    g->first = entry;
-
-    if (g->n < DSA_GRAMMARS_MOST) {
-        g->n++;
-        return;
-    }
-
-    for (at = &g->first; (*at)->next != NULL; at = &(*at)->next) {
-        /* void */
-    }
-
-    last = *at;
-    *at = NULL;
-
-    if (--last->uses == 0) {
-        dsa_grammar_free(last->grammar);
-        free(last);
-    }
-}
-
-
-static void
-dsa_grammars_release(dsa_grammars_t *g, dsa_grammars_entry_t *entry)
-{
-    uint32_t  uses;
-
-    (void) pthread_mutex_lock(&g->mutex);
-    uses = --entry->uses;
-    (void) pthread_mutex_unlock(&g->mutex);
-
-    if (uses == 0) {
-        dsa_grammar_free(entry->grammar);
-        free(entry);
-    }
 }
 
 
@@ -441,12 +296,26 @@ dsa_grammars_no_memory(dsa_grammar_error_t *error)
 
 
 int
+dsa_constraint_failed(const dsa_constraint_t *c)
+{
+    return dsa_matcher_failed(c->matcher);
+}
+
+
+int
 dsa_constraint_accept(dsa_constraint_t *c, uint32_t id)
 {
     dsa_constraint_own(c);
     c->pushed = 0;
 
     return dsa_matcher_accept(c->matcher, id);
+}
+
+
+int
+dsa_constraint_quick(dsa_constraint_t *c)
+{
+    return dsa_matcher_ready(c->matcher);
 }
 
 
@@ -511,7 +380,7 @@ dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     dsa_matcher_mask(c->matcher, mask, words);
 
     for (i = 0; i < n_drafts; i++) {
-        if (dsa_matcher_accept(c->matcher, drafts[i]) != DSA_OK) {
+        if (dsa_matcher_draft(c->matcher, drafts[i]) != DSA_OK) {
 
             /* this draft and those after it cannot be accepted */
 
@@ -522,7 +391,7 @@ dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
         dsa_matcher_mask(c->matcher, mask, words);
     }
 
-    dsa_matcher_rollback(c->matcher, i);
+    dsa_matcher_undo(c->matcher);
 
     c->stats.n++;
     dsa_constraint_time(c, start);

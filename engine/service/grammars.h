@@ -13,15 +13,18 @@
 
 
 /*
- * The grammars of a replica: the tokenizer's vocabulary as a trie, and an LRU
- * cache of grammars by the SHA-256 of their specs.  Tokenizer threads compile
- * grammars, and a thread makes masks that are not in the cache of their
- * grammar, so that neither the step thread nor the I/O thread waits.  All
- * functions may be called from any thread; a constraint is used by one thread
- * at a time.
+ * The grammars of a replica: the tokenizer's vocabulary as a trie, and a cache
+ * of grammars (grammar_cache.h).  Tokenizer threads compile grammars, and a
+ * thread makes masks that are not in the cache of their grammar, so that
+ * neither the step thread nor the I/O thread waits.  All functions may be
+ * called from any thread; a constraint is used by one thread at a time.
  */
 
-#define DSA_GRAMMARS_MOST   64          /* grammars in the cache */
+
+/* Why a request fails that would need more memory for its structure. */
+
+#define DSA_GRAMMARS_NO_MEMORY                                                \
+    "there is no memory for the structure of the answer"
 
 
 typedef struct dsa_grammars_s  dsa_grammars_t;
@@ -59,18 +62,30 @@ void dsa_grammars_destroy(dsa_grammars_t *g);
 void dsa_grammars_warm(dsa_grammars_t *g);
 
 /*
- * Creates the constraint of one answer.  begin: as in dsa_matcher_create().
- * DSA_ERROR with error.
+ * Creates the constraint of one answer of a tenant.  begin: as in
+ * dsa_matcher_create().  DSA_ERROR with error.  DSA_AGAIN: compile is 0, and
+ * the call would have to compile the spec, or to wait for a thread that does;
+ * error->work: steps of the compilation.
  */
 int dsa_constraint_create(dsa_constraint_t **out, dsa_grammars_t *g,
-    dsa_str_t spec, dsa_str_t begin, dsa_grammar_error_t *error);
+    const uint8_t *tenant, dsa_str_t spec, dsa_str_t begin, int compile,
+    dsa_grammar_error_t *error);
 void dsa_constraint_free(dsa_constraint_t *c);      /* NULL is allowed */
 
 /*
+ * 1: there was no memory for the state of the answer.  The answer cannot go on,
+ * and masks are left as they are.
+ */
+int dsa_constraint_failed(const dsa_constraint_t *c);
+
+/*
  * Accepts the next token of the answer.  DSA_ERROR: the grammar does not
- * permit it, and the constraint is unchanged.
+ * permit it, and the constraint is unchanged; or it has failed.
  */
 int dsa_constraint_accept(dsa_constraint_t *c, uint32_t id);
+
+/* Returns 1 if dsa_constraint_warm() would take microseconds. */
+int dsa_constraint_quick(dsa_constraint_t *c);
 
 /* Makes the mask of the next token in the calling thread. */
 void dsa_constraint_warm(dsa_constraint_t *c);

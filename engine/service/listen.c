@@ -5,6 +5,7 @@
 
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -76,6 +77,45 @@ failed:
     l->fd = -1;
 
     return DSA_ERROR;
+}
+
+
+int
+dsa_listen_check(const char *path, dsa_err_t *err)
+{
+    int          length;
+    char         dir[sizeof(((struct sockaddr_un *) 0)->sun_path)];
+    const char  *slash, *why;
+    struct stat  file;
+
+    slash = strrchr(path, '/');
+    length = slash == NULL ? 1 : slash == path ? 1 : (int) (slash - path);
+
+    (void) snprintf(dir, sizeof(dir), "%.*s", length,
+                    slash == NULL ? "." : path);
+
+    why = NULL;
+
+    if (stat(dir, &file) == -1) {
+        why = strerror(errno);
+
+    } else if (!S_ISDIR(file.st_mode)) {
+        why = "not a directory";
+    }
+
+    if (why != NULL) {
+        return dsa_error(err, "\"listen\" is \"unix:%s\", but %s: %s; "
+                         "expected a directory in which the engine can make "
+                         "its socket (by hand, by tmpfiles.d, or by "
+                         "RuntimeDirectory of its unit)", path, dir, why);
+    }
+
+    if (lstat(path, &file) == 0 && !S_ISSOCK(file.st_mode)) {
+        return dsa_error(err, "\"listen\" is \"unix:%s\", which exists and is "
+                         "not a socket; expected a new name", path);
+    }
+
+    return DSA_OK;
 }
 
 

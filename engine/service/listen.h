@@ -35,6 +35,12 @@ typedef struct {
 int dsa_listen_open(dsa_listen_t *l, const char *path, gid_t group,
     dsa_err_t *err);
 
+/*
+ * Checks, without listening, that the directory of path exists, and that no
+ * other file than a socket has its name.
+ */
+int dsa_listen_check(const char *path, dsa_err_t *err);
+
 /* Stops listening, and removes the socket unless another one replaced it. */
 void dsa_listen_close(dsa_listen_t *l);
 

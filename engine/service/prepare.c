@@ -21,6 +21,9 @@
 
 #define DSA_PREPARE_COUNT   131072
 
+#define DSA_PREPARE_STEPS   8           /* of a compilation, which take about
+                                           as long as a byte of a prompt */
+
 #define DSA_PREPARE_THINK_END   "</think>"
 #define DSA_PREPARE_CALL        "｜DSML｜"
 
@@ -37,7 +40,8 @@ static int dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
 static int dsa_prepare_rollout(const dsa_service_t *service,
     dsa_request_t *r, const dsa_submit_t *submit, const dsa_tokens_t *tokens);
 static int dsa_prepare_grammar(const dsa_service_t *service,
-    dsa_request_t *r, const dsa_submit_t *submit);
+    dsa_request_t *r, const dsa_submit_t *submit, int slow);
+static int dsa_prepare_mask_first(dsa_request_t *r, int slow);
 static int dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
 static int dsa_prepare_think_end(const dsa_service_t *service,
@@ -56,13 +60,17 @@ _Static_assert((int) DSA_LINK_MAX_BIAS == (int) DSA_SAMPLE_MAX_BIAS,
                "a sampler takes as many biases as a record has");
 
 
-void
+int
 dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
-    dsa_request_t *r)
+    dsa_request_t *r, int slow)
 {
     dsa_err_t     err;
     dsa_tokens_t  tokens;
     dsa_submit_t  submit;
+
+    if (r->prepared) {
+        return dsa_prepare_mask_first(r, slow);
+    }
 
     memset(&tokens, 0, sizeof(tokens));
 
@@ -75,6 +83,17 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
 
     if (submit.request.len != 0) {
         memcpy(r->name, submit.request.data, submit.request.len);
+    }
+
+    if (submit.grammar.data != NULL) {
+        switch (dsa_prepare_grammar(service, r, &submit, slow)) {
+
+        case DSA_AGAIN:
+            return DSA_AGAIN;
+
+        case DSA_ERROR:
+            goto done;
+        }
     }
 
     r->accepted.vocabulary = dsa_submit_vocabulary(&submit,
@@ -94,13 +113,8 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
         && dsa_prepare_rollout(service, r, &submit, &tokens) == DSA_OK
         && dsa_prepare_resume(service, r, &submit, &tokens) == DSA_OK)
     {
-        /* make the first mask here, so that no step waits for it */
-
-        if (r->constraint != NULL) {
-            dsa_constraint_warm(r->constraint);
-        }
-
         dsa_prepare_sched(r, &submit, &tokens);
+        r->prepared = 1;
     }
 
 done:
@@ -108,6 +122,31 @@ done:
     free(tokens.ids);
     free(r->copy);
     r->copy = NULL;
+
+    return r->prepared ? dsa_prepare_mask_first(r, slow) : DSA_OK;
+}
+
+
+/* Makes the first mask, so that no step waits for it. */
+
+static int
+dsa_prepare_mask_first(dsa_request_t *r, int slow)
+{
+    if (r->constraint == NULL) {
+        return DSA_OK;
+    }
+
+    if (!slow && !dsa_constraint_quick(r->constraint)) {
+        return DSA_AGAIN;
+    }
+
+    dsa_constraint_warm(r->constraint);
+
+    if (dsa_constraint_failed(r->constraint)) {
+        dsa_request_reject(r, DSA_LINK_E_OVERLOADED, DSA_GRAMMARS_NO_MEMORY);
+    }
+
+    return DSA_OK;
 }
 
 
@@ -209,6 +248,12 @@ dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
         if (r->constraint != NULL
             && dsa_constraint_accept(r->constraint, id) != DSA_OK)
         {
+            if (dsa_constraint_failed(r->constraint)) {
+                dsa_request_reject(r, DSA_LINK_E_OVERLOADED,
+                                   DSA_GRAMMARS_NO_MEMORY);
+                return DSA_ERROR;
+            }
+
             (void) dsa_error(&err, "token %u to resume from is %u, which the "
                              "grammar does not permit there", i, id);
             dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
@@ -266,12 +311,6 @@ dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
     if (submit->head.thinking_budget != 0
         && submit->head.thinking_budget < r->sched.max_tokens
         && dsa_prepare_budget(service, r, submit) != DSA_OK)
-    {
-        return DSA_ERROR;
-    }
-
-    if (submit->grammar.data != NULL
-        && dsa_prepare_grammar(service, r, submit) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -334,10 +373,10 @@ dsa_prepare_rollout(const dsa_service_t *service, dsa_request_t *r,
 
 static int
 dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
-    const dsa_submit_t *submit)
+    const dsa_submit_t *submit, int slow)
 {
+    int                  rc;
     uint32_t             id;
-    dsa_err_t            err;
     dsa_str_t            begin;
     dsa_grammar_error_t  error;
 
@@ -354,21 +393,21 @@ dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
         }
     }
 
-    if (dsa_constraint_create(&r->constraint, service->grammars,
-                              submit->grammar, begin, &error)
-        == DSA_OK)
-    {
-        return DSA_OK;
+    rc = dsa_constraint_create(&r->constraint, service->grammars, r->tenant,
+                               submit->grammar, begin, slow, &error);
+
+    r->cost += error.work / DSA_PREPARE_STEPS;
+
+    if (rc != DSA_ERROR) {
+        return rc;
     }
 
     if (error.no_memory) {
-        dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
-        return DSA_ERROR;
-    }
+        dsa_request_reject(r, DSA_LINK_E_OVERLOADED, DSA_GRAMMARS_NO_MEMORY);
 
-    (void) dsa_error(&err, "%s%s%s", error.path,
-                     error.path[0] != '\0' ? ": " : "", error.message);
-    dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
+    } else {
+        dsa_request_refuse(r, error.path, error.message);
+    }
 
     return DSA_ERROR;
 }
@@ -433,6 +472,10 @@ dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
 
     if (r->constraint != NULL) {
         dsa_constraint_mask(r->constraint, drafts, n_drafts, mask, words);
+
+        /* the mask is then that of any answer, and the end would be one */
+
+        (void) dsa_request_starved(r);
     }
 
     return dsa_budget_mask(&r->budget, drafts, n_drafts, mask, words)
@@ -528,7 +571,7 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->ready = r->constraint != NULL ? dsa_prepare_ready : NULL;
     sched->owner = r;
 
-    memcpy(sched->tenant, head->tenant, sizeof(sched->tenant));
+    memcpy(sched->tenant, r->tenant, sizeof(sched->tenant));
 
     sched->sampling.temperature = head->temperature;
     sched->sampling.top_p = head->top_p;

@@ -26,9 +26,14 @@
 #define DSA_MAX_BIAS      100
 
 
+_Static_assert(DSA_LINK_MAX_GRAMMAR == DSA_GRAMMAR_SPEC,
+               "each spec that a record can have can be compiled");
+
+
 static int dsa_submit_head(dsa_submit_t *out, dsa_str_t *rest,
     dsa_err_t *err);
 static int dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err);
+static int dsa_submit_weight(uint32_t weight, dsa_err_t *err);
 static int dsa_submit_next(dsa_str_t *rest, dsa_str_t *bytes, uint32_t *type,
     dsa_err_t *err);
 static int dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
@@ -161,6 +166,10 @@ dsa_submit_head(dsa_submit_t *out, dsa_str_t *rest, dsa_err_t *err)
         memcpy(&count, rest->data, sizeof(count));
         out->n_fields = count.n_fields;
 
+        if (dsa_submit_weight(count.weight, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
     } else {
         memcpy(&out->head, rest->data, sizeof(out->head));
         out->n_fields = out->head.n_fields;
@@ -212,9 +221,8 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
                          h->top_logprobs, DSA_LINK_MAX_TOP);
     }
 
-    if (h->weight == 0 || h->weight > DSA_LINK_MAX_WEIGHT) {
-        return dsa_error(err, "weight is %u; expected 1 to %d", h->weight,
-                         DSA_LINK_MAX_WEIGHT);
+    if (dsa_submit_weight(h->weight, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     /* all of these conditions are false for NaN */
@@ -239,6 +247,18 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
         return dsa_error(err, "presence_penalty is %g; expected -%d to %d",
                          (double) h->presence_penalty, DSA_MAX_PENALTY,
                          DSA_MAX_PENALTY);
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_submit_weight(uint32_t weight, dsa_err_t *err)
+{
+    if (weight == 0 || weight > DSA_LINK_MAX_WEIGHT) {
+        return dsa_error(err, "weight is %u; expected 1 to %d", weight,
+                         DSA_LINK_MAX_WEIGHT);
     }
 
     return DSA_OK;
@@ -284,7 +304,7 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
 {
     if (out->type == DSA_LINK_COUNT
         && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME
-            || type == DSA_LINK_FIELD_GRAMMAR || type == DSA_LINK_FIELD_BIAS
+            || type == DSA_LINK_FIELD_BIAS
             || type == DSA_LINK_FIELD_REQUEST))
     {
         return dsa_error(err, "field %u has type %u, which is not allowed in "
@@ -378,9 +398,9 @@ dsa_submit_grammar(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
         return dsa_error(err, "there is more than one grammar");
     }
 
-    if (bytes.len == 0 || bytes.len > DSA_GRAMMAR_SPEC) {
+    if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_GRAMMAR) {
         return dsa_error(err, "the grammar has %zu bytes; expected 1 to %u",
-                         bytes.len, DSA_GRAMMAR_SPEC);
+                         bytes.len, DSA_LINK_MAX_GRAMMAR);
     }
 
     if ((out->head.flags & DSA_LINK_IGNORE_EOS) != 0) {

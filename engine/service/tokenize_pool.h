@@ -17,21 +17,23 @@
  * DSA_POOL_SHORT bytes are long.  The first thread serves only short prompts.
  * The other threads serve long prompts first, with a lower priority, so that a
  * prompt of megabytes delays neither short prompts nor a model on the same
- * CPUs.
+ * CPUs.  A short prompt whose grammar is not compiled yet, or whose first mask
+ * takes long, is served again by one of the other threads, as if it were long.
  *
- * Within each class, tenants are spread over DSA_POOL_TURNS queues, which are
- * served in turn (stochastic fair queueing, McKenney 1990).
+ * Within each class, the tenant that was served least, by the cost of its
+ * requests and its weight, is served next (start-time fair queueing, as in
+ * engine/schedule/policy.h).  A request costs the bytes of its record, and the
+ * work of a grammar that was compiled for it.  SUBMIT and COUNT are alike.
  *
- * Bounds: copies of short prompts take at most DSA_POOL_BYTES; beyond that,
- * sessions stop reading their rings until there is room.  Copies of long
- * prompts take at most DSA_POOL_BYTES, and half of it in one queue; beyond
- * that, requests are rejected.  If a class is empty, a prompt of any size is
- * admitted, because the ring bounds its size.
+ * Bounds: copies of records take at most DSA_POOL_BYTES, and half of it of one
+ * tenant.  When the pool is full, a tenant that has less than another one is
+ * admitted, and the tenant that has most loses the newest of its requests that
+ * wait.  A tenant without requests may push one of any size if the pool is
+ * empty, because the ring bounds its size.
  */
 
 #define DSA_POOL_SHORT      65536           /* bytes of a record */
-#define DSA_POOL_BYTES      (64U << 20)
-#define DSA_POOL_TURNS      64
+#define DSA_POOL_BYTES      (128U << 20)
 #define DSA_POOL_THREADS    4               /* at most */
 #define DSA_POOL_NICE       10              /* of all threads but the first */
 
@@ -62,14 +64,9 @@ void dsa_pool_stop(dsa_pool_t *p);
 void dsa_pool_destroy(dsa_pool_t *p);
 
 /*
- * Returns 1 if a record of len bytes may be read now.  0: there is no room for
- * a short prompt before the next collect.
- */
-int dsa_pool_room(dsa_pool_t *p, size_t len);
-
-/*
- * Queues a request after dsa_pool_room() has returned 1.  The pool owns it
- * until it is collected.  DSA_ERROR: there is no room for a long prompt.
+ * Queues a request, whose tenant and weight are set.  The pool owns it until it
+ * is collected.  DSA_AGAIN: there is no room for another request of the tenant,
+ * which has the most; DSA_ERROR: out of memory.
  */
 int dsa_pool_push(dsa_pool_t *p, dsa_request_t *r);
 
