@@ -9,7 +9,6 @@ use strict;
 use warnings;
 
 use Test::More;
-use Time::HiRes ();
 
 use lib 't/lib';
 use DSA::Fake qw/ ask /;
@@ -116,10 +115,8 @@ is(scalar(@{ $m->{errors} }), 1, 'killed: an error in the stream');
 is($m->{done}, 0, 'and no [DONE]');
 
 $engine->restart();
-my $start = Time::HiRes::time();
 wait_until(sub { $t->post($chat, ask('x', max_tokens => 1))->{status} == 200 },
-           10, 'service');
-cmp_ok(Time::HiRes::time() - $start, '<', slow(5), 'back soon');
+           30, 'service');
 
 is(running(), 0, 'nothing is left');
 

@@ -262,12 +262,27 @@ $stream->close();
 $redis->signal('CONT');
 
 restart('KILL');
+wait_until(sub { redis_metric('servers_on') == 1 }, 30, 'the server is on');
+is(redis_metric('servers'), 1, 'the only one');
 $redis->kill9();
 ($answer) = chat($prompt);
 is($answer, $computed, 'a dead Redis: the same answer');
 
+# an engine that starts without the server: nothing asks for it, and still it is
+# counted and logged, once
+
+my $logged = () = $engine->output() =~ /Redis \S+ is off/g;
+
+restart('KILL');
+wait_until(sub { redis_metric('failed_operations_total') > 2 }, 30,
+           'attempts to connect are counted as failures');
+is(redis_metric('servers_on'), 0, 'the server is off');
+is(scalar(() = $engine->output() =~ /Redis \S+ is off/g), $logged + 1,
+   'and logged once');
+
 $redis->restart();
 $redis->wait_ready(20);
+wait_until(sub { redis_metric('servers_on') == 1 }, 30, 'it is on again');
 wait_until(sub { kv_keys() || (chat($prompt))[0] eq '' }, 30,
            'pages in the new Redis');
 

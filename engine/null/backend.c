@@ -34,9 +34,6 @@
 #include "engine/tokenizer/tokenizer.h"
 
 
-/* bytes of a token and a layer in a real page: latent and index key */
-
-#define DSA_NULL_TOKEN_BYTES    (656 + 132)
 #define DSA_NULL_PAGES          (1U << 18)      /* without kv_memory */
 #define DSA_NULL_FILE           (256U << 20)
 #define DSA_NANOSECONDS         1000000000L

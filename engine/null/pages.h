@@ -24,6 +24,9 @@
  */
 #define DSA_NULL_LAYOUT     "null layout 1"
 
+/* bytes of a token and a layer in a real page: latent and index key */
+#define DSA_NULL_TOKEN_BYTES    (656 + 132)
+
 #define DSA_NULL_PAGE_BYTES 64          /* of a page in host memory */
 
 

@@ -63,8 +63,9 @@ typedef struct {
     const char         *fingerprint;    /* of the backend, 32 hex digits */
 
     /*
-     * Called when there is something to collect, in a thread of the cache or
-     * in the thread that calls dsa_redis_cancel().  It must not call a
+     * Called when there is something to collect and when the state of a
+     * server has changed, in a thread of the cache or in the thread that calls
+     * dsa_redis_cancel().  It must not call a
      * function of the cache.  NULL is allowed.
      */
 
@@ -122,6 +123,7 @@ typedef struct {
     uint64_t            misses;
     uint64_t            invalid;
     uint64_t            failed;         /* of all kinds, also canceled */
+    uint64_t            unconnected;    /* attempts to connect that failed */
     uint64_t            get_bytes;      /* of pages, without headers */
     uint64_t            set_bytes;
     uint32_t            servers;        /* configured, or the cluster's nodes */

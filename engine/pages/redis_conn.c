@@ -32,7 +32,13 @@ _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 #define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)
 
 
+#define DSA_CONN_SANDBOX                                                      \
+    "; if the engine is a unit of systemd, look at its IPAddressAllow, "      \
+    "RestrictAddressFamilies and PrivateNetwork"
+
+
 static int dsa_conn_fail(dsa_redis_conn_t *c);
+static int dsa_conn_refused(const char *cause, dsa_err_t *err);
 static int dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err);
 static int dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n,
     dsa_err_t *err);
@@ -63,6 +69,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
 {
     int                 error;
     size_t              len;
+    dsa_err_t           waited;
     socklen_t           size;
     const char         *ping;
     redisContext       *redis;
@@ -74,8 +81,8 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
                          : redisConnectUnixNonBlock(a->host);
 
     if (redis == NULL || redis->err != 0) {
-        (void) dsa_error(err, "cannot connect: %s",
-                         redis != NULL ? redis->errstr : strerror(ENOMEM));
+        (void) dsa_conn_refused(redis != NULL ? redis->errstr
+                                : strerror(ENOMEM), err);
         redisFree(redis);
         return DSA_ERROR;
     }
@@ -86,8 +93,8 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
 
     (void) fcntl(c->fd, F_SETFD, FD_CLOEXEC);
 
-    if (dsa_conn_wait(c, POLLOUT, err) != DSA_OK) {
-        return DSA_ERROR;
+    if (dsa_conn_wait(c, POLLOUT, &waited) != DSA_OK) {
+        return dsa_conn_refused(waited.text, err);
     }
 
     error = 0;
@@ -98,7 +105,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     }
 
     if (error != 0) {
-        (void) dsa_error(err, "cannot connect: %s", strerror(error));
+        (void) dsa_conn_refused(strerror(error), err);
         return dsa_conn_fail(c);
     }
 
@@ -120,6 +127,36 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     }
 
     return DSA_OK;
+}
+
+
+/*
+ * A sandbox forbids connections with errors that look like those of a network,
+ * or lets them time out, as IPAddressDeny= of systemd does.
+ */
+
+static int
+dsa_conn_refused(const char *cause, dsa_err_t *err)
+{
+    size_t       i;
+    const char  *hint;
+
+    static const int  forbidden[] = { EAFNOSUPPORT, EACCES, EPERM, ENETUNREACH,
+                                      EHOSTUNREACH };
+
+    hint = "";
+
+    if (strstr(cause, "timed out") != NULL) {
+        hint = DSA_CONN_SANDBOX;
+    }
+
+    for (i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
+        if (strstr(cause, strerror(forbidden[i])) != NULL) {
+            hint = DSA_CONN_SANDBOX;
+        }
+    }
+
+    return dsa_error(err, "cannot connect: %s%s", cause, hint);
 }
 
 

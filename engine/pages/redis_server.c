@@ -182,6 +182,7 @@ dsa_redis_server_on(dsa_redis_server_t *s)
     s->epoch++;
     s->since_ms = dsa_clock_ms();
     s->cause.text[0] = '\0';
+    s->cache->wake_due = 1;
 
     dsa_redis_server_count(s->cache);
     (void) pthread_cond_broadcast(&s->work);
@@ -211,6 +212,7 @@ dsa_redis_server_off(dsa_redis_server_t *s, const dsa_err_t *cause)
 
     s->retry_ms = now + s->backoff_ms;
     s->cause = *cause;
+    s->cache->wake_due = 1;
 
     if (s->on) {
         s->on = 0;

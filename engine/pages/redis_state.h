@@ -130,7 +130,8 @@ struct dsa_redis_s {
     int                     closing;
     int                     stop_fd;    /* readable: the cache is closing */
     int                     wake_due;   /* the list of ended operations was
-                                           empty */
+                                           empty, or a server was set on or off
+                                           */
     dsa_redis_op_t         *done;
     dsa_redis_op_t         *done_last;
     uint32_t                n_writes;
@@ -168,7 +169,7 @@ dsa_redis_server_t *dsa_redis_route(dsa_redis_t *c, const dsa_digest_t *digest);
 /* Locked.  Adds a task at the end, or at the front, of a server's queue. */
 void dsa_redis_push(dsa_redis_server_t *s, dsa_redis_task_t *task, int front);
 
-/* Unlocks, and calls wake() if there is something new to collect. */
+/* Unlocks, and calls wake() if wake_due was set. */
 void dsa_redis_unlock(dsa_redis_t *c);
 
 /* CLOCK_MONOTONIC in microseconds. */

@@ -216,6 +216,7 @@ dsa_redis_connect(dsa_redis_thread_t *t)
 
     } else {
         log = dsa_redis_server_off(s, &err);
+        c->stats.unconnected++;
     }
 
     dsa_redis_unlock(c);

@@ -52,8 +52,10 @@ dsa_sched_add(dsa_sched_t *s, const dsa_sched_request_t *r, dsa_err_t *err)
         return NULL;
     }
 
-    if (dsa_sched_room(s, r, &crowded) != DSA_OK) {
-        return dsa_sched_refuse(EAGAIN, err, "too many requests are waiting "
+    code = dsa_sched_room(s, r, &crowded);
+
+    if (code != 0) {
+        return dsa_sched_refuse(code, err, "too many requests are waiting "
                                 "already");
     }
 
@@ -160,6 +162,8 @@ dsa_sched_check(const dsa_sched_t *s, const dsa_sched_request_t *r,
 /*
  * Checks whether the request may wait.  When the queue as a whole is full,
  * *crowded is the tenant whose newest request is dropped, otherwise NULL.
+ * Returns 0, or an errno of dsa_sched_add(): a tenant that already waits has
+ * itself to blame, a tenant with its first request has not.
  */
 
 static int
@@ -180,19 +184,22 @@ dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
     }
 
     if (n >= (uint64_t) s->conf.max_waiting_per_tenant + open) {
-        return DSA_AGAIN;
+        return EDQUOT;
     }
 
     if (s->n_waiting < (uint64_t) s->conf.max_waiting + open) {
-        return DSA_OK;
+        return 0;
     }
 
     *crowded = dsa_policy_crowded(&s->policy, (double) (n + 1) / r->weight);
 
     /* can be the tenant itself, because its weight changes with the request */
 
-    return *crowded != NULL && !dsa_policy_is(*crowded, r->tenant)
-           ? DSA_OK : DSA_AGAIN;
+    if (*crowded != NULL && !dsa_policy_is(*crowded, r->tenant)) {
+        return 0;
+    }
+
+    return n != 0 ? EDQUOT : EAGAIN;
 }
 
 

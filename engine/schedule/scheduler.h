@@ -148,8 +148,11 @@ uint32_t dsa_sched_context(const dsa_sched_t *s);
  * with the most waiting requests by weight is dropped, if it was never
  * admitted.  NULL with err and errno:
  *
- *     EAGAIN   the queue is full, and the request's tenant has the most
- *              waiting requests or as many as one tenant may have
+ *     EDQUOT   the tenant has as many waiting requests as one tenant may
+ *              have, or the queue is full and the tenant has the most of them
+ *              by weight
+ *     EAGAIN   the queue is full of requests of others, none of whom has more
+ *              of them by weight than this tenant would have with its first
  *     EINVAL   a field of the request is out of bounds
  *     ENOTSUP  the request has a rollout, and the backend reports none
  *     ENOMEM

@@ -34,9 +34,12 @@ typedef struct {
     uint64_t            write_us;
     uint64_t            abandoned;      /* pages whose read was too slow */
     uint64_t            invalid;        /* pages that did not verify */
-    uint64_t            failed;         /* operations that failed */
+    uint64_t            failed;         /* operations that failed, attempts to
+                                           connect included */
     uint64_t            lost;           /* pages that left the tier before a
                                            slower one had them */
+    uint64_t            servers;        /* Redis: that hold its pages */
+    uint64_t            servers_on;     /* of them, in use at the moment */
 } dsa_tier_stats_t;
 
 

@@ -328,8 +328,9 @@ dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *slots)
 void
 dsa_tiers_stats(const dsa_tiers_t *t, dsa_tier_stats_t *tier)
 {
-    uint32_t  i;
-    uint64_t  hits;
+    uint32_t           i;
+    uint64_t           hits;
+    dsa_redis_stats_t  cache;
 
     for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
         hits = tier[i].hit_tokens;
@@ -340,4 +341,12 @@ dsa_tiers_stats(const dsa_tiers_t *t, dsa_tier_stats_t *tier)
     tier[DSA_TIER_GPU].lost = t->pages->lost;
     dsa_pages_host_count(t->pages, &tier[DSA_TIER_HOST].pages,
                          &tier[DSA_TIER_HOST].used);
+
+    if (t->cache != NULL) {
+        dsa_redis_stats(t->cache, &cache);
+
+        tier[DSA_TIER_REDIS].failed += cache.unconnected;
+        tier[DSA_TIER_REDIS].servers = cache.servers;
+        tier[DSA_TIER_REDIS].servers_on = cache.servers_on;
+    }
 }

@@ -23,6 +23,8 @@
 #define DSA_BACKEND_LAYOUT  "layout 1"
 
 
+static int dsa_backend_plan_kv(uint64_t kv_memory, uint64_t page_bytes,
+    dsa_err_t *err);
 static int dsa_backend_pinned(const dsa_backend_t *b, const void *host);
 
 
@@ -64,9 +66,8 @@ dsa_backend_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 #endif
     }
 
-    (void) dsa_error(err, "backend \"cuda\" is not available because this "
-                     "program was built without nvcc; expected \"cpu\" or "
-                     "\"null\"");
+    (void) dsa_error(err, "backend \"cuda\" is not in this program; expected "
+                     "\"cpu\" or \"null\", or the program dsa-cuda");
 
     return NULL;
 }
@@ -87,18 +88,33 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 
     rc = DSA_OK;
 
-    /* "backend null" has nothing to split */
+    switch (kind) {
 
-    if (kind == DSA_BACKEND_CPU) {
+    case DSA_BACKEND_CPU:
         rc = dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
                             err);
-    }
 
+        if (rc == DSA_OK) {
+            page = dsa_model_kv_memory(&config, conf->precision,
+                                       DSA_PAGE_TOKENS);
+            rc = dsa_backend_plan_kv(conf->kv_memory, page, err);
+        }
+
+        break;
+
+    case DSA_BACKEND_NULL:
+        /* it has nothing to split */
+        page = (uint64_t) DSA_PAGE_TOKENS * DSA_NULL_TOKEN_BYTES
+               * config.num_hidden_layers;
+        rc = dsa_backend_plan_kv(conf->kv_memory, page, err);
+        break;
+
+    case DSA_BACKEND_CUDA:
 #if (DSA_CUDA)
-    if (kind == DSA_BACKEND_CUDA) {
         rc = dsa_backend_cuda_plan(conf, text, err);
-    }
 #endif
+        break;
+    }
 
     if (rc != DSA_OK || conf->host_memory == 0) {
         return rc;
@@ -113,6 +129,19 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
            : dsa_model_kv_memory(&config, conf->precision, DSA_PAGE_TOKENS);
 
     return dsa_backend_plan_host(conf->host_memory, page, text, err);
+}
+
+
+static int
+dsa_backend_plan_kv(uint64_t kv_memory, uint64_t page_bytes, dsa_err_t *err)
+{
+    if (kv_memory == 0 || kv_memory >= page_bytes) {
+        return DSA_OK;
+    }
+
+    return dsa_error(err, "\"kv_memory\" is %llu bytes; expected at least one "
+                     "page, %llu bytes", (unsigned long long) kv_memory,
+                     (unsigned long long) page_bytes);
 }
 
 

@@ -298,7 +298,7 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
     dsa_step_forget(all->step, r);
     r->state = DSA_REQUEST_IDLE;
 
-    if (event->kind == DSA_EVENT_DONE && !r->stopped
+    if (event->kind != DSA_EVENT_DROPPED && !r->stopped
         && r->usage.completion_tokens > r->samples)
     {
         /* adds the end token, and tokens of a request that was cancelled */
@@ -322,6 +322,11 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
         break;
 
     case DSA_EVENT_REJECTED:
+        if (r->stopped || r->muted) {
+            dsa_collect_done(r);
+            break;
+        }
+
         dsa_request_reject(r, (dsa_link_error_e) r->reject, r->reject_reason);
         dsa_collect_log(r, "rejected");
         break;
@@ -329,7 +334,7 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
     default:
         r->accept = 0;      /* without ACCEPTED the worker may try another
                                replica */
-        dsa_request_reject(r, DSA_LINK_E_OVERLOADED, "too many requests wait, "
+        dsa_request_reject(r, DSA_LINK_E_TENANT, "too many requests wait, "
                            "most of them of this tenant");
         dsa_collect_log(r, "removed from the queue");
     }

@@ -30,6 +30,7 @@ typedef struct {
 
 
 static int dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen);
+static int dsa_conf_unknown(dsa_conf_reader_t *r);
 static int dsa_conf_finish(dsa_conf_reader_t *r);
 static int dsa_conf_tiers(dsa_conf_reader_t *r);
 static int dsa_conf_shares(dsa_conf_reader_t *r);
@@ -300,7 +301,26 @@ dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen)
         return rc == DSA_OK ? DSA_AGAIN : rc;
     }
 
-    return dsa_conf_fail(r, "unknown directive \"%s\"", r->arg[0]);
+    return dsa_conf_unknown(r);
+}
+
+
+static int
+dsa_conf_unknown(dsa_conf_reader_t *r)
+{
+    char    names[sizeof(dsa_err_t)];
+    size_t  i, n;
+
+    n = 0;
+    names[0] = '\0';
+
+    for (i = 0; i < DSA_N_DIRECTIVES && n < sizeof(names); i++) {
+        n += (size_t) snprintf(names + n, sizeof(names) - n, "%s%s",
+                               i != 0 ? ", " : "", dsa_directives[i].name);
+    }
+
+    return dsa_conf_fail(r, "\"%.40s\" is not a directive; expected one of "
+                         "%s", r->arg[0], names);
 }
 
 
@@ -316,16 +336,19 @@ dsa_conf_finish(dsa_conf_reader_t *r)
     r->start = r->line;
 
     if (conf->model == NULL) {
-        return dsa_conf_fail(r, "\"model\" is missing");
+        return dsa_conf_fail(r, "\"model\" is missing; expected \"model "
+                             "DIRECTORY;\"");
     }
 
     if (conf->listen == NULL) {
-        return dsa_conf_fail(r, "\"listen\" is missing");
+        return dsa_conf_fail(r, "\"listen\" is missing; expected \"listen "
+                             "unix:PATH;\"");
     }
 
     if (conf->replicas > 1 && strstr(conf->listen, "%n") == NULL) {
         return dsa_conf_fail(r, "\"listen\" has no %%n, the number of the "
-                             "replica, but there are %u replicas",
+                             "replica, but there are %u replicas; expected a "
+                             "path such as unix:/run/dsa/v32.%%n.sock",
                              conf->replicas);
     }
 
@@ -339,7 +362,9 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 #if !(DSA_CUDA)
     if (cuda) {
         return dsa_conf_fail(r, "\"backend cuda\" is not in this program, "
-                             "which was built without nvcc");
+                             "which was built without nvcc; expected cpu "
+                             "or null, or the program of the package "
+                             "nginx-dsa-engine-cuda");
     }
 #endif
 
@@ -524,7 +549,8 @@ dsa_conf_name(dsa_conf_reader_t *r)
         || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
     {
         return dsa_conf_fail(r, "the directory of \"model\" cannot be used as "
-                             "a name; add \"name\"");
+                             "a name, which has 1 to %zu bytes; add \"name\"",
+                             sizeof(((dsa_link_hello_t *) 0)->model) - 1);
     }
 
     conf->name = strndup(base, len);
@@ -561,11 +587,12 @@ dsa_conf_slots(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"slots\" (%u, at most %u) is not above "
                              "\"max_running\" (%u%s) and \"max_waiting\" (%u) "
                              "together; one worker may have all of these "
-                             "requests", conf->slots, DSA_LINK_MAX_SLOTS,
+                             "requests, so expected %u or more", conf->slots,
+                             DSA_LINK_MAX_SLOTS,
                              running,
                              running != conf->max_running ? " on all GPUs"
                                                           : "",
-                             conf->max_waiting);
+                             conf->max_waiting, most + 1);
     }
 
     return DSA_OK;

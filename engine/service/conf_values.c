@@ -70,7 +70,8 @@ dsa_conf_listen(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
     if (strlen(path) + (percent != NULL) > DSA_CONF_MAX_PATH) {
         return dsa_conf_fail(r, "the path of \"listen\" is longer than %zu "
-                             "bytes", DSA_CONF_MAX_PATH);
+                             "bytes; expected a shorter one",
+                             DSA_CONF_MAX_PATH);
     }
 
     r->conf->listen = strdup(path);
@@ -102,7 +103,8 @@ dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
         return dsa_conf_fail(r, "\"%s\" is not a parameter of \"backend "
                              "%s\"%s", r->arg[2], r->arg[1],
                              r->conf->backend == DSA_BACKEND_NULL
-                             ? "; expected rate=TOKENS_PER_S" : "");
+                             ? "; expected rate=TOKENS_PER_S"
+                             : "; expected none");
     }
 
     errno = 0;
@@ -332,8 +334,11 @@ dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
     value = *(uint64_t *) (void *) ((char *) r->conf + offset);
 
     if ((value & (value - 1)) != 0) {
-        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a power of two",
-                             r->arg[0], r->arg[1]);
+        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a power of two, "
+                             "such as %lluk, %lluk or %lluk", r->arg[0],
+                             r->arg[1], (unsigned long long) min >> 10,
+                             (unsigned long long) min >> 9,
+                             (unsigned long long) min >> 8);
     }
 
     return DSA_OK;
@@ -343,17 +348,19 @@ dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
 int
 dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
 {
-    uint64_t  *p, value;
+    uint64_t  *p, unit, value;
 
     p = (uint64_t *) (void *) ((char *) r->conf + offset);
+    unit = max % 86400000 == 0 ? 86400000 : 60000;
 
     if (dsa_conf_milliseconds(r->arg[1], &value) != DSA_OK
         || value < min || value > max)
     {
         return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a time from "
-                             "%llums to %llum (units ms, s, m, h, d)",
+                             "%llums to %llu%s (units ms, s, m, h, d)",
                              r->arg[0], r->arg[1], (unsigned long long) min,
-                             (unsigned long long) max / 60000);
+                             (unsigned long long) max / unit,
+                             unit == 60000 ? "m" : "d");
     }
 
     *p = value;

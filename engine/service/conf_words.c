@@ -49,13 +49,15 @@ dsa_conf_words(dsa_conf_reader_t *r)
                 return DSA_OK;
             }
 
-            return dsa_conf_fail(r, "no \";\" follows \"%s\"", r->arg[0]);
+            return dsa_conf_fail(r, "no \";\" follows the value of \"%s\"",
+                                 r->arg[0]);
         }
     }
 
     if (r->n == 0) {
         r->start = r->line;
-        return dsa_conf_fail(r, "unexpected \";\"");
+        return dsa_conf_fail(r, "\";\" without a directive; expected \"NAME "
+                             "VALUE...;\"");
     }
 
     return DSA_AGAIN;
@@ -123,7 +125,14 @@ dsa_conf_word(dsa_conf_reader_t *r, char *out, int *ended)
             break;
 
         } else if (c == '{' || c == '}' || c == '"' || c == '\'') {
-            return dsa_conf_fail(r, "unexpected \"%c\"", c);
+            return dsa_conf_fail(r, "\"%c\" in a value; expected \"NAME "
+                                 "VALUE...;\", with values that contain it in "
+                                 "quotes", c);
+        }
+
+        if (quote != 0 && c == '\n') {
+            return dsa_conf_fail(r, "a quote (%c) is not closed in its line",
+                                 quote);
         }
 
         if ((unsigned char) c < 0x20 || c == 0x7f) {

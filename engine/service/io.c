@@ -18,7 +18,10 @@
 
 static int dsa_io_timeout(dsa_io_t *io);
 static void dsa_io_read(dsa_io_t *io, uint64_t now_ms);
+static void dsa_io_publish(dsa_io_t *io, uint64_t now_ms);
 static void dsa_io_write(dsa_io_t *io, uint64_t now_ms);
+static void dsa_io_flush(dsa_io_t *io);
+static void dsa_io_commit(dsa_io_t *io);
 static void dsa_io_wake(void *data);
 
 
@@ -91,6 +94,7 @@ dsa_io_turn(dsa_io_t *io, int timeout_ms)
 
     rc = dsa_sessions_collect(&io->sessions);
 
+    dsa_io_publish(io, now_ms);
     dsa_io_write(io, now_ms);
     dsa_peers_reap(&io->peers);
 
@@ -154,26 +158,71 @@ dsa_io_read(dsa_io_t *io, uint64_t now_ms)
 }
 
 
-/* Writes the heartbeat and the records of all sessions. */
+/* Writes the heartbeat. */
+
+static void
+dsa_io_publish(dsa_io_t *io, uint64_t now_ms)
+{
+    uint64_t     step;
+    dsa_peer_t  *peer;
+
+    step = atomic_load(&io->vitals->step_started_ms);
+    atomic_store(&io->vitals->alive_ms, now_ms);
+
+    for (peer = io->peers.first; peer != NULL; peer = peer->next) {
+        if (!peer->closed && peer->session != NULL) {
+            dsa_session_publish(peer->session, now_ms, step);
+        }
+    }
+}
+
+
+/*
+ * Writes the records of all sessions.  The workers can read them when their
+ * lines are in the journal, whose thread wakes this one.  Until then no further
+ * records are written, because all records of a ring are committed at once.
+ */
 
 static void
 dsa_io_write(dsa_io_t *io, uint64_t now_ms)
 {
+    dsa_journal_t  *journal;
+
+    journal = io->sessions.service->journal;
+
+    if (dsa_journal_pending(journal, now_ms)) {
+        return;
+    }
+
+    if (io->written) {
+        dsa_io_commit(io);
+    }
+
+    dsa_io_flush(io);
+    dsa_journal_flush(journal, now_ms);
+
+    io->written = (uint32_t) dsa_journal_pending(journal, now_ms);
+
+    if (!io->written) {
+        dsa_io_commit(io);
+    }
+}
+
+
+static void
+dsa_io_flush(dsa_io_t *io)
+{
     int          rc;
-    uint64_t     step;
     dsa_err_t    err;
     dsa_peer_t  *peer;
 
     io->blocked = 0;
-    step = atomic_load(&io->vitals->step_started_ms);
-    atomic_store(&io->vitals->alive_ms, now_ms);
 
     for (peer = io->peers.first; peer != NULL; peer = peer->next) {
         if (peer->closed || peer->session == NULL) {
             continue;
         }
 
-        dsa_session_publish(peer->session, now_ms, step);
         rc = dsa_session_flush(peer->session, &err);
 
         if (rc == DSA_ERROR) {
@@ -182,6 +231,19 @@ dsa_io_write(dsa_io_t *io, uint64_t now_ms)
         }
 
         io->blocked |= rc == DSA_AGAIN;
+    }
+}
+
+
+static void
+dsa_io_commit(dsa_io_t *io)
+{
+    dsa_peer_t  *peer;
+
+    for (peer = io->peers.first; peer != NULL; peer = peer->next) {
+        if (!peer->closed && peer->session != NULL) {
+            dsa_session_commit(peer->session);
+        }
     }
 }
 

@@ -32,6 +32,8 @@ typedef struct {
                                            checked last */
     uint32_t            more;           /* records were left in a ring */
     uint32_t            blocked;        /* an event ring is full */
+    uint32_t            written;        /* records wait for their lines in the
+                                           journal */
 } dsa_io_t;
 
 

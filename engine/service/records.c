@@ -28,11 +28,11 @@ dsa_record_accepted(dsa_link_ring_t *ring, uint64_t id,
 
 
 int
-dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
+dsa_record_done(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_done_t *done)
 {
     return dsa_record_write(ring, DSA_LINK_DONE, id, done,
-                            dsa_link_done_size(version));
+                            sizeof(dsa_link_done_t));
 }
 
 
@@ -49,10 +49,13 @@ int
 dsa_record_error(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_failure_t *failure, const char *reason)
 {
+    size_t               len;
     dsa_link_failure_t  *p;
 
+    len = (size_t) failure->path_len + failure->text_len;
+
     p = dsa_link_reserve(ring, DSA_LINK_ERROR, id,
-                         sizeof(dsa_link_failure_t) + failure->text_len);
+                         sizeof(dsa_link_failure_t) + len);
 
     if (p == NULL) {
         return errno == EPROTO ? DSA_ERROR : DSA_AGAIN;
@@ -60,8 +63,8 @@ dsa_record_error(dsa_link_ring_t *ring, uint64_t id,
 
     *p = *failure;
 
-    if (failure->text_len != 0) {
-        memcpy(p + 1, reason, failure->text_len);
+    if (len != 0) {
+        memcpy(p + 1, reason, len);
     }
 
     return DSA_OK;

@@ -37,8 +37,8 @@ int dsa_record_tokens(dsa_link_ring_t *ring, uint64_t id, dsa_answer_t *a);
 int dsa_record_rows(dsa_link_ring_t *ring, uint64_t id, dsa_buf_t *rows,
     size_t *sent);
 
-/* Writes a DONE in the format of this version of the link. */
-int dsa_record_done(dsa_link_ring_t *ring, uint32_t version, uint64_t id,
+/* Writes a DONE. */
+int dsa_record_done(dsa_link_ring_t *ring, uint64_t id,
     const dsa_link_done_t *done);
 
 /* Writes a COUNTED. */

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/service/check.h"
 #include "engine/service/io.h"
 #include "engine/service/replica.h"
 #include "engine/service/rollout.h"
@@ -33,7 +34,7 @@ typedef struct {
     dsa_listen_t        listen;
     dsa_pool_t         *pool;
     dsa_step_t         *step;
-    dsa_journal_t       journal;
+    dsa_journal_t      *journal;        /* NULL: none */
     dsa_host_t          host;           /* memory of the backend's pages */
     dsa_io_t            io;
     dsa_source_t        signal;
@@ -77,7 +78,6 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     r.io.poller.epoll = -1;
     r.signals = -1;
     r.wake = -1;
-    r.journal.fd = -1;
 
     if (dsa_replica_open(&r, &err) != DSA_OK) {
         dsa_replica_report(ready, err.text);
@@ -135,14 +135,12 @@ dsa_replica_open(dsa_replica_t *r, dsa_err_t *err)
     }
 
     if (conf->journal != NULL) {
-        if (dsa_journal_open(&r->journal, conf->journal, r->service.replica,
-                             err)
-            != DSA_OK)
-        {
+        r->journal = dsa_journal_open(conf->journal, r->service.replica, err);
+        r->service.journal = r->journal;
+
+        if (r->journal == NULL) {
             return DSA_ERROR;
         }
-
-        r->service.journal = &r->journal;
     }
 
     if (dsa_replica_signals(r, err) != DSA_OK
@@ -244,6 +242,12 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
         return dsa_error(err, "eventfd(): %s", strerror(errno));
     }
 
+    if (r->journal != NULL
+        && dsa_journal_start(r->journal, r->wake, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     r->step = dsa_step_create(r->wake, r->vitals, err);
 
     if (r->step == NULL
@@ -253,6 +257,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     }
 
     s->context = dsa_step_context(r->step);
+    s->ids = dsa_step_config(r->step)->vocab_size;
     s->page_bytes = dsa_step_page_bytes(r->step);
     s->rollouts = dsa_step_rollouts(r->step)
                   && dsa_rollout_fits(dsa_step_config(r->step));
@@ -285,7 +290,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
 static int
 dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
 {
-    uint32_t             size, vocab;
+    uint32_t             size;
     dsa_replica_t       *r;
     dsa_backend_t       *b;
     const dsa_conf_t    *conf;
@@ -305,13 +310,9 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    vocab = b->config.vocab_size;
-
-    if (size > vocab) {
+    if (dsa_check_vocabulary(conf, size, b->config.vocab_size, err) != DSA_OK) {
         b->close(b);
-        return dsa_error(err, "%s/tokenizer.json has ids up to %u, but "
-                         "vocab_size in config.json is %u", conf->model,
-                         size - 1, vocab);
+        return DSA_ERROR;
     }
 
     memset(&sched, 0, sizeof(sched));
@@ -323,7 +324,7 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     sched.max_waiting_per_tenant = conf->max_waiting_per_tenant;
     sched.context = b->config.max_position_embeddings;
 
-    if (conf->context_length != 0 && conf->context_length < sched.context) {
+    if (conf->context_length != 0) {
         sched.context = conf->context_length;
     }
 
@@ -397,11 +398,12 @@ dsa_replica_close(dsa_replica_t *r)
         (void) close(r->signals);
     }
 
+    dsa_journal_close(r->journal);
+
     if (r->wake != -1) {
         (void) close(r->wake);
     }
 
-    dsa_journal_close(&r->journal);
     dsa_grammars_destroy(r->service.grammars);
     dsa_tokenizer_close(r->service.tokenizer);
 }

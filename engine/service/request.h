@@ -85,15 +85,21 @@ struct dsa_request_s {
     dsa_link_done_t         done;
     dsa_link_counted_t      counted;
     dsa_link_failure_t      failure;
-    char                   *reason;     /* of the failure; may be NULL */
+    char                   *reason;     /* of the failure: its path and its
+                                           text; may be NULL */
 
     /* a tokenizer thread */
 
     dsa_request_t          *next_job;
     dsa_link_type_e         type;       /* SUBMIT or COUNT */
-    uint32_t                turn;       /* selects the queue of its tenant */
+    uint8_t                 tenant[32];
+    uint32_t                weight;     /* of the tenant */
     void                   *copy;       /* of the payload */
     size_t                  len;
+    uint64_t                cost;       /* in bytes of a prompt that take as
+                                           long; see tokenize_pool.h */
+    uint32_t                moved;      /* to the threads for slow work */
+    uint32_t                prepared;   /* only the first mask is missing */
     char                    name[DSA_LINK_MAX_REQUEST + 1];     /* the id that
                                            nginx uses; empty: none */
     dsa_sched_request_t     sched;
@@ -122,8 +128,10 @@ struct dsa_request_s {
                                            on */
     uint32_t                cached;     /* with DSA_EVENT_ADDED */
     uint32_t                reject;     /* dsa_link_error_e, and its reason, */
-    const char             *reject_reason;  /* with DSA_EVENT_REJECTED */
-    dsa_link_done_t         usage;      /* with DSA_EVENT_DONE */
+    const char             *reject_reason;  /* with DSA_EVENT_REJECTED; 0: the
+                                           scheduler ends the request with
+                                           DSA_EVENT_DONE */
+    dsa_link_done_t         usage;      /* with both */
 };
 
 
@@ -138,6 +146,19 @@ void dsa_request_free(dsa_request_t *r);
 /* Sets the last record to an ERROR with this code. */
 void dsa_request_reject(dsa_request_t *r, dsa_link_error_e code,
     const char *reason);
+
+/*
+ * Sets the last record to an ERROR with DSA_LINK_E_GRAMMAR; path: of the place
+ * in the spec that cannot be enforced.
+ */
+void dsa_request_refuse(dsa_request_t *r, const char *path,
+    const char *reason);
+
+/*
+ * Called in the step thread: 1 if the constraint has failed.  The request then
+ * ends with DSA_EVENT_REJECTED.
+ */
+int dsa_request_starved(dsa_request_t *r);
 
 /* Sets the last record to a DONE without computed tokens. */
 void dsa_request_finish(dsa_request_t *r, dsa_link_finish_e finish);

@@ -25,6 +25,7 @@ typedef struct {
     uint32_t                 replica;        /* number */
     uint32_t                 epoch;          /* random, of this start */
     uint32_t                 context;        /* tokens, prompt and answer */
+    uint32_t                 ids;            /* of the model */
     uint64_t                 page_bytes;     /* 0: not known */
     dsa_tokenizer_t         *tokenizer;
     dsa_generation_config_t  generation;     /* of the model */

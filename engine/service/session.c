@@ -38,7 +38,6 @@ struct dsa_session_s {
     dsa_request_t         **slot;       /* [slots] */
     dsa_request_t           requests;   /* head of the ring */
     uint32_t                n_requests;
-    uint32_t                stalled;    /* the pool has no room */
     dsa_request_t          *ready;      /* requests with something to write */
     dsa_request_t         **ready_end;
 };
@@ -51,6 +50,7 @@ static int dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err);
 static int dsa_session_request(dsa_session_t *s,
     const dsa_link_record_t *record, const void *payload, dsa_err_t *err);
 static void dsa_session_submit(dsa_session_t *s, dsa_request_t *r);
+static uint32_t dsa_session_weight(uint32_t weight);
 static void dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish);
 static int dsa_session_write(dsa_session_t *s, dsa_request_t *r);
 static int dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r);
@@ -192,6 +192,7 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
     hello->pid = (uint32_t) getpid();
     hello->replica = service->replica;
     hello->epoch = service->epoch;
+    hello->ids = service->ids;
     hello->temperature = service->generation.temperature;
     hello->top_p = service->generation.top_p;
 
@@ -264,7 +265,7 @@ dsa_session_destroy(dsa_session_t *s)
         dsa_session_remove(s, r);
     }
 
-    dsa_journal_flush(s->all->service->journal);
+    dsa_journal_flush(s->all->service->journal, dsa_clock_ms());
 
     if (s->base != NULL) {
         (void) munmap(s->base, s->mapped);
@@ -306,7 +307,6 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
     dsa_link_record_t   record;
 
     bytes = 0;
-    s->stalled = 0;
 
     for (n = 0; n < DSA_SESSION_REQUESTS && bytes < DSA_SESSION_BYTES; n++) {
         rc = dsa_link_peek(&s->link.submit, &record, &payload);
@@ -327,14 +327,6 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
         bytes += record.length;
         rc = dsa_session_request(s, &record, payload, err);
 
-        if (rc == DSA_AGAIN) {
-
-            /* the pool wakes the I/O thread when there is room again */
-
-            s->stalled = 1;
-            return DSA_OK;
-        }
-
         if (rc != DSA_OK) {
             return rc;
         }
@@ -345,8 +337,6 @@ dsa_session_read(dsa_session_t *s, dsa_err_t *err)
     return DSA_AGAIN;
 }
 
-
-/* Reads a request.  DSA_AGAIN: read the record again later. */
 
 static int
 dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
@@ -365,10 +355,6 @@ dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
                          dsa_link_epoch(record->id),
                          slot < s->link.slots && s->slot[slot] != NULL
                          ? "in use" : "not possible");
-    }
-
-    if (!dsa_pool_room(s->all->pool, record->length)) {
-        return DSA_AGAIN;
     }
 
     r = dsa_request_create((dsa_link_type_e) record->type, record->id,
@@ -398,6 +384,8 @@ dsa_session_request(dsa_session_t *s, const dsa_link_record_t *record,
 static void
 dsa_session_submit(dsa_session_t *s, dsa_request_t *r)
 {
+    int                rc;
+    dsa_link_count_t   count;
     dsa_link_submit_t  head;
 
     if (s->all->draining) {
@@ -409,15 +397,41 @@ dsa_session_submit(dsa_session_t *s, dsa_request_t *r)
 
     if (r->type == DSA_LINK_SUBMIT && r->len >= sizeof(head)) {
         memcpy(&head, r->copy, sizeof(head));
-        memcpy(&r->turn, head.tenant, sizeof(r->turn));
+        memcpy(r->tenant, head.tenant, sizeof(r->tenant));
+        r->weight = dsa_session_weight(head.weight);
         r->deadline_ms = head.deadline_ms;
     }
 
-    if (dsa_pool_push(s->all->pool, r) != DSA_OK) {
-        dsa_request_reject(r, DSA_LINK_E_OVERLOADED,
-                           "too many long prompts are being tokenized");
+    if (r->type == DSA_LINK_COUNT && r->len >= sizeof(count)) {
+        memcpy(&count, r->copy, sizeof(count));
+        memcpy(r->tenant, count.tenant, sizeof(r->tenant));
+        r->weight = dsa_session_weight(count.weight);
+    }
+
+    rc = dsa_pool_push(s->all->pool, r);
+
+    if (rc != DSA_OK) {
+        dsa_request_reject(r, rc == DSA_AGAIN ? DSA_LINK_E_TENANT
+                                              : DSA_LINK_E_OVERLOADED,
+                           rc == DSA_AGAIN
+                           ? "too many prompts of this tenant wait to be "
+                             "tokenized"
+                           : "out of memory");
         dsa_session_ready(r);
     }
+}
+
+
+/* A weight from the ring; a wrong one is rejected with the record. */
+
+static uint32_t
+dsa_session_weight(uint32_t weight)
+{
+    if (weight == 0) {
+        return 1;
+    }
+
+    return weight < DSA_LINK_MAX_WEIGHT ? weight : DSA_LINK_MAX_WEIGHT;
 }
 
 
@@ -515,19 +529,16 @@ dsa_session_flush(dsa_session_t *s, dsa_err_t *err)
         }
     }
 
-    if (rc == DSA_ERROR) {
-        return dsa_error(err, "the event ring is corrupt");
-    }
+    return rc != DSA_ERROR ? rc : dsa_error(err, "the event ring is corrupt");
+}
 
-    /* write the journal before the worker can read the records */
 
-    dsa_journal_flush(s->all->service->journal);
-
+void
+dsa_session_commit(dsa_session_t *s)
+{
     if (dsa_link_commit(&s->link.event)) {
         dsa_wake(s->peer_wake);
     }
-
-    return rc;
 }
 
 
@@ -567,7 +578,15 @@ dsa_session_write(dsa_session_t *s, dsa_request_t *r)
         }
     }
 
-    while (r->answer.n_ready != 0 || (r->answer.ready != 0 && r->last != 0)) {
+    /*
+     * The rest of the text, without tokens, ends an answer.  Before an ERROR
+     * it is not sent: if another replica continues the answer, its tokens
+     * bring this text once more.
+     */
+
+    while (r->answer.n_ready != 0
+           || (r->answer.ready != 0 && r->last == DSA_LINK_DONE))
+    {
         n = r->answer.n_ready;
         rc = dsa_record_tokens(ring, r->id, &r->answer);
 
@@ -604,7 +623,7 @@ dsa_session_write_early(dsa_session_t *s, const dsa_request_t *r)
         memset(&done, 0, sizeof(done));
         done.finish = r->early_code;
 
-        return dsa_record_done(&s->link.event, s->link.version, r->id, &done);
+        return dsa_record_done(&s->link.event, r->id, &done);
     }
 
     memset(&failure, 0, sizeof(failure));
@@ -624,7 +643,7 @@ dsa_session_write_last(dsa_session_t *s, const dsa_request_t *r)
     switch (r->last) {
 
     case DSA_LINK_DONE:
-        return dsa_record_done(ring, s->link.version, r->id, &r->done);
+        return dsa_record_done(ring, r->id, &r->done);
 
     case DSA_LINK_COUNTED:
         return dsa_record_counted(ring, r->id, &r->counted);
@@ -681,8 +700,8 @@ dsa_session_abort(dsa_session_t *s)
 
         if (r->state == DSA_REQUEST_STEP && r->last == 0) {
             dsa_session_end(r, DSA_LINK_FINISH_CANCELLED);
-            dsa_request_reject(r, DSA_LINK_E_DRAINING, "the replica stopped "
-                               "before the answer was complete");
+            dsa_request_reject(r, DSA_LINK_E_DRAINING, "the replica stops "
+                               "before the answer is complete");
             dsa_session_ready(r);
         }
     }
@@ -751,13 +770,16 @@ dsa_session_publish_tier(dsa_link_tier_t *to, const dsa_tier_stats_t *from)
     atomic_store_explicit(&to->invalid, from->invalid, memory_order_relaxed);
     atomic_store_explicit(&to->failed, from->failed, memory_order_relaxed);
     atomic_store_explicit(&to->lost, from->lost, memory_order_relaxed);
+    atomic_store_explicit(&to->servers, from->servers, memory_order_relaxed);
+    atomic_store_explicit(&to->servers_on, from->servers_on,
+                          memory_order_relaxed);
 }
 
 
 int
 dsa_session_sleep(dsa_session_t *s)
 {
-    return s->stalled || dsa_link_sleep(&s->link.submit);
+    return dsa_link_sleep(&s->link.submit);
 }
 
 
@@ -773,5 +795,5 @@ dsa_session_drained(const dsa_session_t *s)
 {
     return atomic_load_explicit(&s->link.event.shared->tail,
                                 memory_order_acquire)
-           == s->link.event.own;
+           == s->link.event.pending;
 }

@@ -80,10 +80,13 @@ int dsa_session_read(dsa_session_t *s, dsa_err_t *err);
 void dsa_session_poll(dsa_session_t *s, uint64_t now_ms);
 
 /*
- * Writes the records that are ready to the event ring, and wakes the worker if
- * it sleeps.  DSA_AGAIN: the ring is full; DSA_ERROR as dsa_session_read().
+ * Writes the records that are ready to the event ring, and their lines to the
+ * journal.  DSA_AGAIN: the ring is full; DSA_ERROR as dsa_session_read().
  */
 int dsa_session_flush(dsa_session_t *s, dsa_err_t *err);
+
+/* Lets the worker read the records, and wakes it if it sleeps. */
+void dsa_session_commit(dsa_session_t *s);
 
 /* Marks a request that has records to write at the next flush. */
 void dsa_session_ready(dsa_request_t *r);
@@ -91,7 +94,10 @@ void dsa_session_ready(dsa_request_t *r);
 /* Returns the pid of the worker, for the log. */
 pid_t dsa_session_pid(const dsa_session_t *s);
 
-/* Ends all requests with DSA_LINK_E_DRAINING at once. */
+/*
+ * Ends all requests with DSA_LINK_E_DRAINING, behind the records that are
+ * ready.  The worker lets another replica continue them.
+ */
 void dsa_session_abort(dsa_session_t *s);
 
 /* Updates the control block. */
@@ -103,7 +109,8 @@ int dsa_session_sleep(dsa_session_t *s);
 
 /*
  * Return the number of requests without a last record, and whether the worker
- * has read all records.
+ * has read all records, also those that are not committed yet because their
+ * lines are not in the journal.
  */
 uint32_t dsa_session_requests(const dsa_session_t *s);
 int dsa_session_drained(const dsa_session_t *s);

@@ -181,7 +181,11 @@ dsa_step_enter(dsa_step_t *st, dsa_request_t *r)
         return;
     }
 
-    if (errno == EAGAIN) {
+    if (errno == EDQUOT) {
+        r->reject = DSA_LINK_E_TENANT;
+        r->reject_reason = "too many requests of this tenant wait already";
+
+    } else if (errno == EAGAIN) {
         r->reject = DSA_LINK_E_OVERLOADED;
         r->reject_reason = "too many requests wait already";
 

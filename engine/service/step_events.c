@@ -131,6 +131,10 @@ dsa_step_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
                 != DSA_OK)
             || dsa_budget_accept(&r->budget, samples[i].token) != DSA_OK)
         {
+            if (dsa_request_starved(r)) {
+                return DSA_FINISH_CANCELLED;
+            }
+
             /* the masks would be those of another answer from now on */
 
             dsa_log(DSA_LOG_ERR, "request %u.%u: token %u was sampled, which "
@@ -250,7 +254,8 @@ dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
            && (uint64_t) usage->host_tokens + usage->redis_tokens
               <= usage->cached_tokens);
 
-    dsa_step_event(r, DSA_EVENT_DONE, NULL);
+    dsa_step_event(r, r->reject != 0 ? DSA_EVENT_REJECTED : DSA_EVENT_DONE,
+                   NULL);
 }
 
 

@@ -223,8 +223,7 @@ collect(link_client_t *c, reply_t *replies, uint32_t over)
             r->len += t->text_len;
 
         } else if (record.type == DSA_LINK_DONE) {
-            assert_int_equal(dsa_link_done_read(&r->done, c->link.version,
-                                                payload, record.length), 0);
+            memcpy(&r->done, payload, sizeof(r->done));
             r->finish = r->done.finish;
             n++;
 

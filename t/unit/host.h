@@ -63,6 +63,7 @@ typedef struct {
     size_t              len;
     uint32_t            finish;
     uint32_t            error;
+    char                path[256];          /* of the error */
     char                reason[512];
     dsa_link_done_t     done;
     dsa_link_logprob_t  logprob;            /* the last one */
@@ -165,6 +166,7 @@ host_open(host_t *h, const char *more)
     assert_int_equal(dsa_step_attach(h->step, b, &sched, &err), DSA_OK);
 
     h->service.context = dsa_step_context(h->step);
+    h->service.ids = dsa_step_config(h->step)->vocab_size;
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
                               dsa_step_config(h->step)->vocab_size,
                               dsa_step_config(h->step)->eos_token_id);
@@ -431,7 +433,7 @@ answer_tokens(answer_t *a, const dsa_link_record_t *record, const uint8_t *p)
 /* Adds an event to the answer of its slot, and checks every length in it. */
 
 static void
-answer_event(answer_t *answers, uint32_t n, uint32_t version,
+answer_event(answer_t *answers, uint32_t n,
     const dsa_link_record_t *record, const uint8_t *p)
 {
     answer_t                  *a;
@@ -472,9 +474,8 @@ answer_event(answer_t *answers, uint32_t n, uint32_t version,
         break;
 
     case DSA_LINK_DONE:
-        assert_int_equal(record->length, version == 3 ? 32 : 40);
-        assert_int_equal(dsa_link_done_read(&a->done, version, p,
-                                            record->length), 0);
+        assert_int_equal(record->length, 40);
+        memcpy(&a->done, p, sizeof(a->done));
         a->finish = a->done.finish;
         break;
 
@@ -482,12 +483,17 @@ answer_event(answer_t *answers, uint32_t n, uint32_t version,
         assert_true(record->length >= sizeof(dsa_link_failure_t));
         f = (const void *) p;
         assert_int_equal(record->length,
-                         sizeof(dsa_link_failure_t) + f->text_len);
+                         sizeof(dsa_link_failure_t) + f->path_len
+                         + f->text_len);
+        assert_true(f->path_len < sizeof(a->path));
+        assert_true(f->path_len == 0 || f->code == DSA_LINK_E_GRAMMAR);
         assert_true(f->text_len < sizeof(a->reason));
         a->error = f->code;
         a->prompt_tokens = f->prompt_tokens;
         a->more = f->more;
-        memcpy(a->reason, f + 1, f->text_len);
+        memcpy(a->path, f + 1, f->path_len);
+        a->path[f->path_len] = '\0';
+        memcpy(a->reason, (const char *) (f + 1) + f->path_len, f->text_len);
         a->reason[f->text_len] = '\0';
         break;
 
@@ -504,7 +510,7 @@ take_events(host_t *h, int worker, answer_t *answers, uint32_t n)
     dsa_link_record_t   record;
 
     while (link_client_next(&h->client[worker], &record, &payload, 0) == 1) {
-        answer_event(answers, n, h->client[worker].link.version, &record,
+        answer_event(answers, n, &record,
                      payload);
         free(payload);
     }

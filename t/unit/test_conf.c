@@ -542,18 +542,19 @@ test_faults(void **state)
     bad("", "\"model\" is missing");
     bad("model x;", "\"listen\" is missing");
     bad("listen unix:x;", "\"model\" is missing");
-    bad("model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: unknown "
-        "directive \"foo\"");
+    bad("model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: \"foo\" is not a "
+        "directive; expected one of model, name, listen, backend, ");
     bad(BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is repeated; "
         "the first is in line 2");
-    bad("model x", "engine.conf:1: no \";\" follows \"model\"");
-    bad("model x;;", "unexpected \";\"");
+    bad("model x", "engine.conf:1: no \";\" follows the value of \"model\"");
+    bad("model x;;", "\";\" without a directive");
     bad("model;", "\"model\" has 0 values; expected 1");
     bad("model a b;", "\"model\" has 2 values; expected 1");
     bad("model a b c d e;", "\"model\" has 5 values; expected 1");
     bad("backend;", "\"backend\" has 0 values; expected 1 to 2");
     bad("model \"a;", "quote");
-    bad("model a{};", "unexpected \"{\"");
+    bad("model a{};", "\"{\" in a value; expected \"NAME VALUE...;\"");
+    bad("model \"a\n;", "a quote (\") is not closed in its line");
     bad("model \"\";", "\"model\"");
     bad("model /; listen unix:x;", "add \"name\"");
     bad("model a/..; listen unix:x;", "add \"name\"");
@@ -592,7 +593,7 @@ test_faults(void **state)
     bad(BASE "kv_memory 5kk;", "kv_memory");
     bad(BASE "kv_memory 99999999999g;", "kv_memory");
     bad(BASE "drain_timeout 25h;", "\"drain_timeout\" is \"25h\"; expected a "
-        "time from 0ms to 1440m (units ms, s, m, h, d)");
+        "time from 0ms to 1d (units ms, s, m, h, d)");
     bad(BASE "drain_timeout 2d;", "drain_timeout");
     bad(BASE "drain_timeout 5x;", "units ms, s, m, h, d");
     bad(BASE "drain_timeout 5sm;", "drain_timeout");
@@ -613,7 +614,8 @@ test_faults(void **state)
     bad(BASE "submit_ring 2g;", "submit_ring");
     bad(BASE "slots 0;", "slots");
     bad(BASE "slots 1088;", "\"slots\" (1088, at most 1048576) is not "
-        "above \"max_running\" (64) and \"max_waiting\" (1024) together");
+        "above \"max_running\" (64) and \"max_waiting\" (1024) together; one "
+        "worker may have all of these requests, so expected 1089 or more");
     bad(BASE "max_waiting 1048576;", "\"slots\" (1048576, at most 1048576)");
     bad(BASE "max_waiting_per_tenant -1;", "max_waiting_per_tenant");
     bad(BASE "max_running 64; token_budget 10;", "\"max_running\" is 64, but "
@@ -621,12 +623,13 @@ test_faults(void **state)
         "of at least 64");
     bad(BASE "context_length 1;", "context_length");
     bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
-    bad(BASE "redis 127.0.0.1;", "unknown directive \"redis\"");
+    bad(BASE "redis 127.0.0.1;", "\"redis\" is not a directive; expected one "
+        "of ");
     bad(BASE "host_memory;", "\"host_memory\" has 0 values; expected 1");
     bad(BASE "host_memory 5t;", "\"host_memory\" is \"5t\"; expected a size");
     bad(BASE "host_memory 300000g;", "expected a size from 0 to "
         "281474976710656 bytes");
-    bad("model \"a\nb\";", "control character");
+    bad("model \"a\tb\";", "control character");
 
     /* values that are too long */
 
@@ -640,6 +643,96 @@ test_faults(void **state)
     text[200] = ';';
     bad(text, "listen");
     free(text);
+}
+
+
+/*
+ * Each directive without a value, with a wrong one, with one that is too small
+ * or too large, and with too many: the error names the directive, and what it
+ * accepts.
+ */
+
+static void
+test_each_directive(void **state)
+{
+    char        text[512], name[64];
+    size_t      i, n, faults;
+    dsa_err_t   err;
+    dsa_conf_t  conf;
+
+    static const char  *wrong[] = {
+        "name;", "name \"\";", "name a b;",
+        "name 01234567890123456789012345678901234567890123456789"
+        "01234567890123456789;",
+        "backend;", "backend gpu;", "backend cpu fast;", "backend null rate=-;",
+        "backend null rate=2e9;", "backend null rate=0.1;",
+        "backend null 1 2 3;",
+        "precision;", "precision exakt;", "weights;", "weights none;",
+        "log_level;", "log_level loud;", "log_level info debug;",
+        "replicas;", "replicas x;", "replicas 0;", "replicas 257;",
+        "gpus;", "gpus x;", "gpus 0;", "gpus 17;", "gpus 0,x;", "gpus 0,256;",
+        "gpus 1,1;", "gpus 0 1;",
+        "attention;", "attention both;",
+        "kv_memory;", "kv_memory x;", "kv_memory 0;", "kv_memory 300000g;",
+        "host_memory;", "host_memory x;", "host_memory 300000g;",
+        "max_running;", "max_running x;", "max_running 0;",
+        "max_running 2000000;",
+        "token_budget;", "token_budget x;", "token_budget 0;",
+        "token_budget 2000000;",
+        "max_waiting;", "max_waiting x;", "max_waiting 2000000;",
+        "max_waiting_per_tenant;", "max_waiting_per_tenant x;",
+        "max_waiting_per_tenant 2000000;",
+        "context_length;", "context_length x;", "context_length 1;",
+        "context_length 2000000000;",
+        "drain_timeout;", "drain_timeout x;", "drain_timeout 2d;",
+        "step_target;", "step_target x;", "step_target 2m;",
+        "step_timeout;", "step_timeout x;", "step_timeout 2d;",
+        "start_timeout;", "start_timeout x;", "start_timeout 2d;",
+        "slots;", "slots x;", "slots 0;", "slots 2000000;",
+        "submit_ring;", "submit_ring x;", "submit_ring 1k;", "submit_ring 3m;",
+        "submit_ring 2g;",
+        "event_ring;", "event_ring x;", "event_ring 1k;", "event_ring 3m;",
+        "event_ring 2g;",
+        "socket_group;", "socket_group no-such-group;",
+        "redis_cache;", "redis_cache x;", "redis_cache 10.0.0.5;",
+        "redis_cache 10.0.0.5:99999;", "redis_cache ttl=1d;",
+        "redis_cache 10.0.0.5:1 10.0.0.5:1;", "redis_cache 10.0.0.5:1 ttl=0;",
+        "redis_cache 10.0.0.5:1 ttl=1d ttl=2d;",
+        "redis_cache 10.0.0.5:1 connections=0;",
+        "redis_cache 10.0.0.5:1 connections=65;",
+        "redis_cache 10.0.0.5:1 max_bandwidth=x;",
+        "redis_cache 10.0.0.5:1 user=;", "redis_cache 10.0.0.5:1 user=u;",
+        "redis_cache 10.0.0.5:1;"
+    };
+
+    (void) state;
+
+    faults = 0;
+
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        n = strcspn(wrong[i], " ;");
+        (void) snprintf(name, sizeof(name), "\"%.*s", (int) n, wrong[i]);
+        (void) snprintf(text, sizeof(text), "%s%s", BASE, wrong[i]);
+
+        if (dsa_conf_parse(&conf, "engine.conf", text, strlen(text), &err)
+            == DSA_OK)
+        {
+            fail_msg("accepted: %s", wrong[i]);
+        }
+
+        dsa_conf_free(&conf);
+
+        if (strncmp(err.text, "engine.conf:1: ", 15) != 0
+            || (strstr(err.text, name) == NULL
+                && strstr(err.text, "\"rate\"") == NULL)
+            || strstr(err.text, "expected ") == NULL)
+        {
+            print_error("%s: %s\n", wrong[i], err.text);
+            faults++;
+        }
+    }
+
+    assert_int_equal(faults, 0);
 }
 
 
@@ -699,6 +792,7 @@ main(void)
         cmocka_unit_test(test_password),
         cmocka_unit_test(test_tiers_faults),
         cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_each_directive),
         cmocka_unit_test(test_longest_path),
         cmocka_unit_test(test_cut)
     };

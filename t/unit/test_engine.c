@@ -412,11 +412,11 @@ test_overloaded(void **state)
     }
 
     assert_int_equal(collect(&c, replies, 1), 0);
-    assert_int_equal(replies[3].error, DSA_LINK_E_OVERLOADED);
+    assert_int_equal(replies[3].error, DSA_LINK_E_TENANT);
 
     send_tenant(&d, dsa_link_id(1, 4), 2, 0, "abcd", 5);
     assert_int_equal(collect(&c, replies, 1), 0);
-    assert_int_equal(replies[2].error, DSA_LINK_E_OVERLOADED);
+    assert_int_equal(replies[2].error, DSA_LINK_E_TENANT);
     assert_int_equal(replies[2].failure.prompt_tokens, 3);
 
     assert_int_equal(collect(&d, replies, 1), 0);

@@ -444,7 +444,7 @@ test_waiting(void **state)
 
     submit_ids(s, &c[6], ids_of(0, 6, 10), 10, 2, 1);
     assert_null(c[6].seq);
-    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(errno, EDQUOT);
 
     c[7].priority = LOW;
     submit(s, &c[7], 1, 7, 10, 2, 1);

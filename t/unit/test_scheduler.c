@@ -236,11 +236,11 @@ test_queue(void **state)
     request.weight = 1;
 
     assert_null(dsa_sched_add(s, &request, &err));
-    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(errno, EDQUOT);
 
     step(s);
     assert_null(dsa_sched_add(s, &request, &err));
-    assert_int_equal(errno, EAGAIN);
+    assert_int_equal(errno, EDQUOT);
 
     free(ids);
     run(s);

@@ -93,6 +93,30 @@ test_redis_fails(void **state)
 }
 
 
+/* Attempts to connect count as failures, also if no request needs the cache. */
+
+static void
+check_off(dsa_sched_t *s)
+{
+    uint64_t          failed;
+    dsa_tier_stats_t  tier;
+
+    tier = stats_of(s).tier[DSA_TIER_REDIS];
+    assert_int_equal(tier.servers, 1);
+    assert_int_equal(tier.servers_on, 0);
+
+    failed = tier.failed;
+    redis.unconnected += 3;
+    tier = stats_of(s).tier[DSA_TIER_REDIS];
+    assert_int_equal(tier.failed, failed + 3);
+
+    redis.on = 1;
+    tier = stats_of(s).tier[DSA_TIER_REDIS];
+    assert_int_equal(tier.servers_on, 1);
+    redis.on = 0;
+}
+
+
 /*
  * A thread of the cache turns it off between any two calls and wakes no thread
  * if no operation is queued.  The prompt is computed at once.
@@ -131,6 +155,7 @@ test_redis_off(void **state)
 
         check(&c, 3, DSA_FINISH_LENGTH);
         assert_false(redis.on);
+        check_off(s);
         finish_tiers(s, f);
     }
 }

@@ -962,9 +962,10 @@ test_rejected(void **state)
     } cases[] = {
         { "{\"pre_tokenizer\":" GPT2 ",\"model\":{\"type\":\"BPE\","
           "\"vocab\":{@},\"merges\":[]}}", NULL },
-        { "", "premature EOF" },
+        { "", "the file is empty; expected a JSON object" },
         { "[]", "test: the text is not a JSON object" },
-        { "{\"pre_tokenizer\":", "premature EOF" },
+        { "{\"pre_tokenizer\":", "truncated: the JSON object has no end, and "
+          "the file has 17 bytes" },
         { "{\"pre_tokenizer\":" GPT2 "}",
           "\"model\" is missing; expected an object" },
         { "{\"model\":{\"type\":\"Unigram\"}}",

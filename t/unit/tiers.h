@@ -58,6 +58,7 @@ struct dsa_redis_s {
     uint32_t            on;
     uint32_t            off_after;      /* it is off after so many calls of
                                            dsa_redis_on(); 0: it is not */
+    uint32_t            unconnected;    /* attempts to connect that failed */
     uint32_t            held;           /* 1: operations do not end */
     uint64_t            page_us;        /* of an operation, one after the
                                            other, if they are not held */
@@ -442,6 +443,17 @@ dsa_redis_collect(dsa_redis_t *c)
     c->done = NULL;
 
     return done;
+}
+
+
+void
+dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats)
+{
+    memset(stats, 0, sizeof(dsa_redis_stats_t));
+
+    stats->servers = 1;
+    stats->servers_on = c->on != 0;
+    stats->unconnected = c->unconnected;
 }
 
 
