@@ -15,6 +15,13 @@ static int dsa_call_scalar_valid(const dsa_call_t *c, dsa_deltas_t *d);
 
 
 void
+dsa_call_free(dsa_call_t *c)
+{
+    dsa_buf_free(&c->scalar);
+}
+
+
+void
 dsa_call_start(dsa_call_t *c, dsa_deltas_t *d, dsa_str_t name)
 {
     c->open = 1;
@@ -88,7 +95,7 @@ dsa_call_param(dsa_call_t *c, dsa_deltas_t *d, dsa_str_t name, int string)
     } else {
         dsa_deltas_arguments(d, "\": ");
         c->value = DSA_VALUE_BEGIN;
-        c->scalar_len = 0;
+        c->scalar.len = 0;
     }
 }
 
@@ -141,6 +148,7 @@ dsa_call_value_end(dsa_call_t *c, dsa_deltas_t *d)
     }
 
     c->value = DSA_VALUE_SKIP;
+    dsa_buf_free(&c->scalar);
 }
 
 
@@ -159,8 +167,13 @@ dsa_call_value_byte(dsa_call_t *c, dsa_deltas_t *d, char byte)
 
     /* blanks in front are kept, because the value may turn out a string */
 
-    if (c->scalar_len < DSA_PARSE_SCALAR) {
-        c->scalar[c->scalar_len++] = byte;
+    if (c->scalar.len < DSA_PARSE_SCALAR) {
+        dsa_buf_add(&c->scalar, &byte, 1);
+
+        if (c->scalar.failed) {
+            d->rc = DSA_ERROR;
+        }
+
         return;
     }
 
@@ -168,7 +181,7 @@ dsa_call_value_byte(dsa_call_t *c, dsa_deltas_t *d, char byte)
 
     c->value = DSA_VALUE_STRING;
     dsa_deltas_arguments(d, "\"");
-    dsa_deltas_escape(d, c->scalar, c->scalar_len);
+    dsa_deltas_escape(d, c->scalar.data, c->scalar.len);
     dsa_deltas_escape(d, &byte, 1);
 }
 
@@ -177,12 +190,12 @@ static void
 dsa_call_scalar_end(dsa_call_t *c, dsa_deltas_t *d)
 {
     if (dsa_call_scalar_valid(c, d)) {
-        dsa_deltas_add(d, DSA_DELTA_ARGUMENTS, c->scalar, c->scalar_len);
+        dsa_deltas_add(d, DSA_DELTA_ARGUMENTS, c->scalar.data, c->scalar.len);
         return;
     }
 
     dsa_deltas_arguments(d, "\"");
-    dsa_deltas_escape(d, c->scalar, c->scalar_len);
+    dsa_deltas_escape(d, c->scalar.data, c->scalar.len);
     dsa_deltas_arguments(d, "\"");
 }
 
@@ -195,7 +208,7 @@ dsa_call_scalar_valid(const dsa_call_t *c, dsa_deltas_t *d)
     int          valid;
     yajl_handle  yajl;
 
-    if (c->scalar_len == 0) {
+    if (c->scalar.len == 0) {
         return 0;
     }
 
@@ -206,7 +219,8 @@ dsa_call_scalar_valid(const dsa_call_t *c, dsa_deltas_t *d)
         return 0;
     }
 
-    valid = yajl_parse(yajl, (const unsigned char *) c->scalar, c->scalar_len)
+    valid = yajl_parse(yajl, (const unsigned char *) c->scalar.data,
+                       c->scalar.len)
             == yajl_status_ok
             && yajl_complete_parse(yajl) == yajl_status_ok;
 

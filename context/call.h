@@ -8,6 +8,7 @@
 #define _DSA_CALL_H_INCLUDED_
 
 
+#include "base/buf.h"
 #include "context/delta.h"
 
 
@@ -33,10 +34,14 @@ typedef struct {
     unsigned       bare:1;      /* its arguments came as one object */
     dsa_value_e    value;       /* of the parameter that is being read */
     uint32_t       params;      /* of the open call, so far */
-    uint32_t       scalar_len;
-    char           scalar[DSA_PARSE_SCALAR];
+    dsa_buf_t      scalar;      /* at most DSA_PARSE_SCALAR bytes; allocated
+                                   for a value only, because thousands of
+                                   parsers are open at once */
 } dsa_call_t;
 
+
+/* Frees what a call has allocated. */
+void dsa_call_free(dsa_call_t *c);
 
 /* Begins a call and delivers its name. */
 void dsa_call_start(dsa_call_t *c, dsa_deltas_t *d, dsa_str_t name);

@@ -119,7 +119,9 @@ dsa_deltas_escape(dsa_deltas_t *d, const char *data, size_t len)
         dsa_deltas_add(d, DSA_DELTA_ARGUMENTS, u, n);
     }
 
-    dsa_deltas_add(d, DSA_DELTA_ARGUMENTS, data + from, len - from);
+    if (from != len) {
+        dsa_deltas_add(d, DSA_DELTA_ARGUMENTS, data + from, len - from);
+    }
 }
 
 

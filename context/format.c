@@ -35,7 +35,7 @@ static int dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal,
 static int dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
     const dsa_format_t *format, const dsa_json_t *schema, dsa_arena_t *arena);
 static int dsa_format_write_text(dsa_json_writer_t *w,
-    const dsa_json_t *schema);
+    const dsa_chat_t *chat, const dsa_json_t *schema);
 static int dsa_format_write_tools(dsa_json_writer_t *w,
     const dsa_chat_t *chat, const dsa_format_t *format,
     const dsa_json_t *schema);
@@ -282,7 +282,8 @@ int
 dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     dsa_arena_t *arena, dsa_refusal_t *refusal)
 {
-    int  rc, json, forced, calls;
+    int   rc, json, forced, calls;
+    char  text[80];
 
     memset(format, 0, sizeof(dsa_format_t));
 
@@ -317,11 +318,27 @@ dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
 
     rc = dsa_format_make(&format->spec, chat, format, chat->schema, arena);
 
-    if (rc == DSA_OK && format->schema && !chat->json_strict) {
-        rc = dsa_format_make(&format->fallback, chat, format, NULL, arena);
+    if (rc == DSA_OK && format->spec.len > DSA_FORMAT_SPEC && format->schema
+        && !chat->json_strict)
+    {
+        /* a schema that is not strict and too long for the compiler */
+
+        rc = dsa_format_make(&format->spec, chat, format, NULL, arena);
     }
 
-    return rc == DSA_OK ? DSA_OK : dsa_refuse_memory(refusal, arena);
+    if (rc != DSA_OK) {
+        return dsa_refuse_memory(refusal, arena);
+    }
+
+    if (format->spec.len > DSA_FORMAT_SPEC) {
+        (void) snprintf(text, sizeof(text), "the schema has %zu bytes; at "
+                        "most %u are accepted", format->spec.len,
+                        DSA_FORMAT_SPEC);
+
+        return dsa_format_refuse(format, "", text, refusal);
+    }
+
+    return DSA_OK;
 }
 
 
@@ -397,7 +414,7 @@ dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
 
     rc = format->tools
          ? dsa_format_write_tools(&w, chat, format, schema)
-         : dsa_format_write_text(&w, schema);
+         : dsa_format_write_text(&w, chat, schema);
 
     if (rc == DSA_OK && !b.failed) {
         *spec = dsa_str(dsa_arena_dup(arena, dsa_str(b.data, b.len)), b.len);
@@ -410,7 +427,8 @@ dsa_format_make(dsa_str_t *spec, const dsa_chat_t *chat,
 
 
 static int
-dsa_format_write_text(dsa_json_writer_t *w, const dsa_json_t *schema)
+dsa_format_write_text(dsa_json_writer_t *w, const dsa_chat_t *chat,
+    const dsa_json_t *schema)
 {
     int  rc;
 
@@ -421,6 +439,8 @@ dsa_format_write_text(dsa_json_writer_t *w, const dsa_json_t *schema)
     dsa_json_stringz(w, schema != NULL ? "json_schema" : "json_object");
 
     if (schema != NULL) {
+        dsa_json_key(w, "strict");
+        dsa_json_bool(w, chat->json_strict);
         dsa_json_key(w, "schema");
         rc = dsa_format_write(w, schema);
     }
@@ -453,7 +473,7 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
     if (!format->either) {
         dsa_json_bool(w, chat->tool_choice == DSA_TOOL_CHOICE_AUTO);
 
-    } else if (dsa_format_write_text(w, schema) != DSA_OK) {
+    } else if (dsa_format_write_text(w, chat, schema) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -529,13 +549,6 @@ dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v)
     dsa_buf_free(&b);
 
     return rc;
-}
-
-
-int
-dsa_format_optional(const dsa_format_t *format, const char *path)
-{
-    return format->fallback.len != 0 && !dsa_format_of_tool(path);
 }
 
 

@@ -29,12 +29,11 @@
  *     required, named         tools, without text
  */
 
+#define DSA_FORMAT_SPEC     (1U << 20)  /* most bytes of a spec */
+
+
 typedef struct {
     dsa_str_t           spec;           /* JSON; len 0: no constraint */
-    dsa_str_t           fallback;       /* json_schema without strict: the spec
-                                           with any JSON object in place of the
-                                           schema, if the schema cannot be
-                                           enforced; len 0: none */
     unsigned            tools:1;        /* the spec has tools, and */
     unsigned            schema:1;       /* the spec has a schema for a text */
     unsigned            either:1;       /* the spec has tools, and a structure
@@ -47,16 +46,11 @@ typedef struct {
 
 /*
  * Makes the spec; it is allocated from arena.  DSA_ERROR: refusal is filled in,
- * because the fields contradict each other or there is no memory.
+ * because the fields contradict each other, the spec is too long, or there is
+ * no memory.  Whether a schema can be enforced is the compiler's matter.
  */
 int dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
     dsa_arena_t *arena, dsa_refusal_t *refusal);
-
-/*
- * 1: the compiler's path is in the schema of a text, which the fallback does
- * not have.
- */
-int dsa_format_optional(const dsa_format_t *format, const char *path);
 
 /*
  * A refusal of a schema that cannot be enforced: path and message are those of

@@ -46,7 +46,7 @@ struct dsa_parse_s {
     dsa_call_t            call;
 };
 
-_Static_assert(sizeof(struct dsa_parse_s) < 6 * 1024,
+_Static_assert(sizeof(struct dsa_parse_s) <= 640,
                "ten thousand parsers may be open at once");
 
 
@@ -103,7 +103,10 @@ dsa_parse_create(int thinking, int tools, uint32_t vocabulary,
 void
 dsa_parse_destroy(dsa_parse_t *p)
 {
-    free(p);
+    if (p != NULL) {
+        dsa_call_free(&p->call);
+        free(p);
+    }
 }
 
 

@@ -22,8 +22,10 @@
 #define OBJECT      F("{\"type\":\"json_object\"}")
 #define SCHEMA(x)   F("{\"type\":\"json_schema\",\"json_schema\":" x "}")
 #define S           "{\"type\":\"object\",\"$ref\":\"#\"}"
-#define SPEC_S      "{\"type\":\"json_schema\",\"schema\":"                   \
+#define SPEC_OF(x)  "{\"type\":\"json_schema\",\"strict\":" x ",\"schema\":"   \
                     "{\"type\": \"object\", \"$ref\": \"#\"}}"
+#define SPEC_LOOSE  SPEC_OF("false")
+#define SPEC_S      SPEC_OF("true")
 #define FN(n, x)    "{\"type\":\"function\",\"function\":{\"name\":\"" n "\""  \
                     x "}}"
 #define P           ",\"parameters\":{\"type\":\"object\"}"
@@ -48,61 +50,60 @@
 static const struct {
     const char  *in;
     const char  *spec;          /* "": none */
-    const char  *fallback;      /* NULL: none */
 } specs[] = {
-    { Q("\"n\":1"), "", NULL },
-    { Q(F("null")), "", NULL },
-    { Q(F("{\"type\":\"text\"}")), "", NULL },
-    { Q(OBJECT), "{\"type\":\"json_object\"}", NULL },
-    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S "}")), SPEC_S, ANY },
+    { Q("\"n\":1"), "" },
+    { Q(F("null")), "" },
+    { Q(F("{\"type\":\"text\"}")), "" },
+    { Q(OBJECT), "{\"type\":\"json_object\"}" },
+    { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S "}")), SPEC_LOOSE },
     { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":null}")),
-      SPEC_S, ANY },
+      SPEC_LOOSE },
     { Q(SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":false}")),
-      SPEC_S, ANY },
+      SPEC_LOOSE },
     { Q(SCHEMA("{\"name\":\"x\",\"description\":\"d\",\"schema\":" S
-               ",\"strict\":true}")), SPEC_S, NULL },
+               ",\"strict\":true}")), SPEC_S },
 
     /* tools that the model may call */
 
-    { Q(TOOLS(FN("a", P))), "", NULL },
-    { Q(TOOLS("") "," CHOICE("\"auto\"")), "", NULL },
-    { Q(TOOLS(FN("a", P)) "," CHOICE("\"auto\"")), "", NULL },
-    { Q(TOOLS(FN("a", P)) "," OBJECT), SPEC("many", ANY, A), NULL },
-    { Q(TOOLS(FN("b", STRICT P)) "," OBJECT), SPEC("many", ANY, B), NULL },
-    { Q(TOOLS(FN("a", P)) "," ONE "," OBJECT), SPEC("one", ANY, A), NULL },
+    { Q(TOOLS(FN("a", P))), "" },
+    { Q(TOOLS("") "," CHOICE("\"auto\"")), "" },
+    { Q(TOOLS(FN("a", P)) "," CHOICE("\"auto\"")), "" },
+    { Q(TOOLS(FN("a", P)) "," OBJECT), SPEC("many", ANY, A) },
+    { Q(TOOLS(FN("b", STRICT P)) "," OBJECT), SPEC("many", ANY, B) },
+    { Q(TOOLS(FN("a", P)) "," ONE "," OBJECT), SPEC("one", ANY, A) },
     { Q(TOOLS(FN("a", P)) "," SCHEMA("{\"name\":\"x\",\"schema\":" S "}")),
-      SPEC("many", SPEC_S, A), SPEC("many", ANY, A) },
+      SPEC("many", SPEC_LOOSE, A) },
     { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"auto\"") ","
         SCHEMA("{\"name\":\"x\",\"schema\":" S ",\"strict\":true}")),
-      SPEC("many", SPEC_S, B), NULL },
-    { Q(TOOLS(FN("a", P)) "," ONE), SPEC("one", "true", A), NULL },
+      SPEC("many", SPEC_S, B) },
+    { Q(TOOLS(FN("a", P)) "," ONE), SPEC("one", "true", A) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P))),
-      SPEC("many", "true", A "," B), NULL },
+      SPEC("many", "true", A "," B) },
     { Q(TOOLS(FN("b", STRICT))),
-      SPEC("many", "true", "{\"name\":\"b\",\"strict\":true}"), NULL },
+      SPEC("many", "true", "{\"name\":\"b\",\"strict\":true}") },
 
     /* that it must not call */
 
-    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"none\"")), "", NULL },
+    { Q(TOOLS(FN("b", STRICT P)) "," CHOICE("\"none\"")), "" },
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"none\"") "," OBJECT),
-      "{\"type\":\"json_object\"}", NULL },
-    { Q(ONE), "", NULL },
+      "{\"type\":\"json_object\"}" },
+    { Q(ONE), "" },
 
     /* that it must call */
 
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"")),
-      SPEC("many", "false", A), NULL },
+      SPEC("many", "false", A) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," ONE ","
-        CHOICE("\"required\"")), SPEC("one", "false", A "," B), NULL },
+        CHOICE("\"required\"")), SPEC("one", "false", A "," B) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("b")),
-      SPEC("one", "false", B), NULL },
+      SPEC("one", "false", B) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("a")),
-      SPEC("one", "false", A), NULL },
+      SPEC("one", "false", A) },
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"") "," OBJECT),
-      SPEC("many", "false", A), NULL },
+      SPEC("many", "false", A) },
     { Q(TOOLS(FN("a", P)) "," NAMED("a") ","
         SCHEMA("{\"name\":\"x\",\"schema\":" S "}")),
-      SPEC("one", "false", A), NULL }
+      SPEC("one", "false", A) }
 };
 
 
@@ -207,13 +208,6 @@ test_specs(void **state)
                      format.spec.data);
         }
 
-        if (!dsa_str_eqz(format.fallback, specs[i].fallback != NULL
-                                          ? specs[i].fallback : ""))
-        {
-            fail_msg("%s: fallback %.*s", specs[i].in,
-                     (int) format.fallback.len, format.fallback.data);
-        }
-
         dsa_arena_destroy(arena);
     }
 }
@@ -316,13 +310,6 @@ test_paths(void **state)
             assert_string_equal(refusal.message + strlen(param),
                                 ": is wrong");
         }
-
-        /* the fallback has the tools, and another text */
-
-        assert_int_equal(dsa_format_optional(&format, t[i].path), 0);
-        format.fallback = dsa_strz(ANY);
-        assert_int_equal(dsa_format_optional(&format, t[i].path),
-                         strncmp(t[i].path, "tools", 5) != 0);
     }
 }
 
