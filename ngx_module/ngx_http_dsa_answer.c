@@ -14,6 +14,11 @@
 #include "ngx_http_dsa_metrics.h"
 
 
+/* bytes of the text of a logprob, about */
+
+#define NGX_HTTP_DSA_ANSWER_LOGPROB  100
+
+
 static void ngx_http_dsa_answer_times(ngx_http_dsa_answer_t *answer,
     uint32_t n);
 static ngx_int_t ngx_http_dsa_answer_feed(ngx_http_dsa_answer_t *answer,
@@ -181,6 +186,11 @@ ngx_http_dsa_answer_logprob(ngx_http_dsa_answer_t *answer,
 
     ngx_memcpy(top, entries + sizeof(dsa_link_logprob_t),
                tokens->n_top * sizeof(dsa_link_logprob_t));
+
+    if (!answer->api->stream) {
+        answer->api->collected += (1 + tokens->n_top)
+                                  * NGX_HTTP_DSA_ANSWER_LOGPROB;
+    }
 
     answer->api->api->logprob(answer->api, &entry, top, tokens->n_top,
                               reasoning);

@@ -12,7 +12,7 @@
 #include "ngx_http_dsa_reply.h"
 
 
-static dsa_json_t *ngx_http_dsa_body_parse(ngx_chain_t *cl,
+static dsa_json_t *ngx_http_dsa_body_parse(const ngx_chain_t *cl,
     dsa_arena_t *arena, dsa_err_t *err);
 
 
@@ -62,13 +62,10 @@ ngx_http_dsa_body_not_json(ngx_http_request_t *r)
 }
 
 
-dsa_json_t *
-ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
-    ngx_http_dsa_failure_t *failure)
+off_t
+ngx_http_dsa_body_size(ngx_http_request_t *r, ngx_http_dsa_failure_t *failure)
 {
     off_t                     size;
-    dsa_err_t                 err;
-    dsa_json_t               *root;
     ngx_chain_t              *cl;
     ngx_http_request_body_t  *rb;
 
@@ -78,7 +75,7 @@ ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                  NULL, "The request body is longer than what "
                                  "is kept in memory here.");
-        return NULL;
+        return -1;
     }
 
     size = 0;
@@ -87,20 +84,24 @@ ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
         size += ngx_buf_size(cl->buf);
     }
 
-    *arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
+    return size;
+}
 
-    if (*arena == NULL) {
-        ngx_http_dsa_failure_memory(failure);
-        return NULL;
-    }
 
-    root = ngx_http_dsa_body_parse(rb->bufs, *arena, &err);
+dsa_json_t *
+ngx_http_dsa_body_read(const ngx_chain_t *bufs, dsa_arena_t *arena,
+    ngx_http_dsa_failure_t *failure)
+{
+    dsa_err_t    err;
+    dsa_json_t  *root;
+
+    root = ngx_http_dsa_body_parse(bufs, arena, &err);
 
     if (root != NULL) {
         return root;
     }
 
-    if (dsa_arena_exceeded(*arena)) {
+    if (dsa_arena_exceeded(arena)) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
                                  NULL, "The request body is too large: %s",
                                  err.text);
@@ -115,10 +116,16 @@ ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
 }
 
 
+/*
+ * nginx has a buffer for each read of the socket.  Buffers that are neighbors
+ * in memory are parsed together, because the parser copies short pieces.
+ */
+
 static dsa_json_t *
-ngx_http_dsa_body_parse(ngx_chain_t *cl, dsa_arena_t *arena, dsa_err_t *err)
+ngx_http_dsa_body_parse(const ngx_chain_t *cl, dsa_arena_t *arena,
+    dsa_err_t *err)
 {
-    ngx_buf_t          *b;
+    u_char             *pos, *last;
     dsa_json_t         *root;
     dsa_json_parser_t  *parser;
 
@@ -128,10 +135,15 @@ ngx_http_dsa_body_parse(ngx_chain_t *cl, dsa_arena_t *arena, dsa_err_t *err)
         return NULL;
     }
 
-    for ( /* void */ ; cl != NULL; cl = cl->next) {
-        b = cl->buf;
+    while (cl != NULL) {
+        pos = cl->buf->pos;
+        last = cl->buf->last;
 
-        if (dsa_json_feed(parser, b->pos, b->last - b->pos, err) != DSA_OK) {
+        for (cl = cl->next; cl != NULL && cl->buf->pos == last; cl = cl->next) {
+            last = cl->buf->last;
+        }
+
+        if (dsa_json_feed(parser, pos, last - pos, err) != DSA_OK) {
             dsa_json_parser_destroy(parser);
             return NULL;
         }

@@ -39,11 +39,18 @@ ngx_uint_t ngx_http_dsa_body_is_json(ngx_http_request_t *r);
 ngx_int_t ngx_http_dsa_body_not_json(ngx_http_request_t *r);
 
 /*
- * Parses the body that nginx has read.  Creates *arena for the tree; the
- * caller frees it, also after an error.  Returns NULL with the failure set.
+ * Returns the bytes of the body that nginx has read, or -1 with a failure if it
+ * is not in memory.
  */
-dsa_json_t *ngx_http_dsa_body_read(ngx_http_request_t *r, dsa_arena_t **arena,
+off_t ngx_http_dsa_body_size(ngx_http_request_t *r,
     ngx_http_dsa_failure_t *failure);
+
+/*
+ * Parses a body into arena, see NGX_HTTP_DSA_ARENA.  Returns NULL with the
+ * failure set.  It uses only this memory, so that it may run in a thread.
+ */
+dsa_json_t *ngx_http_dsa_body_read(const ngx_chain_t *bufs,
+    dsa_arena_t *arena, ngx_http_dsa_failure_t *failure);
 
 /* Frees the buffer of the body, unless another module needs it ("mirror"). */
 void ngx_http_dsa_body_free(ngx_http_request_t *r);

@@ -58,6 +58,7 @@ ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
     slots->n = n;
     slots->free = 0;
     slots->used = 0;
+    slots->stopping = 0;
 
     return NGX_OK;
 }
@@ -89,7 +90,6 @@ ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
 
     call->id = ngx_http_dsa_slots_next(slots);
     call->session = s;
-    call->accepted = 0;
 
     slot = &slots->elts[slots->free];
 
@@ -107,35 +107,38 @@ ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
 }
 
 
-ngx_http_dsa_call_t *
+ngx_int_t
 ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
-    const dsa_link_record_t *record)
+    const dsa_link_record_t *record, ngx_http_dsa_call_t **call)
 {
     uint32_t              number;
     ngx_http_dsa_slot_t  *slot;
 
     number = dsa_link_slot(record->id);
 
-    assert(number < slots->n);
+    if (number >= slots->n) {
+        return NGX_ERROR;
+    }
 
     slot = &slots->elts[number];
 
-    /*
-     * An engine should not send records of a request that has ended; skip them.
-     */
-
     if (!slot->used || slot->epoch != dsa_link_epoch(record->id)) {
-        return NULL;
+        return NGX_ERROR;
     }
 
-    if (slot->call == NULL
-        && (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR
-            || record->type == DSA_LINK_COUNTED))
+    *call = slot->call;
+
+    if (slot->call != NULL) {
+        return NGX_OK;
+    }
+
+    if (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR
+        || record->type == DSA_LINK_COUNTED)
     {
         ngx_http_dsa_slots_free(slots, number);
     }
 
-    return slot->call;
+    return NGX_DECLINED;
 }
 
 
@@ -143,16 +146,13 @@ void
 ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call, uint32_t type, const void *payload)
 {
+    dsa_link_failure_t  failure;
+
     switch (type) {
 
     case DSA_LINK_ACCEPTED:
-
-        if (!call->accepted) {
-            call->accepted = 1;
-
-            assert(slots->unaccepted != 0);
-            slots->unaccepted--;
-        }
+        assert(slots->unaccepted != 0);
+        slots->unaccepted--;
 
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ACCEPTED,
                                  payload);
@@ -179,6 +179,12 @@ ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
         break;
 
     default: /* DSA_LINK_ERROR */
+        ngx_memcpy(&failure, payload, sizeof(dsa_link_failure_t));
+
+        if (call->expect.accepted && failure.code == DSA_LINK_E_DRAINING) {
+            slots->stopping = 1;
+        }
+
         ngx_http_dsa_slots_end(slots, call);
         ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ERROR, payload);
         break;
@@ -224,7 +230,7 @@ ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots, dsa_link_t *link)
     for (i = 0; i < slots->n && slots->unaccepted != 0; i++) {
         call = slots->elts[i].call;
 
-        if (call == NULL || call->accepted) {
+        if (call == NULL || call->expect.accepted) {
             continue;
         }
 
@@ -257,7 +263,7 @@ ngx_http_dsa_slots_detach(ngx_http_dsa_slots_t *slots,
     slots->elts[number].call = NULL;
     slots->active--;
 
-    if (!call->accepted) {
+    if (!call->expect.accepted) {
         assert(slots->unaccepted != 0);
         slots->unaccepted--;
     }

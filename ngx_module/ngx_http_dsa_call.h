@@ -14,6 +14,8 @@
 #include "engine/link.h"
 #include "engine/link_event.h"
 
+#include "ngx_http_dsa_record_check.h"
+
 
 /*
  * Calls and slots.  A call is one request at one engine.  It uses a slot of
@@ -60,9 +62,8 @@ struct ngx_http_dsa_call_s {
     uint64_t                  id;
     ngx_http_dsa_call_pt      handler;
     void                     *data;         /* NULL: no FLUSH */
+    ngx_http_dsa_expect_t     expect;       /* of the engine's records */
     unsigned                  touched:1;    /* queue is in slots->touched */
-    unsigned                  accepted:1;
-    unsigned                  count:1;      /* COUNT was sent, not SUBMIT */
 };
 
 
@@ -82,6 +83,8 @@ typedef struct {
     ngx_uint_t                active;       /* slots with a call */
     ngx_uint_t                unaccepted;   /* of them */
     ngx_queue_t               touched;      /* calls that wait for FLUSH */
+    unsigned                  stopping:1;   /* the engine has ended an accepted
+                                               call because it stops */
 } ngx_http_dsa_slots_t;
 
 
@@ -100,11 +103,12 @@ void ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
 
 /*
- * Returns the call of a checked record.  NULL: the record has no call and is
- * skipped.  The last record of an abandoned call frees its slot.
+ * Finds the call of a record.  NGX_DECLINED: the call was abandoned, and the
+ * record is skipped; the last one frees the slot.  NGX_ERROR: the engine has no
+ * request with this id.
  */
-ngx_http_dsa_call_t *ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
-    const dsa_link_record_t *record);
+ngx_int_t ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
+    const dsa_link_record_t *record, ngx_http_dsa_call_t **call);
 
 /*
  * Passes a checked record to its call.  payload is a private copy, of the type

@@ -9,50 +9,49 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
-#include "context/conversation.h"
-#include "redis_schema/schema.h"
-
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_body.h"
 #include "ngx_http_dsa_chat.h"
+#include "ngx_http_dsa_chat_load.h"
+#include "ngx_http_dsa_closed.h"
 #include "ngx_http_dsa_events.h"
-#include "ngx_http_dsa_grammar.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_history.h"
 #include "ngx_http_dsa_responses_references.h"
-#include "ngx_http_dsa_store.h"
 #include "ngx_http_dsa_text.h"
 
 
 /*
  * A chat from its arrival to its submission.  The functions are in this order:
- * identify the caller, read the body, load the conversation, restore reasoning
- * that the client left out, shorten a long history, encode, submit.
+ * identify the caller, read the body, restore reasoning that the client left
+ * out, shorten a long history, encode, submit.  Those with "run" in their
+ * comment may run in a thread, see ngx_http_dsa_work().
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
+static ngx_int_t ngx_http_dsa_chat_prepare(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_watch(ngx_http_request_t *r);
-static void ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req,
-    const dsa_json_t *root);
-static ngx_int_t ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req,
-    const dsa_json_t *root);
+static void ngx_http_dsa_chat_parse(void *data);
+static void ngx_http_dsa_chat_parsed(void *data);
+static void ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc,
+    dsa_str_t answer);
+static void ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_read(void *data);
+static int ngx_http_dsa_chat_dump(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_was_read(void *data);
+static ngx_int_t ngx_http_dsa_chat_accept(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
-static void ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req,
-    dsa_refusal_t *refusal);
-static void ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_chat_messages(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
-    const dsa_schema_conversation_t *conversation, const char *why);
-static ngx_int_t ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
-    const dsa_schema_conversation_t *conversation);
+static void ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc);
-static void ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_check(void *data);
+static void ngx_http_dsa_chat_checked(void *data);
 static void ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_submit(void *data, ngx_int_t rc);
+static void ngx_http_dsa_chat_encode(void *data, ngx_int_t rc);
+static void ngx_http_dsa_chat_run_encode(void *data);
+static void ngx_http_dsa_chat_submit(void *data);
 static ngx_int_t ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req);
 
 
@@ -61,11 +60,6 @@ static const dsa_chat_limits_t  ngx_http_dsa_chat_limits = {
     .max_tools = 128,
     .hosted = 1
 };
-
-
-const char  ngx_http_dsa_no_tenant[] =
-    "Conversations are not available to this request, because the server has "
-    "identified no tenant for it: the value of dsa_tenant is empty.";
 
 
 ngx_int_t
@@ -118,7 +112,6 @@ ngx_http_dsa_chat_handler(ngx_http_request_t *r,
 static void
 ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 {
-    dsa_json_t              *root;
     ngx_http_dsa_ctx_t      *ctx;
     ngx_http_dsa_request_t  *req;
 
@@ -130,29 +123,232 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    root = ngx_http_dsa_body_read(r, &req->submit.arena, &req->failure);
-
-    if (root == NULL) {
+    if (ngx_http_dsa_chat_prepare(req) != NGX_OK) {
         ngx_http_dsa_request_fail(req);
         return;
     }
 
-    ngx_http_dsa_body_free(r);
+    /* the body may wait for a thread */
 
-    ngx_http_dsa_responses_references(req, root, ngx_http_dsa_chat_start);
+    ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
+
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_PARSE,
+                              ngx_http_dsa_chat_parse,
+                              ngx_http_dsa_chat_parsed, req);
+}
+
+
+/*
+ * Creates the arena of the body, and reads the Idempotency-Key.  NGX_ERROR with
+ * a failure.
+ */
+
+static ngx_int_t
+ngx_http_dsa_chat_prepare(ngx_http_dsa_request_t *req)
+{
+    off_t                      size;
+    ngx_http_dsa_submit_t     *submit;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    submit = &req->submit;
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    size = ngx_http_dsa_body_size(req->http, &req->failure);
+
+    if (size < 0) {
+        return NGX_ERROR;
+    }
+
+    submit->bytes = size;
+    submit->arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
+
+    if (submit->arena != NULL) {
+        submit->chat = dsa_arena_calloc(submit->arena, sizeof(dsa_chat_t));
+        req->refusal = dsa_arena_calloc(submit->arena, sizeof(dsa_refusal_t));
+    }
+
+    if (submit->chat == NULL || req->refusal == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    /* a count is not charged, and has the same result each time */
+
+    return submit->count ? NGX_OK
+                         : ngx_http_dsa_idempotency_init(&req->idempotency,
+                                                         req->http, mcf->redis,
+                                                         &req->tenant,
+                                                         &req->ctx.id,
+                                                         &req->failure);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_chat_parse(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_chain_t  *bufs;
+
+    bufs = req->http->request_body->bufs;
+
+    if (ngx_http_dsa_idempotency_digest(req->idempotency, bufs) == NGX_OK) {
+        req->root = ngx_http_dsa_body_read(bufs, req->submit.arena,
+                                           &req->failure);
+    }
 }
 
 
 static void
-ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req, const dsa_json_t *root)
+ngx_http_dsa_chat_parsed(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->root == NULL) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_body_free(req->http);
+
+    ngx_http_dsa_idempotency_claim(req->idempotency,
+                                   ngx_http_dsa_chat_claimed, req);
+}
+
+
+static void
+ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc, dsa_str_t answer)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (rc == NGX_OK) {
+        ngx_http_dsa_responses_references(req, ngx_http_dsa_chat_start);
+
+    } else if (rc == NGX_DONE) {
+        ngx_http_dsa_request_replay(req, answer);
+
+    } else {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+static void
+ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_READ,
+                              ngx_http_dsa_chat_read,
+                              ngx_http_dsa_chat_was_read, req);
+}
+
+
+/*
+ * Makes nginx report when the client closes the connection, unless
+ * dsa_ignore_client_abort is on.
+ */
+
+static ngx_int_t
+ngx_http_dsa_chat_watch(ngx_http_request_t *r)
 {
     ngx_http_dsa_loc_conf_t  *dlcf;
 
-    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
 
-    if (ngx_http_dsa_chat_read(req, root) != NGX_OK) {
+    if (dlcf->ignore_client_abort) {
+        r->read_event_handler = ngx_http_block_reading;
+        return NGX_OK;
+    }
+
+    return ngx_http_dsa_closed_watch(r, ngx_http_dsa_request_reading);
+}
+
+
+/* A run: converts the body to a chat. */
+
+static void
+ngx_http_dsa_chat_read(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_submit_t      *submit;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    submit = &req->submit;
+
+    if (a->api->read(a, submit->chat, submit->arena, req->root,
+                     &ngx_http_dsa_chat_limits, req->refusal)
+        != DSA_OK
+        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
+                           req->refusal)
+           != DSA_OK)
+    {
+        return;
+    }
+
+    req->refusal->status = 0;
+
+    if (ngx_http_dsa_chat_dump(req) != DSA_OK) {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+/*
+ * Collects the messages that this request adds to its conversation, unless its
+ * API has a callback "turn", which makes them together with the answer.
+ */
+
+static int
+ngx_http_dsa_chat_dump(ngx_http_dsa_request_t *req)
+{
+    uint32_t     i;
+    dsa_buf_t   *b;
+    dsa_chat_t  *chat;
+
+    chat = req->submit.chat;
+
+    if (chat->conversation.len == 0 || req->answer.api->api->turn != NULL) {
+        return DSA_OK;
+    }
+
+    b = &req->conversation.messages;
+
+    for (i = 0; i < chat->n_messages; i++) {
+        if (dsa_message_dump(b, &chat->messages[i]) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        dsa_buf_add(b, "", 1);
+    }
+
+    return b->failed ? DSA_ERROR : DSA_OK;
+}
+
+
+static void
+ngx_http_dsa_chat_was_read(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    if (ngx_http_dsa_chat_accept(req) != NGX_OK) {
         ngx_http_dsa_request_fail(req);
         return;
+    }
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    if (!req->answer.api->stream
+        && ngx_http_dsa_idempotency_claimed(req->idempotency))
+    {
+        /* the request that repeats this one gets the answer */
+
+        req->stream.keep = 1;
+        req->http->read_event_handler = ngx_http_block_reading;
     }
 
     /*
@@ -169,87 +365,26 @@ ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req, const dsa_json_t *root)
 
     ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
                                    req->conversation.id.len != 0
-                                   ? ngx_http_dsa_chat_load
+                                   ? ngx_http_dsa_chat_conversation
                                    : ngx_http_dsa_chat_restore);
 }
 
 
-/*
- * Makes nginx report when the client closes the connection, unless
- * dsa_ignore_client_abort is on.  The client may have closed it while the body
- * was read.  With an edge-triggered method that event is not reported again,
- * unless another event is added for the same descriptor.
- */
+/* NGX_ERROR with a failure: the request is refused. */
 
 static ngx_int_t
-ngx_http_dsa_chat_watch(ngx_http_request_t *r)
+ngx_http_dsa_chat_accept(ngx_http_dsa_request_t *req)
 {
-    ngx_uint_t                events;
-    ngx_connection_t         *c;
-    ngx_http_dsa_loc_conf_t  *dlcf;
+    ngx_http_dsa_submit_t  *submit;
 
-    c = r->connection;
-    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
-
-    if (dlcf->ignore_client_abort) {
-        r->read_event_handler = ngx_http_block_reading;
-        return NGX_OK;
-    }
-
-    r->read_event_handler = ngx_http_test_reading;
-
-    events = ngx_event_flags & NGX_USE_CLEAR_EVENT;
-
-#if (NGX_HTTP_V2)
-    if (r->stream != NULL) {
-        events = 0;
-    }
-#endif
-
-#if (NGX_HTTP_V3)
-    if (c->quic != NULL) {
-        events = 0;
-    }
-#endif
-
-    if (!events || c->write->active) {
-        return NGX_OK;
-    }
-
-    return ngx_add_event(c->write, NGX_WRITE_EVENT, NGX_CLEAR_EVENT);
-}
-
-
-/* Converts the body to a chat.  NGX_ERROR with a failure. */
-
-static ngx_int_t
-ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
-{
-    dsa_refusal_t               refusal;
-    ngx_http_dsa_submit_t      *submit;
-    ngx_http_dsa_api_answer_t  *a;
-
-    a = req->answer.api;
     submit = &req->submit;
 
-    submit->chat = dsa_arena_calloc(submit->arena, sizeof(dsa_chat_t));
-
-    if (submit->chat == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
+    if (req->failure.status != 0) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    if (a->api->read(a, submit->chat, submit->arena, root,
-                     &ngx_http_dsa_chat_limits, &refusal)
-        != DSA_OK
-        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
-                           &refusal)
-           != DSA_OK
-        || ngx_http_dsa_grammar_check(&submit->format, &refusal) != NGX_OK)
-    {
-        ngx_http_dsa_chat_refused(req, &refusal);
+    if (req->refusal->status != 0) {
+        ngx_http_dsa_request_refuse(req);
         return NGX_ERROR;
     }
 
@@ -264,7 +399,8 @@ ngx_http_dsa_chat_read(ngx_http_dsa_request_t *req, const dsa_json_t *root)
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: parsed, model \"%V\", %uD messages, "
                    "stream %d, thinking %d", &req->ctx.id, &submit->model,
-                   submit->chat->n_messages, a->stream, a->thinking);
+                   submit->chat->n_messages, req->answer.api->stream,
+                   req->answer.api->thinking);
 
     return NGX_OK;
 }
@@ -341,204 +477,19 @@ ngx_http_dsa_chat_is_name(const dsa_str_t *name)
 
 
 static void
-ngx_http_dsa_chat_refused(ngx_http_dsa_request_t *req, dsa_refusal_t *refusal)
+ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req)
 {
-    size_t  len;
-    char   *param;
-
-    param = NULL;
-    len = ngx_strlen(refusal->param);
-
-    if (len != 0) {
-        param = ngx_pnalloc(req->http->pool, len + 1);
-
-        if (param != NULL) {
-            ngx_memcpy(param, refusal->param, len + 1);
-        }
-    }
-
-    ngx_http_dsa_failure_set(&req->failure, refusal->status, param, "%s",
-                             refusal->message);
-}
-
-
-static void
-ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
-{
-    if (ngx_http_dsa_chat_load_start(req) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-    }
-}
-
-
-/*
- * Loads the conversation.  NGX_OK: ngx_http_dsa_chat_loaded() is called;
- * NGX_ERROR with a failure.
- */
-
-static ngx_int_t
-ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req)
-{
-    ngx_http_request_t        *r;
-    ngx_http_dsa_main_conf_t  *mcf;
-
-    r = req->http;
-
-    if (req->tenant.len == 0) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN,
-                                 "conversation", "%s",
-                                 ngx_http_dsa_no_tenant);
-        return NGX_ERROR;
-    }
-
-    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
-
-    if (mcf->redis == NULL) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST,
-                                 "conversation", "Conversations are not kept "
-                                 "here: \"dsa_redis\" is not configured.");
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_dsa_chat_messages(req) != NGX_OK
-        || ngx_http_dsa_store_load(r, mcf->redis, &req->tenant,
-                                   &req->conversation.id,
-                                   &req->conversation.lease, &req->ctx.id,
-                                   ngx_http_dsa_chat_loaded)
-           == NGX_ERROR)
-    {
-        ngx_http_dsa_failure_memory(&req->failure);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
-}
-
-
-/*
- * Collects the messages that this request adds to its conversation, unless its
- * API has a callback "turn", which makes them together with the answer.
- */
-
-static ngx_int_t
-ngx_http_dsa_chat_messages(ngx_http_dsa_request_t *req)
-{
-    uint32_t     i;
-    dsa_buf_t   *b;
-    dsa_chat_t  *chat;
-
-    if (req->answer.api->api->turn != NULL) {
-        return NGX_OK;
-    }
-
-    chat = req->submit.chat;
-    b = &req->conversation.messages;
-
-    for (i = 0; i < chat->n_messages; i++) {
-        if (dsa_message_dump(b, &chat->messages[i]) != DSA_OK) {
-            return NGX_ERROR;
-        }
-
-        dsa_buf_add(b, "", 1);
-    }
-
-    return b->failed ? NGX_ERROR : NGX_OK;
-}
-
-
-static void
-ngx_http_dsa_chat_loaded(ngx_http_request_t *r, ngx_uint_t status,
-    const dsa_schema_conversation_t *conversation, const char *why)
-{
-    ngx_http_dsa_request_t  *req;
-
-    req = ngx_http_dsa_request_open(r);
-
-    if (req == NULL) {
-        return;
-    }
-
-    if (status != NGX_HTTP_OK) {
-        ngx_http_dsa_failure_set(&req->failure, status, "conversation", "%s",
-                                 why);
-
-        if (status == NGX_HTTP_CONFLICT) {
-            req->failure.code = NGX_HTTP_DSA_CONVERSATION_LOCKED;
-        }
-
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                   "dsa request %V: conversation \"%V\" loaded, version %L",
-                   &req->ctx.id, &req->conversation.id,
-                   conversation->version);
-
-    req->conversation.version = conversation->version;
-
-    if (ngx_http_dsa_chat_prepend(req, conversation) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    ngx_http_dsa_chat_restore(req);
-}
-
-
-/* Inserts the stored messages in front of the messages of the request. */
-
-static ngx_int_t
-ngx_http_dsa_chat_prepend(ngx_http_dsa_request_t *req,
-    const dsa_schema_conversation_t *conversation)
-{
-    dsa_refusal_t       refusal;
-    dsa_conversation_t  entries;
-
-    req->submit.work = dsa_arena_create(NGX_HTTP_DSA_ARENA(conversation->bytes
-                                               + req->http->request_length));
-    if (req->submit.work == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(&entries, sizeof(dsa_conversation_t));
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    entries.entries = conversation->messages;
-    entries.numbers = conversation->numbers;
-    entries.n = conversation->n_messages;
-
-    if (dsa_conversation_insert(req->submit.chat, req->submit.work, &entries,
-                                &ngx_http_dsa_chat_limits, &refusal)
-        != DSA_OK)
-    {
-        if (refusal.status == NGX_HTTP_INTERNAL_SERVER_ERROR) {
-            ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
-                          "conversation \"%V\" cannot be read",
-                          &req->conversation.id);
-        }
-
-        ngx_http_dsa_chat_refused(req, &refusal);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    ngx_http_dsa_chat_load(req, &ngx_http_dsa_chat_limits,
+                           ngx_http_dsa_chat_restore);
 }
 
 
 static void
 ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 {
-    ngx_int_t  rc;
-
-    rc = ngx_http_dsa_retention_restore(&req->retention, req->http,
-                                        req->submit.chat, &req->failure,
-                                        ngx_http_dsa_chat_restored);
-
-    if (rc != NGX_AGAIN) {
-        ngx_http_dsa_chat_restored(req->http, rc);
-    }
+    ngx_http_dsa_retention_restore(&req->retention, &req->work,
+                                   req->submit.chat, req->submit.bytes,
+                                   ngx_http_dsa_chat_restored);
 }
 
 
@@ -558,23 +509,37 @@ ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc)
         return;
     }
 
-    ngx_http_dsa_chat_encode(req);
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_CHECK,
+                              ngx_http_dsa_chat_check,
+                              ngx_http_dsa_chat_checked, req);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_chat_check(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (dsa_chat_check(req->submit.chat, req->refusal) == DSA_OK) {
+        req->refusal->status = 0;
+    }
 }
 
 
 static void
-ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_checked(void *data)
 {
+    ngx_http_dsa_request_t *req = data;
+
     size_t                  used;
-    dsa_refusal_t           refusal;
     ngx_http_dsa_submit_t  *submit;
 
     submit = &req->submit;
 
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    if (dsa_chat_check(submit->chat, &refusal) != DSA_OK) {
-        ngx_http_dsa_chat_refused(req, &refusal);
+    if (req->refusal->status != 0) {
+        ngx_http_dsa_request_refuse(req);
         ngx_http_dsa_request_fail(req);
         return;
     }
@@ -604,6 +569,7 @@ ngx_http_dsa_chat_encode(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
 {
+    const char                *why;
     dsa_window_e               strategy;
     ngx_http_dsa_window_t     *win;
     ngx_http_dsa_loc_conf_t   *dlcf;
@@ -618,25 +584,49 @@ ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
         strategy = dlcf->context_strategy;
     }
 
+    if (!req->answer.api->stream) {
+        ngx_http_dsa_usage_record_whole(req->record);
+    }
+
     if (!req->submit.count
-        && ngx_http_dsa_usage_record_begin(req->record) != NGX_OK)
+        && ngx_http_dsa_usage_record_begin(req->record, &why) != NGX_OK)
     {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
                                  NULL, "The server cannot record the usage of "
-                                 "the request now; try again later.");
+                                 "the request now: %s; try again later.",
+                                 why);
         ngx_http_dsa_request_fail(req);
         return;
     }
 
-    win = &req->window;
+    /* a text completion has no messages that could be removed */
+
+    if (strategy == DSA_WINDOW_NONE || req->submit.chat->completion != NULL) {
+        ngx_http_dsa_chat_encode(req, NGX_OK);
+        return;
+    }
+
+    /* the struct is as large as that of the request, and few chats need it */
+
+    win = ngx_pcalloc(req->http->pool, sizeof(ngx_http_dsa_window_t));
+
+    if (win == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    req->window = win;
+
     win->request = req->http;
+    win->work = &req->work;
     win->submit = &req->submit;
     win->failure = &req->failure;
     win->record = req->record;
     win->percent = dlcf->context_threshold;
     win->stored.redis = mcf->redis;
     win->stored.tenant = req->tenant;
-    win->handler = ngx_http_dsa_chat_submit;
+    win->handler = ngx_http_dsa_chat_encode;
     win->data = req;
 
     ngx_http_dsa_window_start(win, strategy);
@@ -644,14 +634,15 @@ ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
 
 
 static void
-ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
+ngx_http_dsa_chat_encode(void *data, ngx_int_t rc)
 {
     ngx_http_dsa_request_t *req = data;
 
-    if (rc == NGX_OK && req->window.applied.len != 0) {
-        req->answer.api->context = &req->window.report;
+    if (rc == NGX_OK && req->window != NULL && req->window->applied.len != 0) {
+        req->strategy = req->window->applied;
+        req->answer.api->context = &req->window->report;
 
-        rc = ngx_http_dsa_window_headers(&req->window);
+        rc = ngx_http_dsa_window_headers(req->window);
     }
 
     if (ngx_http_dsa_retention_record(&req->retention, req->submit.chat)) {
@@ -667,9 +658,34 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
         rc = NGX_ERROR;
     }
 
-    if (rc != NGX_OK
-        || ngx_http_dsa_submit_encode(&req->submit, &req->failure) != NGX_OK)
-    {
+    if (rc != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_ENCODE,
+                              ngx_http_dsa_chat_run_encode,
+                              ngx_http_dsa_chat_submit, req);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_chat_run_encode(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    (void) ngx_http_dsa_submit_encode(&req->submit, &req->failure);
+}
+
+
+static void
+ngx_http_dsa_chat_submit(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->failure.status != 0) {
         ngx_http_dsa_request_fail(req);
         return;
     }
@@ -679,7 +695,10 @@ ngx_http_dsa_chat_submit(void *data, ngx_int_t rc)
     req->submit.chat->messages = NULL;
     req->submit.chat->n_messages = 0;
 
-    ngx_http_dsa_window_detach(&req->window);
+    if (req->window != NULL) {
+        ngx_http_dsa_window_detach(req->window);
+        ngx_http_dsa_window_free(req->window);
+    }
 
     ngx_http_dsa_events_submit(req);
 }

@@ -20,8 +20,4 @@ ngx_int_t ngx_http_dsa_chat_handler(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api);
 
 
-/* the text of the 403 for an endpoint that needs a tenant */
-extern const char  ngx_http_dsa_no_tenant[];
-
-
 #endif /* _NGX_HTTP_DSA_CHAT_H_INCLUDED_ */

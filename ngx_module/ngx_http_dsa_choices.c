@@ -271,9 +271,10 @@ ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
 
     if (rc != NGX_OK) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                 "The engine went away before the answer was "
+                                 "The engine %s before the answer was "
                                  "complete, and no other engine can continue "
-                                 "it.");
+                                 "it.", choice->stopped ? "was stopped"
+                                                        : "went away");
         return NGX_ERROR;
     }
 
@@ -429,15 +430,29 @@ ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice, uint32_t n,
 
 
 ngx_uint_t
-ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice)
+ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice, ngx_uint_t stopped)
 {
-    if (!choice->resumes || (choice->moved && choice->call->call.accepted)) {
+    if (!choice->resumes) {
         return 0;
     }
 
-    if (!choice->moved) {
-        choice->moved = 1;
+    if (choice->call->call.expect.accepted) {
+
+        if (!stopped && choice->lost) {
+            return 0;
+        }
+
+        choice->lost |= !stopped;
+        choice->stopped = stopped ? 1 : 0;
+
+        /*
+         * An engine that was left out before may have room now, or may have
+         * been started again.  The one that was stopped is not usable until
+         * then.
+         */
+
         choice->tried = 0;
+        choice->moved = 1;
 
         ngx_http_dsa_usage_record_move(choice->call, choice->ids.len != 0);
     }

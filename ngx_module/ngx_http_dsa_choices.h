@@ -27,9 +27,9 @@
  * own.  The first choice is submitted at once, and the others after its first
  * token, because then the engine has the prompt in its prefix cache.
  *
- * If the engine of a choice is lost, another one continues the choice.  This
- * is done once only, so that a prompt that makes engines crash cannot end all
- * of them.
+ * If the engine of a choice is lost or is stopped, another one continues the
+ * choice.  After a loss this is done once only, so that a prompt that makes
+ * engines crash cannot end all of them.
  */
 
 typedef struct ngx_http_dsa_choices_s  ngx_http_dsa_choices_t;
@@ -50,7 +50,9 @@ typedef struct {
     unsigned                    submit:1;   /* it is to be submitted */
     unsigned                    resumes:1;  /* ids has all tokens of the
                                                choice */
-    unsigned                    moved:1;    /* its first engine was lost */
+    unsigned                    moved:1;    /* its first engine is gone */
+    unsigned                    lost:1;     /* an engine of it was lost */
+    unsigned                    stopped:1;  /* its last engine was stopped */
     unsigned                    ended:1;    /* its end is in stream.pending,
                                                but the end of the answer is
                                                not */
@@ -127,11 +129,13 @@ ngx_int_t ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice,
     uint32_t n, const u_char *tokens);
 
 /*
- * Call it when the engine of an accepted choice is lost.  Returns 1 if
+ * Call it when the engine of an accepted choice is lost or, with stopped set,
+ * has ended the choice because it stops.  Returns 1 if
  * ngx_http_dsa_choices_submit() will submit the choice to another engine; 0:
  * the choice cannot move.
  */
-ngx_uint_t ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice);
+ngx_uint_t ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice,
+    ngx_uint_t stopped);
 
 /*
  * Call it before text of this choice is added: closes the open event of

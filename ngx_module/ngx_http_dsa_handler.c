@@ -26,6 +26,8 @@
 #include "ngx_http_dsa_responses_resource.h"
 
 
+static ngx_int_t ngx_http_dsa_handler_stored(ngx_http_request_t *r,
+    ngx_http_complex_value_t *tenant);
 static u_char *ngx_http_dsa_handler_model(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_handler_models(ngx_http_request_t *r,
     ngx_http_dsa_pool_t *pool, ngx_str_t *name);
@@ -40,7 +42,7 @@ ngx_int_t
 ngx_http_dsa_handler(ngx_http_request_t *r)
 {
     ngx_int_t                  rc;
-    ngx_str_t                  id, name, rest;
+    ngx_str_t                  name;
     ngx_http_dsa_failure_t     failure;
     ngx_http_dsa_loc_conf_t   *dlcf;
     const ngx_http_dsa_api_t  *api;
@@ -89,17 +91,43 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
         return ngx_http_dsa_balance_handler(r);
     }
 
-    if (ngx_http_dsa_responses_resource_find(r, &id, &rest)) {
-        return ngx_http_dsa_responses_resource_handler(r, dlcf->tenant, &id,
-                                                       &rest);
+    return ngx_http_dsa_handler_stored(r, dlcf->tenant);
+}
+
+
+/* Answers requests for conversations and stored responses. */
+
+static ngx_int_t
+ngx_http_dsa_handler_stored(ngx_http_request_t *r,
+    ngx_http_complex_value_t *tenant)
+{
+    ngx_int_t               rc;
+    ngx_str_t               id, rest;
+    ngx_uint_t              response;
+    ngx_http_dsa_failure_t  failure;
+
+    response = ngx_http_dsa_responses_resource_find(r, &id, &rest);
+
+    if (!response && !ngx_http_dsa_conversations_find(r, &id, &rest)) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
+                                       NGX_HTTP_DSA_NOT_FOUND);
     }
 
-    if (ngx_http_dsa_conversations_find(r, &id, &rest)) {
-        return ngx_http_dsa_conversations_handler(r, dlcf->tenant, &id, &rest);
+    ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
+
+    rc = ngx_http_dsa_access_stored(r, &failure);
+
+    if (rc == NGX_DECLINED) {
+        return ngx_http_dsa_send_failure(r, &failure);
     }
 
-    return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
-                                   NGX_HTTP_DSA_NOT_FOUND);
+    if (rc != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return response
+           ? ngx_http_dsa_responses_resource_handler(r, tenant, &id, &rest)
+           : ngx_http_dsa_conversations_handler(r, tenant, &id, &rest);
 }
 
 

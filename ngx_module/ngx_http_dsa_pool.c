@@ -118,6 +118,7 @@ static ngx_uint_t
 ngx_http_dsa_pool_usable(ngx_http_dsa_session_t *s)
 {
     return ngx_http_dsa_session_up(s)
+           && !s->slots.stopping
            && atomic_load_explicit(&s->link.control->draining,
                                    memory_order_relaxed) == 0;
 }

@@ -12,12 +12,14 @@
 
 #include "api/ngx_http_dsa_apis.h"
 
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_header.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_text.h"
 
 
+static void ngx_http_dsa_send_cleanup(void *data);
 static ngx_int_t ngx_http_dsa_send(ngx_http_request_t *r,
     const ngx_http_dsa_api_error_t *error);
 
@@ -42,26 +44,36 @@ ngx_int_t
 ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
     dsa_buf_t *body)
 {
-    ngx_int_t    rc;
-    ngx_buf_t   *b;
-    ngx_chain_t  out;
+    ngx_int_t            rc;
+    ngx_buf_t           *b;
+    ngx_chain_t          out;
+    ngx_pool_cleanup_t  *cln;
 
     if (body->failed || body->len == 0) {
         dsa_buf_free(body);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b = ngx_create_temp_buf(r->pool, body->len);
-    if (b == NULL) {
+    b = ngx_calloc_buf(r->pool);
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(dsa_buf_t));
+
+    if (b == NULL || cln == NULL) {
         dsa_buf_free(body);
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    b->last = ngx_cpymem(b->last, body->data, body->len);
+    /* the text, which may be long, is sent from where it is */
+
+    *(dsa_buf_t *) cln->data = *body;
+    cln->handler = ngx_http_dsa_send_cleanup;
+
+    b->pos = (u_char *) body->data;
+    b->last = b->pos + body->len;
+    b->memory = 1;
     b->last_buf = 1;
     b->last_in_chain = 1;
 
-    dsa_buf_free(body);
+    ngx_memzero(body, sizeof(dsa_buf_t));
 
     r->headers_out.status = status;
     r->headers_out.content_length_n = b->last - b->pos;
@@ -82,6 +94,13 @@ ngx_http_dsa_send_json(ngx_http_request_t *r, ngx_uint_t status,
     out.next = NULL;
 
     return ngx_http_output_filter(r, &out);
+}
+
+
+static void
+ngx_http_dsa_send_cleanup(void *data)
+{
+    dsa_buf_free(data);
 }
 
 
@@ -126,22 +145,26 @@ ngx_http_dsa_send(ngx_http_request_t *r,
     const ngx_http_dsa_api_error_t *error)
 {
     size_t                     len;
-    u_char                     line[512];
+    u_char                     line[512], *p;
     dsa_buf_t                  body;
     ngx_int_t                  rc;
     ngx_uint_t                 level;
     ngx_http_dsa_api_error_t   copy;
 
-    level = error->status >= NGX_HTTP_INTERNAL_SERVER_ERROR ? NGX_LOG_ERR
-                                                            : NGX_LOG_INFO;
+    p = ngx_snprintf(line, sizeof(line) / 2, "refused with %ui: ",
+                     error->status);
 
     /* the message may quote the request, which must not inject log lines */
 
-    len = ngx_http_dsa_printable(line, sizeof(line), (u_char *) error->message,
+    len = ngx_http_dsa_printable(p, line + sizeof(line) - 1 - p,
+                                 (u_char *) error->message,
                                  ngx_strlen(error->message));
+    p[len] = '\0';
 
-    ngx_log_error(level, r->connection->log, 0, "refused with %ui: %*s",
-                  error->status, len, line);
+    level = error->status >= NGX_HTTP_INTERNAL_SERVER_ERROR
+            ? ngx_http_dsa_burst((char *) line) : NGX_LOG_INFO;
+
+    ngx_log_error(level, r->connection->log, 0, "%s", line);
 
     rc = ngx_http_discard_request_body(r);
 
@@ -181,40 +204,6 @@ ngx_http_dsa_send_unavailable(ngx_http_request_t *r, const char *what,
 
     return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                    text.text);
-}
-
-
-ngx_int_t
-ngx_http_dsa_send_unreadable(ngx_http_request_t *r, const dsa_err_t *err,
-    const char *message)
-{
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err->text);
-
-    return ngx_http_dsa_send_error(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                   message);
-}
-
-
-ngx_int_t
-ngx_http_dsa_send_deleted(ngx_http_request_t *r, dsa_str_t id,
-    const char *object)
-{
-    dsa_buf_t          body;
-    dsa_json_writer_t  w;
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
-
-    dsa_json_writer(&w, &body);
-    dsa_json_object(&w);
-    dsa_json_key(&w, "id");
-    dsa_json_string(&w, id);
-    dsa_json_key(&w, "object");
-    dsa_json_stringz(&w, object);
-    dsa_json_key(&w, "deleted");
-    dsa_json_bool(&w, 1);
-    dsa_json_object_end(&w);
-
-    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
 }
 
 

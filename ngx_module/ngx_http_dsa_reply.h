@@ -12,6 +12,8 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include <hiredis/hiredis.h>
+
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -50,14 +52,6 @@ ngx_int_t ngx_http_dsa_send_failure(ngx_http_request_t *r,
 /* Sends a 503: what, for example "Conversations", is not available, and why. */
 ngx_int_t ngx_http_dsa_send_unavailable(ngx_http_request_t *r,
     const char *what, const char *why);
-
-/* Logs err, why a reply of Redis is not usable, and sends message as a 503. */
-ngx_int_t ngx_http_dsa_send_unreadable(ngx_http_request_t *r,
-    const dsa_err_t *err, const char *message);
-
-/* Sends the answer to a DELETE: the id and the type of what was deleted. */
-ngx_int_t ngx_http_dsa_send_deleted(ngx_http_request_t *r, dsa_str_t id,
-    const char *object);
 
 /* Writes the text of an error for this request to body; sends nothing. */
 void ngx_http_dsa_error_text(ngx_http_request_t *r, dsa_buf_t *body,

@@ -14,6 +14,7 @@
 #include <openssl/rand.h>
 
 #include "ngx_http_dsa_access.h"
+#include "ngx_http_dsa_closed.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_request.h"
@@ -22,6 +23,13 @@
 
 #define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
 
+/*
+ * ms; an engine ends a cancelled request within one step.  No client waits for
+ * this one.
+ */
+
+#define NGX_HTTP_DSA_DRAIN        5000
+
 
 _Static_assert(NGX_HTTP_DSA_API_ID_PREFIX + 2 * NGX_HTTP_DSA_ID_BYTES
                <= NGX_HTTP_DSA_ID_LEN, "a usage record holds every id");
@@ -29,21 +37,52 @@ _Static_assert(NGX_HTTP_DSA_ID_LEN <= DSA_LINK_MAX_REQUEST,
                "the link carries every id");
 
 
+/* What is made at the end of an answer; in the request's pool. */
+
+typedef struct ngx_http_dsa_request_end_s {
+    ngx_http_dsa_usage_t          usage;
+    dsa_response_t                node;
+    ngx_int_t                     rc;
+} ngx_http_dsa_request_end_t;
+
+
 static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
 static void ngx_http_dsa_request_key(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
     const ngx_http_dsa_api_t *api);
-static ngx_int_t ngx_http_dsa_request_save(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_request_store(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_request_message(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_end(ngx_http_dsa_request_t *req);
+static size_t ngx_http_dsa_request_collected(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_compose(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_work_pt run, ngx_http_dsa_work_pt done);
+static void ngx_http_dsa_request_message(void *data);
+static void ngx_http_dsa_request_save(void *data);
 static void ngx_http_dsa_request_saved(ngx_http_request_t *r,
     const char *why);
+static void ngx_http_dsa_request_store(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_node(void *data);
+static void ngx_http_dsa_request_send_node(void *data);
+static void ngx_http_dsa_request_stored(ngx_http_request_t *r,
+    const char *why);
+static void ngx_http_dsa_request_wait(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_last(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_write(void *data);
+static void ngx_http_dsa_request_written(void *data);
+static void ngx_http_dsa_request_keep(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req,
     ngx_int_t rc);
+static ngx_uint_t ngx_http_dsa_request_live(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req,
+    ngx_msec_t ms);
+static void ngx_http_dsa_request_drained(void *data);
+static void ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_release(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_cleanup(void *data);
+static void ngx_http_dsa_request_free(void *data);
 
 
 ngx_http_dsa_request_t *
@@ -53,10 +92,17 @@ ngx_http_dsa_request_create(ngx_http_request_t *r,
     ngx_http_cleanup_t       *cln;
     ngx_http_dsa_request_t   *req;
 
-    req = ngx_pcalloc(r->pool, sizeof(ngx_http_dsa_request_t));
+    /*
+     * Not in a block of the pool, because the rest of the block would be too
+     * small for what a stream needs, and a third block would be allocated.
+     */
+
+    req = ngx_pmemalign(r->pool, sizeof(ngx_http_dsa_request_t), NGX_ALIGNMENT);
     if (req == NULL) {
         return NULL;
     }
+
+    ngx_memzero(req, sizeof(ngx_http_dsa_request_t));
 
     req->http = r;
 
@@ -144,6 +190,10 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
     ngx_http_dsa_request_key(req);
 
+    req->work.request = r;
+    req->work.digest = req->submit.digest;
+    req->work.failure = &req->failure;
+
     req->choices.pool = r->pool;
     req->choices.stream = &req->stream;
     req->choices.data = req;
@@ -226,94 +276,190 @@ ngx_http_dsa_request_open(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
 
-    return ctx != NULL && ctx->request->record != NULL ? ctx->request : NULL;
+    return ctx != NULL && ctx->request->record != NULL
+           && !ctx->request->draining
+           ? ctx->request : NULL;
+}
+
+
+void
+ngx_http_dsa_request_work(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_stage_e stage, ngx_http_dsa_work_pt run,
+    ngx_http_dsa_work_pt done, void *data)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_work(&req->work, stage, req->submit.bytes, run, done,
+                           data);
+
+    if (rc == NGX_OK) {
+        done(data);
+
+    } else if (rc == NGX_ERROR) {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+void
+ngx_http_dsa_request_refuse(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_failure_refused(&req->failure, req->http->pool, req->refusal);
 }
 
 
 void
 ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_choice_t      *choice;
-    ngx_http_dsa_api_answer_t  *a;
+    assert(req->choices.last != NULL && !req->saving);
 
-    assert(req->choices.last != NULL);
+    if (req->ended) {
 
-    a = req->answer.api;
+        /* the client has received what was sent, and there is more */
 
-    if (!req->record->written) {
-
-        ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                       "dsa request %V: finished, %s, prompt %uL, "
-                       "completion %uL", &req->ctx.id, req->answer.finish,
-                       req->record->usage.prompt,
-                       req->record->usage.completion);
-
-        if (a->stream) {
-            ngx_http_dsa_choices_write(req->choices.last);
-            a->api->close(req->choices.last->answer->api);
-        }
-
-        if (ngx_http_dsa_request_save(req) == NGX_OK) {
-
-            /*
-             * The client may send the next turn as soon as it has received the
-             * end of this one, and the next turn has to find this one in
-             * Redis.
-             */
-
-            req->saving = 1;
-
-            if (a->stream) {
-                ngx_http_dsa_request_output(req, 0);
-            }
-
-            return;
-        }
-
-        ngx_http_dsa_lease_release(&req->conversation.lease);
+        ngx_http_dsa_request_output(req, 1);
+        return;
     }
 
-    if (!req->ended) {
-        req->ended = 1;
+    req->end = ngx_pcalloc(req->http->pool,
+                           sizeof(ngx_http_dsa_request_end_t));
 
-        choice = a->stream ? req->choices.last : &req->choices.elts[0];
-
-        choice->answer->api->cost = ngx_http_dsa_usage_record_charged(
-                                        req->record);
-
-        ngx_http_dsa_stream_prepare(&req->stream);
-        a->api->finish(choice->answer->api, choice->answer->reason,
-                       &req->record->usage);
+    if (req->end == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
     }
 
-    ngx_http_dsa_request_output(req, 1);
+    ngx_http_dsa_request_end(req);
 }
 
 
 /*
- * Writes the ledger entry, and stores the turn if there is one.  NGX_OK:
- * ngx_http_dsa_request_saved() will be called.
+ * The end of an answer: the turn of a conversation is made and stored together
+ * with the ledger entry, then the answer itself is stored, and then its last
+ * text is written.
  */
 
-static ngx_int_t
-ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
+static void
+ngx_http_dsa_request_end(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_turn_t         turn;
     ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: finished, %s, prompt %uL, "
+                   "completion %uL", &req->ctx.id, req->answer.finish,
+                   req->record->usage.prompt,
+                   req->record->usage.completion);
+
+    if (a->stream) {
+        ngx_http_dsa_choices_write(req->choices.last);
+        a->api->close(req->choices.last->answer->api);
+    }
+
+    req->saving = 1;
 
     if (req->conversation.id.len == 0) {
         ngx_http_dsa_usage_record_close(req->record);
-        return ngx_http_dsa_request_store(req);
+        ngx_http_dsa_request_store(req);
+        return;
     }
 
-    a = req->answer.api;
     a->conversation = req->conversation.id;
     a->version = req->conversation.version + 1;
 
-    if (ngx_http_dsa_request_message(req) != NGX_OK) {
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_message,
+                                 ngx_http_dsa_request_save);
+}
+
+
+/* Runs a part of the end, and then done, at once or later. */
+
+static void
+ngx_http_dsa_request_compose(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_work_pt run, ngx_http_dsa_work_pt done)
+{
+    req->answer.api->ended = ngx_time();
+    req->end->usage = req->record->usage;
+
+    if (ngx_http_dsa_work(&req->work, NGX_HTTP_DSA_STAGE_ANSWER,
+                          ngx_http_dsa_request_collected(req), run, done, req)
+        == NGX_OK)
+    {
+        done(req);
+    }
+}
+
+
+/* Returns the bytes that are collected for the end. */
+
+static size_t
+ngx_http_dsa_request_collected(const ngx_http_dsa_request_t *req)
+{
+    size_t                            bytes;
+    const ngx_http_dsa_api_answer_t  *a;
+
+    bytes = 0;
+
+    for (a = req->answer.api; a != NULL; a = a->next) {
+        bytes += a->collected + a->rows.len;
+    }
+
+    /* what is stored of an answer has the items of its request */
+
+    if (req->answer.api->store || req->conversation.id.len != 0) {
+        bytes += req->http->request_length;
+    }
+
+    return bytes;
+}
+
+
+/* A run: adds the answer to the messages of the turn. */
+
+static void
+ngx_http_dsa_request_message(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    dsa_buf_t                  *messages;
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    messages = &req->conversation.messages;
+
+    if (a->api->turn != NULL) {
+        req->end->rc = a->api->turn(a, req->answer.reason, messages);
+        return;
+    }
+
+    dsa_json_writer(&w, messages);
+    ngx_http_dsa_message_write(a->message, &w, a->thinking);
+    dsa_buf_add(messages, "", 1);
+
+    req->end->rc = messages->failed ? NGX_ERROR : NGX_OK;
+}
+
+
+/* Writes the ledger entry and stores the turn. */
+
+static void
+ngx_http_dsa_request_save(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_turn_t         turn;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    if (req->end->rc != NGX_OK) {
         ngx_http_dsa_usage_record_close(req->record);
         a->unsaved = "nginx is out of memory";
-        return NGX_DECLINED;
+        ngx_http_dsa_request_last(req);
+        return;
     }
 
     turn.conversation = req->conversation.id;
@@ -325,66 +471,11 @@ ngx_http_dsa_request_save(ngx_http_dsa_request_t *req)
     if (ngx_http_dsa_usage_record_write(req->record, &turn, &a->unsaved)
         != NGX_OK)
     {
-        return NGX_DECLINED;
+        ngx_http_dsa_request_last(req);
+        return;
     }
 
-    req->turning = 1;
-
-    return NGX_OK;
-}
-
-
-/* Stores the answer itself; returns what ngx_http_dsa_request_save() does. */
-
-static ngx_int_t
-ngx_http_dsa_request_store(ngx_http_dsa_request_t *req)
-{
-    dsa_response_t              node;
-    ngx_http_dsa_main_conf_t   *mcf;
-    ngx_http_dsa_api_answer_t  *a;
-
-    a = req->answer.api;
-
-    if (!a->store) {
-        return NGX_DECLINED;
-    }
-
-    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
-
-    if (a->api->node(a, req->answer.reason, &req->record->usage, &node)
-        != NGX_OK)
-    {
-        a->unsaved = "nginx is out of memory";
-        return NGX_DECLINED;
-    }
-
-    return ngx_http_dsa_responses_save(req->http, mcf->redis, &req->tenant,
-                                       &node, ngx_http_dsa_request_saved,
-                                       &a->unsaved);
-}
-
-
-/* Adds the answer to the messages of the turn. */
-
-static ngx_int_t
-ngx_http_dsa_request_message(ngx_http_dsa_request_t *req)
-{
-    dsa_buf_t                  *messages;
-    dsa_json_writer_t           w;
-    ngx_http_dsa_api_answer_t  *a;
-
-    a = req->answer.api;
-    messages = &req->conversation.messages;
-
-    if (a->api->turn != NULL) {
-        return a->api->turn(a, req->answer.reason, messages);
-    }
-
-    dsa_json_writer(&w, messages);
-    ngx_http_dsa_message_write(a->message, &w, a->thinking);
-    dsa_buf_add(messages, "", 1);
-
-    return messages->failed ? NGX_ERROR : NGX_OK;
+    ngx_http_dsa_request_wait(req);
 }
 
 
@@ -405,24 +496,206 @@ ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
 
     req->answer.api->unsaved = why;
 
-    if (req->turning) {
-        req->turning = 0;
-
-        if (why != NULL) {
-            ngx_http_dsa_lease_release(&req->conversation.lease);
-
-        } else {
-            ngx_http_dsa_lease_stored(&req->conversation.lease);
-
-            if (ngx_http_dsa_request_store(req) == NGX_OK) {
-                return;
-            }
-        }
+    if (why != NULL) {
+        ngx_http_dsa_request_last(req);
+        return;
     }
+
+    ngx_http_dsa_lease_stored(&req->conversation.lease);
+    ngx_http_dsa_request_store(req);
+}
+
+
+/* Stores the answer itself. */
+
+static void
+ngx_http_dsa_request_store(ngx_http_dsa_request_t *req)
+{
+    if (!req->answer.api->store) {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_node,
+                                 ngx_http_dsa_request_send_node);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_request_node(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_api_answer_t   *a;
+    ngx_http_dsa_request_end_t  *end;
+
+    a = req->answer.api;
+    end = req->end;
+
+    end->rc = a->api->node(a, req->answer.reason, &end->usage, &end->node);
+}
+
+
+static void
+ngx_http_dsa_request_send_node(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_main_conf_t   *mcf;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    if (req->end->rc != NGX_OK) {
+        a->unsaved = "nginx is out of memory";
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    if (ngx_http_dsa_responses_save(req->http, mcf->redis, &req->tenant,
+                                    &req->end->node,
+                                    ngx_http_dsa_request_stored, &a->unsaved)
+        != NGX_OK)
+    {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_request_wait(req);
+}
+
+
+static void
+ngx_http_dsa_request_stored(ngx_http_request_t *r, const char *why)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = ngx_http_dsa_request_open(r);
+
+    if (req == NULL) {
+        return;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: answer %s", &req->ctx.id,
+                   why == NULL ? "stored" : "not stored");
+
+    req->answer.api->unsaved = why;
+
+    ngx_http_dsa_request_last(req);
+}
+
+
+/*
+ * Waits for Redis: the client may send the next turn as soon as it has received
+ * the end of this one, and the next turn has to find this one in Redis.
+ */
+
+static void
+ngx_http_dsa_request_wait(ngx_http_dsa_request_t *req)
+{
+    if (req->answer.api->stream) {
+        ngx_http_dsa_request_output(req, 0);
+    }
+}
+
+
+/* Writes the last text, which reports whether the turn is stored. */
+
+static void
+ngx_http_dsa_request_last(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_lease_release(&req->conversation.lease);
+
+    req->ended = 1;
+    req->answer.api->cost = ngx_http_dsa_usage_record_charged(req->record);
+
+    if (req->answer.api->stream) {
+        req->choices.last->answer->api->cost = req->answer.api->cost;
+    }
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_write,
+                                 ngx_http_dsa_request_written);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_request_write(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_answer_t  *answer;
+
+    answer = req->answer.api->stream ? req->choices.last->answer
+                                     : req->choices.elts[0].answer;
+
+    answer->api->api->finish(answer->api, answer->reason, &req->end->usage);
+}
+
+
+static void
+ngx_http_dsa_request_written(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
 
     req->saving = 0;
 
-    ngx_http_dsa_request_finish(req);
+    ngx_http_dsa_request_keep(req);
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+/*
+ * Keeps the answer for a request that repeats this one.  pending has all of an
+ * answer in one piece.
+ */
+
+static void
+ngx_http_dsa_request_keep(ngx_http_dsa_request_t *req)
+{
+    dsa_buf_t                  *text;
+    dsa_str_t                   object, answer;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    text = &req->stream.pending;
+
+    answer = text->failed ? dsa_str(NULL, 0) : dsa_str(text->data, text->len);
+    object = dsa_str(NULL, 0);
+
+    if (a->unsaved == NULL && a->store) {
+        object = dsa_str(req->ctx.id.data, req->ctx.id.len);
+
+    } else if (a->unsaved == NULL) {
+        object = dsa_str(req->conversation.id.data, req->conversation.id.len);
+    }
+
+    ngx_http_dsa_idempotency_finish(req->idempotency, a->stream, object,
+                                    answer);
+}
+
+
+void
+ngx_http_dsa_request_replay(ngx_http_dsa_request_t *req, dsa_str_t answer)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: replayed", &req->ctx.id);
+
+    req->answer.finish = "replayed";
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+    dsa_buf_add(&req->stream.pending, answer.data, answer.len);
+
+    req->ended = 1;
+
+    ngx_http_dsa_request_output(req, 1);
 }
 
 
@@ -433,18 +706,35 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
 
     r = req->http;
 
+    if (req->draining) {
+        return;
+    }
+
     req->answer.finish = "error";
 
     ngx_http_dsa_lease_release(&req->conversation.lease);
 
-    if (ngx_http_dsa_usage_record_live(req->record) == 0) {
+    if (!req->stream.headers
+        && req->failure.status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        ngx_http_dsa_usage_record_waive(req->record);
+    }
 
-        if (!req->record->written) {
-            ngx_http_dsa_usage_record_close(req->record);
-        }
-
-    } else if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+    if (ngx_http_dsa_usage_record_live(req->record) != 0
+        && req->reason == NGX_HTTP_DSA_CANCEL_CLIENT)
+    {
         req->reason = NGX_HTTP_DSA_CANCEL_ERROR;
+    }
+
+    /* at the timeout the engine had its time */
+
+    if (ngx_http_dsa_request_live(req) && !req->timer.expired) {
+        ngx_http_dsa_request_drain(req, NGX_HTTP_DSA_GRACE);
+        return;
+    }
+
+    if (!req->record->written) {
+        ngx_http_dsa_usage_record_close(req->record);
     }
 
     if (!req->stream.headers) {
@@ -539,7 +829,7 @@ ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
         if (ngx_http_dsa_stream_start(&req->stream, type, a->stream)
             != NGX_OK)
         {
-            ngx_http_dsa_request_finalize(req, NGX_ERROR);
+            ngx_http_dsa_request_leave(req, NGX_ERROR);
             return;
         }
     }
@@ -560,7 +850,7 @@ ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
         /* fall through */
 
     case NGX_ERROR:
-        ngx_http_dsa_request_finalize(req, NGX_ERROR);
+        ngx_http_dsa_request_leave(req, NGX_ERROR);
         return;
 
     default: /* NGX_OK, NGX_AGAIN */
@@ -569,11 +859,124 @@ ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
 }
 
 
+void
+ngx_http_dsa_request_reading(ngx_http_request_t *r)
+{
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ngx_http_dsa_closed(r)) {
+        ngx_http_dsa_request_leave(ctx->request,
+                                   NGX_HTTP_CLIENT_CLOSED_REQUEST);
+    }
+}
+
+
+void
+ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = req->http;
+    c = r->connection;
+
+    if (req->leaving) {
+        return;
+    }
+
+    if (req->record == NULL || !ngx_http_dsa_request_live(req)) {
+        ngx_http_dsa_request_finalize(req, rc);
+        return;
+    }
+
+    req->leaving = 1;
+    req->rc = rc;
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    ngx_http_dsa_timer_stop(&req->timer);
+    ngx_http_dsa_stream_drop(&req->stream);
+
+    if (!req->draining) {
+        ngx_http_dsa_request_drain(req, NGX_HTTP_DSA_DRAIN);
+    }
+
+    if (!ngx_http_dsa_work_runs(&req->work)) {
+        ngx_http_dsa_request_release(req);
+    }
+}
+
+
+/* A COUNT is not charged, so nobody waits for its end. */
+
+static ngx_uint_t
+ngx_http_dsa_request_live(const ngx_http_dsa_request_t *req)
+{
+    return !req->record->written && !req->record->first.call.expect.count
+           && ngx_http_dsa_usage_record_live(req->record) != 0;
+}
+
+
+/* Cancels the calls, and waits up to ms milliseconds until they have ended. */
+
+static void
+ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req, ngx_msec_t ms)
+{
+    req->draining = 1;
+
+    ngx_http_dsa_request_cancel(req);
+
+    ngx_http_dsa_usage_record_drain(req->record, ms,
+                                    ngx_http_dsa_request_drained, req);
+}
+
+
+static void
+ngx_http_dsa_request_drained(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    req->draining = 0;
+
+    if (req->leaving) {
+        ngx_http_dsa_request_finalize(req, req->rc);
+
+    } else {
+        ngx_http_dsa_request_fail(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
 static void
 ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req, ngx_int_t rc)
 {
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: finalized with %i", &req->ctx.id, rc);
+
+    /*
+     * nginx keeps a request of which a thread uses the memory, if it terminates
+     * the request.  It does so with these codes only.
+     */
+
+    assert(req->work.job == NULL || rc == NGX_ERROR
+           || rc == NGX_HTTP_REQUEST_TIME_OUT
+           || rc == NGX_HTTP_CLIENT_CLOSED_REQUEST
+           || req->http->connection->error);
 
     /* nginx sends the rest with a timer of its own */
 
@@ -599,23 +1002,57 @@ ngx_http_dsa_request_cleanup(void *data)
     ngx_http_dsa_timer_stop(&req->timer);
     ngx_http_dsa_request_detach(req);
 
+    ngx_http_dsa_metrics_add(in_flight, -1);
+
+    /* the memory that a thread uses is freed afterwards */
+
+    if (ngx_http_dsa_work_leave(&req->work, ngx_http_dsa_request_free, req)
+        == NGX_OK)
+    {
+        ngx_http_dsa_request_free(req);
+    }
+}
+
+
+static void
+ngx_http_dsa_request_free(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->window != NULL) {
+        ngx_http_dsa_window_free(req->window);
+    }
+
+    ngx_http_dsa_request_release(req);
+}
+
+
+/* The memory that the request needs no more when its answer ends. */
+
+static void
+ngx_http_dsa_request_release(ngx_http_dsa_request_t *req)
+{
+    if (req->freed) {
+        return;
+    }
+
+    req->freed = 1;
+
     ngx_http_dsa_choices_free(&req->choices);
     ngx_http_dsa_submit_free(&req->submit);
     dsa_buf_free(&req->conversation.messages);
-
-    ngx_http_dsa_metrics_add(in_flight, -1);
 }
 
 
 /*
- * Detaches a request from its usage record, and cancels its calls at the
- * engine.  Events of the engine are not reported to the request afterwards.
+ * Detaches a request from its usage record, after which no events of the engine
+ * are reported to it.  If nginx itself ends the request, the tokens that were
+ * received are charged and logged.
  */
 
 static void
 ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 {
-    ngx_connection_t             *c;
     ngx_http_dsa_usage_record_t  *record;
 
     record = req->record;
@@ -624,10 +1061,23 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
         return;
     }
 
+    if (!req->draining) {
+        ngx_http_dsa_request_cancel(req);
+    }
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_close(record);
+    }
+
     req->record = NULL;
     req->usage = record->usage;
+    req->cost = ngx_http_dsa_usage_record_charged(record);
 
+    ngx_http_dsa_shutdown_remove(&req->shutdown);
     ngx_http_dsa_lease_release(&req->conversation.lease);
+    ngx_http_dsa_idempotency_end(req->idempotency,
+                                 req->usage.prompt != 0
+                                 || req->usage.completion != 0);
 
     if (req->retention.restored != 0) {
         ngx_http_dsa_metrics_add(retention_cached, req->usage.cached);
@@ -637,37 +1087,57 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
         req->answer.finish = "cancelled";
     }
 
+    ngx_http_dsa_usage_record_detach(record);
+}
+
+
+/*
+ * Ends everything that the request waits for, and cancels its calls, if they
+ * have not ended and were not cancelled at the timeout.
+ */
+
+static void
+ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
+{
+    ngx_connection_t             *c;
+    ngx_http_dsa_usage_record_t  *record;
+
+    c = req->http->connection;
+    record = req->record;
+
+    ngx_http_dsa_lease_release(&req->conversation.lease);
     ngx_http_dsa_pool_leave(&req->submit.waiter);
-    ngx_http_dsa_window_detach(&req->window);
 
-    if (ngx_http_dsa_usage_record_live(record) != 0 && !req->timer.expired) {
-        c = req->http->connection;
+    if (req->window != NULL) {
+        ngx_http_dsa_window_detach(req->window);
+    }
 
-        if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+    if (ngx_http_dsa_usage_record_live(record) == 0 || req->timer.expired) {
+        return;
+    }
 
-            if (req->stream.slow) {
-                req->reason = NGX_HTTP_DSA_CANCEL_SLOW;
+    if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
 
-            } else if (c->close && c->error) {
-                req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
-            }
-        }
+        if (req->stream.slow) {
+            req->reason = NGX_HTTP_DSA_CANCEL_SLOW;
 
-        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
-                       "dsa request %V: cancelled, reason %ui", &req->ctx.id,
-                       req->reason);
-
-        ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
-
-        /* the engine ends a cancelled COUNT with DONE */
-
-        if (record->first.call.count) {
-            ngx_http_dsa_session_abandon(&record->first.call);
-
-        } else {
-            ngx_http_dsa_usage_record_cancel(record);
+        } else if (c->close && c->error) {
+            req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
         }
     }
 
-    ngx_http_dsa_usage_record_detach(record);
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "dsa request %V: cancelled, reason %ui", &req->ctx.id,
+                   req->reason);
+
+    ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
+
+    /* the engine ends a cancelled COUNT with DONE */
+
+    if (record->first.call.expect.count) {
+        ngx_http_dsa_session_abandon(&record->first.call);
+
+    } else {
+        ngx_http_dsa_usage_record_cancel(record);
+    }
 }

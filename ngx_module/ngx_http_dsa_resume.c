@@ -13,7 +13,6 @@
 struct ngx_http_dsa_resume_s {
     dsa_link_submit_t         head;         /* of choice 0 */
     uint32_t                  context;      /* of the engine */
-    uint32_t                  version;      /* of its link */
     char                      model[64];    /* of the model that it serves */
     char                      fingerprint[40];
     uint32_t                  n_fields;
@@ -53,7 +52,6 @@ ngx_http_dsa_resume_create(const ngx_http_dsa_submit_t *submit,
     resume->head = submit->head;
     resume->head.seed -= submit->index;
     resume->context = s->hello.context_length;
-    resume->version = s->link.version;
     resume->n_fields = submit->head.n_fields;
     ngx_memcpy(resume->model, s->hello.model, sizeof(resume->model));
     ngx_memcpy(resume->fingerprint, s->hello.fingerprint,
@@ -84,16 +82,14 @@ ngx_http_dsa_resume_free(ngx_http_dsa_resume_t *resume)
 
 /*
  * Returns 1 if an engine can continue the answer.  Its context has to be the
- * same, because the context can end the answer, and its version of the link
- * must have all fields and flags that were sent.
+ * same, because the context can end the answer.
  */
 
 ngx_uint_t
 ngx_http_dsa_resume_fits(const ngx_http_dsa_resume_t *resume,
     const ngx_http_dsa_session_t *s)
 {
-    return s->link.version >= resume->version
-           && s->hello.context_length == resume->context
+    return s->hello.context_length == resume->context
            && ngx_strcmp(s->hello.model, resume->model) == 0
            && ngx_strcmp(s->hello.fingerprint, resume->fingerprint) == 0;
 }

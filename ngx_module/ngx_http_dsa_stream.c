@@ -35,7 +35,8 @@ static ngx_uint_t  ngx_http_dsa_spares;
 
 ngx_int_t
 ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s, ngx_http_request_t *r,
-    size_t limit, void (*writable)(void *data), void *data)
+    size_t limit, void (*writable)(void *data),
+    void (*failed)(void *data, ngx_int_t rc), void *data)
 {
     ngx_pool_cleanup_t  *cln;
 
@@ -56,6 +57,7 @@ ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s, ngx_http_request_t *r,
     s->request = r;
     s->limit = limit;
     s->writable = writable;
+    s->failed = failed;
     s->data = data;
     s->last_write = ngx_current_msec;
 
@@ -221,7 +223,7 @@ ngx_http_dsa_stream_abandon(ngx_http_dsa_stream_t *s)
 
     dlcf = ngx_http_get_module_loc_conf(s->request, ngx_http_dsa_module);
 
-    if (!dlcf->ignore_client_abort) {
+    if (!dlcf->ignore_client_abort && !s->keep) {
         return NGX_ERROR;
     }
 
@@ -325,7 +327,7 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
         }
 
         c->timedout = 1;
-        ngx_http_finalize_request(r, NGX_HTTP_REQUEST_TIME_OUT);
+        s->failed(s->data, NGX_HTTP_REQUEST_TIME_OUT);
         return;
     }
 
@@ -339,7 +341,7 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
         if (ngx_handle_write_event(wev, wev->delayed ? 0 : clcf->send_lowat)
             != NGX_OK)
         {
-            ngx_http_finalize_request(r, NGX_ERROR);
+            s->failed(s->data, NGX_ERROR);
         }
 
         return;
@@ -354,13 +356,20 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
     }
 
     if (rc == NGX_ERROR) {
-        ngx_http_finalize_request(r, NGX_ERROR);
+        s->failed(s->data, NGX_ERROR);
         return;
     }
 
     if (rc == NGX_OK) {
         s->writable(s->data);
     }
+}
+
+
+void
+ngx_http_dsa_stream_drop(ngx_http_dsa_stream_t *s)
+{
+    ngx_http_dsa_stream_recycle(&s->pending);
 }
 
 

@@ -29,7 +29,8 @@ struct ngx_http_dsa_stream_s {
     size_t                    limit;        /* bytes of pending */
 
     void                    (*writable)(void *data);
-    void                     *data;         /* of writable */
+    void                    (*failed)(void *data, ngx_int_t rc);
+    void                     *data;         /* of both */
 
     dsa_buf_t                 pending;
     dsa_buf_t                 sending;
@@ -43,6 +44,8 @@ struct ngx_http_dsa_stream_s {
                                                sent */
     unsigned                  last:1;       /* the end was passed on */
     unsigned                  slow:1;       /* the client was too slow */
+    unsigned                  keep:1;       /* goes on without its client, as
+                                               with dsa_ignore_client_abort */
     unsigned                  gone:1;       /* the client left, and all further
                                                text is dropped */
 };
@@ -50,12 +53,13 @@ struct ngx_http_dsa_stream_s {
 
 /*
  * Prepares a zeroed stream.  When the client was slow, writable(data) is
- * called after everything was sent; it may finalize the request.  NGX_OK or
- * NGX_ERROR.
+ * called after everything was sent.  failed(data, rc) is called when the rest
+ * cannot be sent; rc is for ngx_http_finalize_request().  Both may finalize the
+ * request.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_stream_init(ngx_http_dsa_stream_t *s,
     ngx_http_request_t *r, size_t limit, void (*writable)(void *data),
-    void *data);
+    void (*failed)(void *data, ngx_int_t rc), void *data);
 
 /*
  * Sends the headers of an answer of unknown length: server-sent events if
@@ -75,6 +79,9 @@ ngx_int_t ngx_http_dsa_stream_start(ngx_http_dsa_stream_t *s,
  * place of an error.
  */
 ngx_int_t ngx_http_dsa_stream_send(ngx_http_dsa_stream_t *s, ngx_uint_t last);
+
+/* The client gets nothing more: drops the pending text. */
+void ngx_http_dsa_stream_drop(ngx_http_dsa_stream_t *s);
 
 /*
  * Allocates the buffer of pending if it has none.  Call it before text is

@@ -17,6 +17,7 @@
 
 #include "ngx_http_dsa_models.h"
 #include "ngx_http_dsa_submit.h"
+#include "ngx_http_dsa_text.h"
 
 
 _Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
@@ -36,12 +37,16 @@ _Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
                && offsetof(dsa_chat_bias_t, bias)
                   == offsetof(dsa_link_bias_t, bias),
                "the link carries the biases of a chat as they are");
+_Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
+               "the link carries the longest spec");
 _Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
                "the vocabulary of ACCEPTED has a bit for each control token");
 
 
 #define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
 #define NGX_HTTP_DSA_THINK_TOKENS   32768
+#define NGX_HTTP_DSA_PATH           512     /* bytes of the path and of the
+                                               text of a refusal */
 
 
 static const char *ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit);
@@ -59,8 +64,8 @@ static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
-static uint32_t ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit,
-    const ngx_http_dsa_session_t *s);
+static uint32_t ngx_http_dsa_submit_class(
+    const ngx_http_dsa_submit_t *submit);
 static uint32_t ngx_http_dsa_submit_rollout(const dsa_chat_t *chat);
 static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
@@ -138,38 +143,27 @@ ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
 }
 
 
-/* Returns the lowest version of the link that supports the request. */
+/* Returns 1 if the request constrains the sampling of its answer. */
 
-static uint32_t
-ngx_http_dsa_submit_version(const ngx_http_dsa_submit_t *submit)
+static ngx_uint_t
+ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
 {
     const dsa_chat_t  *chat;
 
     chat = submit->chat;
 
     if (submit->count) {
-        return DSA_LINK_VERSION_MIN;
+        return 0;
     }
 
-    if (chat->rollout) {
-        return DSA_LINK_VERSION_ROLLOUT;
-    }
-
-    if (submit->format.either
-        || (chat->thinking_budget != 0 && submit->reasons))
-    {
-        return DSA_LINK_VERSION_BUDGET;
-    }
-
-    return submit->format.spec.len != 0 || chat->n_bias != 0
-           ? DSA_LINK_VERSION_GRAMMAR : DSA_LINK_VERSION_MIN;
+    return chat->rollout || chat->n_bias != 0 || submit->format.spec.len != 0
+           || (chat->thinking_budget != 0 && submit->reasons);
 }
 
 
 /*
  * Makes the fields of SUBMIT: the prompt, stop strings, queries, constraints
- * of the answer, and last the request's id, which is left out for engines of
- * earlier versions.
+ * of the answer, and the request's id.
  */
 
 static ngx_int_t
@@ -201,6 +195,15 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
         f->value = prompt->segments[i].text;
     }
 
+    submit->n_count = prompt->n;
+
+    if (submit->format.spec.len != 0) {
+        f->type = DSA_LINK_FIELD_GRAMMAR;
+        f->value = submit->format.spec;
+        f++;
+        submit->n_count++;
+    }
+
     for (i = 0; i < chat->n_stop; i++, f++) {
         f->type = DSA_LINK_FIELD_STOP;
         f->value = chat->stop[i];
@@ -214,12 +217,6 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
         f->type = DSA_LINK_FIELD_QUERY;
         f->value = dsa_control_tokens[i];
-    }
-
-    if (submit->format.spec.len != 0) {
-        f->type = DSA_LINK_FIELD_GRAMMAR;
-        f->value = submit->format.spec;
-        f++;
     }
 
     if (chat->n_bias != 0) {
@@ -301,11 +298,6 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
 
         if (!ngx_http_dsa_submit_has_slots(submit, s)) {
             submit->refused = 1;
-            continue;
-        }
-
-        if (s->link.version < ngx_http_dsa_submit_version(submit)) {
-            submit->outdated = 1;
             continue;
         }
 
@@ -457,7 +449,6 @@ static ngx_int_t
 ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
 {
-    uint32_t            n;
     ngx_int_t           rc;
     dsa_chat_t         *chat;
     dsa_link_submit_t   head;
@@ -465,8 +456,9 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     chat = submit->chat;
 
     if (submit->count) {
-        return ngx_http_dsa_session_count(s, call, submit->fields,
-                                          submit->prompt.n);
+        return ngx_http_dsa_session_count(s, call, submit->digest,
+                                          submit->weight, submit->fields,
+                                          submit->n_count);
     }
 
     ngx_memzero(&head, sizeof(dsa_link_submit_t));
@@ -496,7 +488,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
                  | (submit->reasons && (submit->format.spec.len != 0
                                         || head.thinking_budget != 0)
                     ? DSA_LINK_THINKING : 0)
-                 | ngx_http_dsa_submit_class(submit, s)
+                 | ngx_http_dsa_submit_class(submit)
                  | ngx_http_dsa_submit_rollout(chat);
     head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
 
@@ -511,13 +503,8 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
 
-    n = submit->n_fields;
-
-    if (submit->id.len != 0 && s->link.version < DSA_LINK_VERSION_REQUEST) {
-        n--;
-    }
-
-    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields, n);
+    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields,
+                                     submit->n_fields);
 
     submit->head = head;
 
@@ -525,18 +512,11 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 }
 
 
-/*
- * Returns the flags for the priority.  Engines of earlier versions have none.
- */
+/* Returns the flags for the priority. */
 
 static uint32_t
-ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit,
-    const ngx_http_dsa_session_t *s)
+ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit)
 {
-    if (s->link.version < DSA_LINK_VERSION_REQUEST) {
-        return 0;
-    }
-
     switch (submit->priority) {
 
     case DSA_KEY_LOW:
@@ -625,18 +605,11 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
                                  "engine accepts.",
                                  (unsigned long) submit->prompt.bytes);
 
-    } else if (submit->outdated && !submit->refused) {
-        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                 "No engine of pool \"%.*s\" that is "
-                                 "available can %s, because its version is "
-                                 "too old.",
-                                 (int) submit->pool->name.len,
-                                 (char *) submit->pool->name.data,
-                                 submit->chat->rollout
-                                 ? "report rollouts"
-                                 : "constrain answers (response_format, "
-                                   "tool_choice, strict tools, logit_bias, a "
-                                   "budget of reasoning)");
+    } else if (submit->crowded) {
+
+        /* with a 503 another host would do the work that this one limits */
+
+        ngx_http_dsa_submit_crowded(failure);
 
     } else if (submit->refused) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
@@ -655,13 +628,50 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 }
 
 
+void
+ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure)
+{
+    ngx_http_dsa_failure_set(failure, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
+                             "Too many of your requests wait already; try "
+                             "again later.");
+}
+
+
+void
+ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure)
+{
+    size_t              len;
+    u_char              path[NGX_HTTP_DSA_PATH], text[NGX_HTTP_DSA_PATH];
+    dsa_refusal_t       refusal;
+    dsa_link_failure_t  head;
+
+    ngx_memcpy(&head, error, sizeof(dsa_link_failure_t));
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    error += sizeof(dsa_link_failure_t);
+
+    len = ngx_http_dsa_printable(path, sizeof(path) - 1, error, head.path_len);
+    path[len] = '\0';
+
+    len = ngx_http_dsa_printable(text, sizeof(text) - 1,
+                                 error + head.path_len, head.text_len);
+    text[len] = '\0';
+
+    (void) dsa_format_refuse(&submit->format, (char *) path, (char *) text,
+                             &refusal);
+
+    ngx_http_dsa_failure_refused(failure, pool, &refusal);
+}
+
+
 ngx_uint_t
 ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error)
 {
     return error->code == DSA_LINK_E_INVALID
            && submit->chat != NULL
-           && ngx_http_dsa_submit_version(submit) != DSA_LINK_VERSION_MIN;
+           && ngx_http_dsa_submit_constrained(submit);
 }
 
 
@@ -673,7 +683,7 @@ ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
            && submit->chat != NULL
            && submit->chat->completion != NULL
            && submit->chat->completion->suffix.len != 0
-           && ngx_http_dsa_submit_version(submit) == DSA_LINK_VERSION_MIN;
+           && !ngx_http_dsa_submit_constrained(submit);
 }
 
 
@@ -684,6 +694,11 @@ ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     uint64_t  needed;
 
     switch (error->code) {
+
+    case DSA_LINK_E_TENANT:
+        submit->crowded = 1;
+
+        /* fall through */
 
     case DSA_LINK_E_OVERLOADED:
     case DSA_LINK_E_DRAINING:
@@ -704,7 +719,7 @@ ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     if (!error->more || submit->counted == 0
         || (submit->more && error->prompt_tokens > submit->counted))
     {
-        submit->counted = ngx_max(error->prompt_tokens, 1);
+        submit->counted = error->prompt_tokens;
         submit->more = error->more ? 1 : 0;
     }
 

@@ -44,6 +44,8 @@ typedef struct {
     dsa_arena_t              *arena;        /* tree of the body, the chat */
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
+    size_t                    bytes;        /* of the body and of what was
+                                               loaded for it */
     dsa_format_t              format;       /* of the answer; its spec is in
                                                arena */
     uint32_t                  weight;       /* of the key, in fair sharing */
@@ -61,6 +63,7 @@ typedef struct {
     dsa_prompt_t              prompt;       /* in work */
     ngx_http_dsa_field_t     *fields;       /* in work */
     uint32_t                  n_fields;
+    uint32_t                  n_count;      /* of them, also of a COUNT */
 
     ngx_http_dsa_prefix_keys_t  *keys;      /* in work; NULL if the pool has
                                                one engine, or private or count
@@ -79,9 +82,9 @@ typedef struct {
                                                leaves of the context */
     unsigned                  more:1;       /* counted is a lower bound */
     unsigned                  refused:1;    /* some engine has no room now */
+    unsigned                  crowded:1;    /* because of requests of this
+                                               tenant */
     unsigned                  too_long:1;   /* for the ring of some engine */
-    unsigned                  outdated:1;   /* some engine cannot constrain
-                                               answers or report rollouts */
 } ngx_http_dsa_submit_t;
 
 
@@ -91,7 +94,7 @@ typedef struct {
 
 /*
  * Encodes the chat, which dsa_chat_check() has accepted.  NGX_OK, or NGX_ERROR
- * with a failure.
+ * with a failure.  This and the next function may run in a thread.
  */
 ngx_int_t ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
@@ -118,6 +121,9 @@ void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
 ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_failure_t *failure);
 
+/* Sets the failure of a request whose tenant fills its part of the queue. */
+void ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure);
+
 /*
  * Call it when an engine has ended the call with error before it accepted the
  * prompt.  NGX_OK: submit the prompt again, to another engine; NGX_DECLINED:
@@ -125,6 +131,14 @@ ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
  */
 ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
+
+/*
+ * Sets the failure after an engine has refused the structure of the answer.
+ * The result would be the same from another engine.  error is the record's
+ * payload; the names of fields are copied to pool.
+ */
+void ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure);
 
 /*
  * Returns 1 if the engine has rejected the constraints of the answer, or its

@@ -24,7 +24,9 @@
 #define NGX_HTTP_DSA_SUMMARY_LOG  512
 
 
-static ngx_int_t ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum);
+static ngx_int_t ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum);
+static void ngx_http_dsa_summary_encode(void *data);
+static void ngx_http_dsa_summary_encoded(void *data);
 static ngx_int_t ngx_http_dsa_summary_chat(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum);
 static ngx_int_t ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum);
@@ -49,8 +51,9 @@ static void ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum,
     const char *why);
 static void ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum);
 static void ngx_http_dsa_summary_late(ngx_event_t *ev);
+static void ngx_http_dsa_summary_stopped(void *data);
 static void ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum);
-static void ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum);
+static void ngx_http_dsa_summary_clear(ngx_http_dsa_summary_t *sum);
 
 
 static const char  ngx_http_dsa_summary_no_memory[] = "nginx is out of memory";
@@ -97,22 +100,32 @@ ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
 
     ngx_add_timer(&sum->timer, (ngx_msec_t) ngx_max(left / 2, 1));
 
-    if (ngx_http_dsa_summary_encode(sum) != NGX_OK) {
+    switch (ngx_http_dsa_summary_prompt(sum)) {
+
+    case NGX_OK:
+        ngx_http_dsa_summary_submit(sum);
+        return;
+
+    case NGX_AGAIN:
+        return;
+
+    default: /* NGX_ERROR */
         ngx_http_dsa_summary_end(sum);
         return;
     }
-
-    ngx_http_dsa_summary_submit(sum);
 }
 
 
-/* Encodes the prompt.  NGX_ERROR with why. */
+/*
+ * Encodes the prompt.  NGX_OK, unless unencoded is set then; NGX_AGAIN: it is
+ * submitted later; NGX_ERROR with why.
+ */
 
 static ngx_int_t
-ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
+ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum)
 {
     size_t                  size;
-    dsa_err_t               err;
+    ngx_int_t               rc;
     ngx_http_dsa_submit_t  *of, *to;
 
     of = sum->submit;
@@ -144,16 +157,46 @@ ngx_http_dsa_summary_encode(ngx_http_dsa_summary_t *sum)
         return NGX_ERROR;
     }
 
+    sum->unencoded = 0;
+
+    rc = ngx_http_dsa_work(sum->work, NGX_HTTP_DSA_STAGE_SUMMARY, of->bytes,
+                           ngx_http_dsa_summary_encode,
+                           ngx_http_dsa_summary_encoded, sum);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_dsa_summary_fail(sum, "too much work of its tenant waits");
+    }
+
+    return rc;
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_summary_encode(void *data)
+{
+    ngx_http_dsa_summary_t *sum = data;
+
+    dsa_err_t               err;
+    ngx_http_dsa_submit_t  *to;
+
+    to = &sum->attempt;
+
     if (dsa_summary_prompt(&to->prompt, to->work, sum->replay, sum->dropped,
                            sum->previous, &err)
         != DSA_OK
         || ngx_http_dsa_submit_prompt(to, &sum->refused) != NGX_OK)
     {
-        ngx_http_dsa_summary_fail(sum, "its prompt could not be encoded");
-        return NGX_ERROR;
+        sum->unencoded = 1;
     }
+}
 
-    return NGX_OK;
+
+static void
+ngx_http_dsa_summary_encoded(void *data)
+{
+    ngx_http_dsa_summary_submit(data);
 }
 
 
@@ -193,8 +236,18 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
     ngx_int_t  rc;
 
     for ( ;; ) {
+        if (sum->unencoded) {
+            ngx_http_dsa_summary_fail(sum, "its prompt could not be encoded");
+            ngx_http_dsa_summary_end(sum);
+            return;
+        }
+
         rc = ngx_http_dsa_submit(&sum->attempt, &sum->record->first.call,
                                  &sum->refused);
+
+        if (rc == NGX_OK) {
+            ngx_http_dsa_usage_record_submitted(sum->record);
+        }
 
         if (rc != NGX_ERROR) {
             ngx_log_debug3(NGX_LOG_DEBUG_HTTP, sum->request->connection->log,
@@ -204,7 +257,13 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
             return;
         }
 
-        if (ngx_http_dsa_summary_shorten(sum) != NGX_OK) {
+        rc = ngx_http_dsa_summary_shorten(sum);
+
+        if (rc == NGX_AGAIN) {
+            return;
+        }
+
+        if (rc == NGX_ERROR) {
             ngx_http_dsa_summary_end(sum);
             return;
         }
@@ -213,7 +272,8 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
 
 
 /*
- * Drops the oldest rounds after the prompt was rejected.  NGX_ERROR with why.
+ * Drops the oldest rounds after the prompt was rejected.  Returns what
+ * ngx_http_dsa_summary_prompt() does.
  */
 
 static ngx_int_t
@@ -250,7 +310,7 @@ ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum)
 
     sum->dropped = dropped;
 
-    return ngx_http_dsa_summary_encode(sum);
+    return ngx_http_dsa_summary_prompt(sum);
 }
 
 
@@ -376,10 +436,6 @@ ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum, const u_char *p)
     dsa_link_tokens_t   tokens;
 
     ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
-
-    if (!sum->record->first.call.accepted) {
-        return;
-    }
 
     ngx_http_dsa_usage_record_tokens(&sum->record->first, tokens.n_tokens);
 
@@ -609,17 +665,28 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
     if (sum->record->first.call.session != NULL) {
         ngx_http_dsa_session_cancel(&sum->record->first.call);
 
-    } else {
-
+    } else if (ngx_http_dsa_work_stop(sum->work, ngx_http_dsa_summary_stopped,
+                                      sum)
+               == NGX_OK)
+    {
         /*
-         * The prompt was not submitted: it waits for the first hello of an
-         * engine.
+         * The prompt was not submitted: it waits for a thread, or for the
+         * first hello of an engine.
          */
 
         ngx_http_dsa_summary_end(sum);
     }
 
     ngx_http_run_posted_requests(c);
+}
+
+
+/* The prompt is encoded, but the time is over. */
+
+static void
+ngx_http_dsa_summary_stopped(void *data)
+{
+    ngx_http_dsa_summary_end(data);
 }
 
 
@@ -652,7 +719,8 @@ ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
     usage->completion += record->usage.completion - record->before.completion;
 
     ngx_http_dsa_usage_record_next(record);
-    ngx_http_dsa_summary_free(sum);
+    ngx_http_dsa_summary_detach(sum);
+    ngx_http_dsa_summary_clear(sum);
 
     rc = sum->why == NULL ? NGX_OK : NGX_DECLINED;
 
@@ -670,13 +738,22 @@ ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
 }
 
 
-static void
-ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum)
+void
+ngx_http_dsa_summary_detach(ngx_http_dsa_summary_t *sum)
 {
     if (sum->timer.timer_set) {
         ngx_del_timer(&sum->timer);
     }
 
+    ngx_http_dsa_pool_leave(&sum->attempt.waiter);
+}
+
+
+/* Frees all but the text. */
+
+static void
+ngx_http_dsa_summary_clear(ngx_http_dsa_summary_t *sum)
+{
     ngx_http_dsa_submit_free(&sum->attempt);
 
     dsa_parse_destroy(sum->parser);
@@ -685,8 +762,8 @@ ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum)
 
 
 void
-ngx_http_dsa_summary_detach(ngx_http_dsa_summary_t *sum)
+ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum)
 {
-    ngx_http_dsa_summary_free(sum);
+    ngx_http_dsa_summary_clear(sum);
     dsa_buf_free(&sum->text);
 }

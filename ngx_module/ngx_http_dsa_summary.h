@@ -19,6 +19,7 @@
 #include "ngx_http_dsa_failure.h"
 #include "ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_usage_record.h"
+#include "ngx_http_dsa_work.h"
 
 
 /*
@@ -33,6 +34,7 @@
 typedef struct {
     /* set by the owner */
     ngx_http_request_t           *request;
+    ngx_http_dsa_work_t          *work;
     ngx_http_dsa_submit_t        *submit;   /* of the chat */
     ngx_http_dsa_usage_record_t  *record;   /* its call is not in use */
     ngx_http_dsa_failure_t       *failure;
@@ -62,6 +64,7 @@ typedef struct {
                                                        data */
     void                         *call_data;        /* of the record's call */
     ngx_event_t                   timer;
+    unsigned                      unencoded:1;  /* there is no prompt */
     unsigned                      cancelled:1;
     unsigned                      retry:1;  /* try another engine */
     unsigned                      ended:1;  /* the call has ended */
@@ -78,10 +81,13 @@ void ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     const dsa_window_t *replay, dsa_str_t previous, uint32_t dropped);
 
 /*
- * Frees a summary, and ensures that its handler is not called.  The owner of
- * the usage record cancels the call.
+ * Ensures that the handler is not called.  The owner of the usage record
+ * cancels the call.
  */
 void ngx_http_dsa_summary_detach(ngx_http_dsa_summary_t *sum);
+
+/* Frees a summary that is detached. */
+void ngx_http_dsa_summary_free(ngx_http_dsa_summary_t *sum);
 
 
 #endif /* _NGX_HTTP_DSA_SUMMARY_H_INCLUDED_ */

@@ -20,8 +20,13 @@ static void ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win);
 static ngx_int_t ngx_http_dsa_window_replay(ngx_http_dsa_window_t *win);
 static ngx_str_t *ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit);
 static void ngx_http_dsa_window_step(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_look(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_digest(void *data);
+static void ngx_http_dsa_window_digested(void *data);
 static void ngx_http_dsa_window_looked(void *data);
-static ngx_int_t ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_prompt(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_encode(void *data);
+static void ngx_http_dsa_window_encoded(void *data);
 static ngx_int_t ngx_http_dsa_window_count(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
     ngx_http_dsa_event_e event, const void *data);
@@ -84,15 +89,6 @@ ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 void
 ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
 {
-    /* a text completion has no messages that could be removed */
-
-    if (strategy == DSA_WINDOW_NONE
-        || win->submit->chat->completion != NULL)
-    {
-        win->handler(win->data, NGX_OK);
-        return;
-    }
-
     win->full = *win->submit->chat;
     win->full.window = strategy;
     win->stored.request = win->request;
@@ -188,29 +184,38 @@ ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit)
 }
 
 
-/* Continues the replay until an engine has to count a prompt. */
+/* Continues the replay until something has to be waited for. */
 
 static void
 ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
 {
     int        rc;
-    ngx_int_t  counted;
+    ngx_int_t  result;
 
     do {
         if (!win->counted) {
-            if (ngx_http_dsa_window_encode(win) != NGX_OK) {
+
+            result = win->encoded ? NGX_OK : ngx_http_dsa_window_prompt(win);
+
+            if (result == NGX_AGAIN) {
+                return;
+            }
+
+            win->encoded = 0;
+
+            if (result == NGX_ERROR || win->failure->status != 0) {
                 win->handler(win->data, NGX_ERROR);
                 return;
             }
 
             win->tried = 0;
-            counted = ngx_http_dsa_window_count(win);
+            result = ngx_http_dsa_window_count(win);
 
-            if (counted == NGX_AGAIN) {
+            if (result == NGX_AGAIN) {
                 return;
             }
 
-            if (counted == NGX_ERROR) {
+            if (result == NGX_ERROR) {
                 win->handler(win->data, NGX_OK);
                 return;
             }
@@ -233,10 +238,14 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
         if (rc == DSA_AGAIN && !win->looked) {
             win->looked = 1;
 
-            if (ngx_http_dsa_window_load(&win->stored, &win->replay,
-                                         win->memory, &win->submit->model)
-                == NGX_AGAIN)
-            {
+            result = ngx_http_dsa_window_look(win);
+
+            if (result == NGX_AGAIN) {
+                return;
+            }
+
+            if (result == NGX_ERROR) {
+                win->handler(win->data, NGX_ERROR);
                 return;
             }
         }
@@ -244,6 +253,51 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
     } while (rc == DSA_AGAIN);
 
     ngx_http_dsa_window_end(win);
+}
+
+
+/*
+ * Looks for an earlier cut in Redis.  NGX_AGAIN: the replay continues later;
+ * NGX_DECLINED: it continues without it; NGX_ERROR with a failure.
+ */
+
+static ngx_int_t
+ngx_http_dsa_window_look(ngx_http_dsa_window_t *win)
+{
+    ngx_int_t  rc;
+
+    if (!ngx_http_dsa_window_usable(&win->stored)) {
+        return NGX_DECLINED;
+    }
+
+    rc = ngx_http_dsa_work(win->work, NGX_HTTP_DSA_STAGE_WINDOW,
+                           win->submit->bytes, ngx_http_dsa_window_digest,
+                           ngx_http_dsa_window_digested, win);
+
+    return rc == NGX_OK ? ngx_http_dsa_window_load(&win->stored) : rc;
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_window_digest(void *data)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    ngx_http_dsa_window_digests(&win->stored, &win->replay, win->memory,
+                                &win->submit->model);
+}
+
+
+static void
+ngx_http_dsa_window_digested(void *data)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    if (ngx_http_dsa_window_load(&win->stored) != NGX_AGAIN) {
+        ngx_http_dsa_window_step(win);
+    }
 }
 
 
@@ -256,13 +310,15 @@ ngx_http_dsa_window_looked(void *data)
 }
 
 
-/* Encodes the prompt to count.  NGX_ERROR with a failure. */
+/*
+ * Encodes the prompt to count.  NGX_OK: it is encoded, or the failure is set;
+ * NGX_AGAIN: the same, later; NGX_ERROR with a failure.
+ */
 
 static ngx_int_t
-ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
+ngx_http_dsa_window_prompt(ngx_http_dsa_window_t *win)
 {
-    size_t     size;
-    dsa_err_t  err;
+    size_t  size;
 
     size = dsa_arena_used(win->submit->arena)
            + dsa_arena_used(win->submit->work);
@@ -271,21 +327,46 @@ ngx_http_dsa_window_encode(ngx_http_dsa_window_t *win)
 
     win->arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
 
-    if (win->arena == NULL
-        || dsa_window_chat(&win->replay, win->arena, &win->left) != DSA_OK)
-    {
+    if (win->arena == NULL) {
         ngx_http_dsa_failure_memory(win->failure);
         return NGX_ERROR;
     }
 
-    if (dsa_encode(&win->prompt, win->arena, &win->left, &err) == DSA_OK) {
-        return NGX_OK;
+    return ngx_http_dsa_work(win->work, NGX_HTTP_DSA_STAGE_WINDOW,
+                             win->submit->bytes, ngx_http_dsa_window_encode,
+                             ngx_http_dsa_window_encoded, win);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_window_encode(void *data)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    dsa_err_t  err;
+
+    if (dsa_window_chat(&win->replay, win->arena, &win->left) != DSA_OK) {
+        ngx_http_dsa_failure_memory(win->failure);
+        return;
     }
 
-    ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
-                                  win->failure);
+    if (dsa_encode(&win->prompt, win->arena, &win->left, &err) != DSA_OK) {
+        ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
+                                      win->failure);
+    }
+}
 
-    return NGX_ERROR;
+
+static void
+ngx_http_dsa_window_encoded(void *data)
+{
+    ngx_http_dsa_window_t *win = data;
+
+    win->encoded = 1;
+
+    ngx_http_dsa_window_step(win);
 }
 
 
@@ -312,8 +393,8 @@ ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
 
     submit = win->submit;
 
-    fields = dsa_arena_alloc(win->arena,
-                             win->prompt.n * sizeof(ngx_http_dsa_field_t));
+    fields = dsa_arena_alloc(win->arena, (win->prompt.n + 1)
+                                         * sizeof(ngx_http_dsa_field_t));
     if (fields == NULL) {
         return NGX_ERROR;
     }
@@ -321,6 +402,14 @@ ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
     for (i = 0; i < win->prompt.n; i++) {
         fields[i].type = (dsa_link_field_e) win->prompt.segments[i].kind;
         fields[i].value = win->prompt.segments[i].text;
+    }
+
+    /* refuse a structure before a summary is computed for the request */
+
+    if (submit->format.spec.len != 0) {
+        fields[i].type = DSA_LINK_FIELD_GRAMMAR;
+        fields[i].value = submit->format.spec;
+        i++;
     }
 
     for ( ;; ) {
@@ -332,7 +421,8 @@ ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
 
         win->tried |= 1ULL << s->index;
 
-        rc = ngx_http_dsa_session_count(s, &win->call, fields, win->prompt.n);
+        rc = ngx_http_dsa_session_count(s, &win->call, submit->digest,
+                                        submit->weight, fields, i);
 
         if (rc == NGX_OK) {
             ngx_http_dsa_metrics_add(context_counts, 1);
@@ -371,9 +461,14 @@ ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
         ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
 
         if (error.code == DSA_LINK_E_OVERLOADED
-            || error.code == DSA_LINK_E_DRAINING)
+            || error.code == DSA_LINK_E_DRAINING
+            || error.code == DSA_LINK_E_TENANT)
         {
             win->retry = 1;
+
+        } else if (error.code == DSA_LINK_E_GRAMMAR) {
+            ngx_http_dsa_submit_refused(win->submit, data,
+                                        win->request->pool, win->failure);
 
         } else {
             win->failed = 1;
@@ -403,6 +498,11 @@ ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
 static void
 ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
 {
+    if (win->failure->status != 0) {
+        win->handler(win->data, NGX_ERROR);
+        return;
+    }
+
     if (win->counted) {
         ngx_http_dsa_window_step(win);
         return;
@@ -477,6 +577,7 @@ ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win)
 
     sum = &win->summary;
     sum->request = win->request;
+    sum->work = win->work;
     sum->submit = win->submit;
     sum->record = win->record;
     sum->failure = win->failure;
@@ -573,7 +674,7 @@ ngx_http_dsa_window_inserted(ngx_http_dsa_window_t *win)
         return;
     }
 
-    ngx_http_dsa_window_forget(&win->stored);
+    ngx_http_dsa_window_drop(&win->stored);
 
     win->stored.found = 0;
     win->replay.summary = dsa_str(NULL, 0);
@@ -596,7 +697,7 @@ ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win, const char *why)
     win->report.summary = "failed";
     win->report.failure = why;
 
-    ngx_http_dsa_window_forget(&win->stored);
+    ngx_http_dsa_window_drop(&win->stored);
 
     win->stored.digests = NULL;
     win->stored.found = 0;
@@ -706,6 +807,14 @@ ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
     ngx_http_dsa_pool_leave(&win->waiter);
     ngx_http_dsa_window_forget(&win->stored);
     ngx_http_dsa_summary_detach(&win->summary);
+}
+
+
+void
+ngx_http_dsa_window_free(ngx_http_dsa_window_t *win)
+{
+    ngx_http_dsa_window_drop(&win->stored);
+    ngx_http_dsa_summary_free(&win->summary);
 
     dsa_arena_destroy(win->arena);
     dsa_arena_destroy(win->memory);

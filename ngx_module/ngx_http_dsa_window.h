@@ -20,6 +20,7 @@
 #include "ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_summary.h"
 #include "ngx_http_dsa_window_memory.h"
+#include "ngx_http_dsa_work.h"
 
 
 /*
@@ -40,6 +41,7 @@
 typedef struct {
     /* set by the owner */
     ngx_http_request_t         *request;
+    ngx_http_dsa_work_t        *work;
     ngx_http_dsa_submit_t      *submit;     /* its chat was accepted by
                                                dsa_chat_check() */
     ngx_http_dsa_failure_t     *failure;
@@ -49,7 +51,7 @@ typedef struct {
 
     /*
      * Called once, at once or later.  NGX_OK: submit->chat is the chat to
-     * encode; its messages are valid until ngx_http_dsa_window_detach().
+     * encode; its messages are valid until ngx_http_dsa_window_free().
      * NGX_ERROR with a failure.  It may finalize the request.
      */
     void                      (*handler)(void *data, ngx_int_t rc);
@@ -78,6 +80,7 @@ typedef struct {
     uint32_t                    rest;       /* tokens of the prompt without its
                                                summary, upper bound */
     unsigned                    looked:1;   /* the lookup in Redis is done */
+    unsigned                    encoded:1;  /* prompt is set, or the failure */
     unsigned                    counted:1;  /* tokens is set */
     unsigned                    failed:1;   /* an engine cannot count the
                                                prompt */
@@ -98,7 +101,7 @@ char *ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 
-/* Starts a window.  With the strategy none the handler is called at once. */
+/* Starts a window, with a strategy that is not none. */
 void ngx_http_dsa_window_start(ngx_http_dsa_window_t *win,
     dsa_window_e strategy);
 
@@ -108,8 +111,14 @@ void ngx_http_dsa_window_start(ngx_http_dsa_window_t *win,
  */
 ngx_int_t ngx_http_dsa_window_headers(ngx_http_dsa_window_t *win);
 
-/* Frees a window, and ensures that its handler is not called. */
+/*
+ * Ensures that the handler is not called.  Its memory is kept, because a thread
+ * may use it.
+ */
 void ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win);
+
+/* Frees a window that is detached. */
+void ngx_http_dsa_window_free(ngx_http_dsa_window_t *win);
 
 
 #endif /* _NGX_HTTP_DSA_WINDOW_H_INCLUDED_ */

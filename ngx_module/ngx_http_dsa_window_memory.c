@@ -23,7 +23,7 @@ _Static_assert(2 * DSA_SCHEMA_WINDOW_KEYS < DSA_SCHEMA_MAX_ELEMENTS,
                "a reply with the most records is within the limits of one");
 
 
-static ngx_int_t ngx_http_dsa_window_digest(
+static ngx_int_t ngx_http_dsa_window_digest_all(
     ngx_http_dsa_window_memory_t *memory, EVP_MD_CTX *sum, EVP_MD_CTX *copy,
     ngx_str_t *model);
 static uint32_t ngx_http_dsa_window_found(
@@ -36,24 +36,21 @@ static dsa_str_t ngx_http_dsa_window_tenant(
     ngx_http_dsa_window_memory_t *memory);
 
 
-ngx_int_t
-ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
+ngx_uint_t
+ngx_http_dsa_window_usable(const ngx_http_dsa_window_memory_t *memory)
+{
+    return memory->redis != NULL && memory->tenant.len != 0
+           && ngx_http_dsa_redis_up(memory->redis);
+}
+
+
+void
+ngx_http_dsa_window_digests(ngx_http_dsa_window_memory_t *memory,
     dsa_window_t *replay, dsa_arena_t *arena, ngx_str_t *model)
 {
-    uint32_t               n;
-    ngx_int_t              rc;
-    EVP_MD_CTX            *sum, *copy;
-    const char            *why;
-    dsa_arena_t           *words;
-    dsa_schema_command_t   cmd;
-    int                  (*load)(dsa_schema_command_t *, dsa_arena_t *,
-                                 dsa_str_t, const uint8_t *, uint32_t);
-
-    if (memory->redis == NULL || memory->tenant.len == 0
-        || !ngx_http_dsa_redis_up(memory->redis))
-    {
-        return NGX_DECLINED;
-    }
+    uint32_t     n;
+    ngx_int_t    rc;
+    EVP_MD_CTX  *sum, *copy;
 
     n = replay->last + 1;
 
@@ -67,17 +64,39 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
     copy = EVP_MD_CTX_new();
 
     rc = memory->digests != NULL && sum != NULL && copy != NULL
-         ? ngx_http_dsa_window_digest(memory, sum, copy, model) : NGX_ERROR;
+         ? ngx_http_dsa_window_digest_all(memory, sum, copy, model)
+         : NGX_ERROR;
 
     EVP_MD_CTX_free(sum);
     EVP_MD_CTX_free(copy);
 
+    if (rc != NGX_OK) {
+        memory->digests = NULL;
+    }
+}
+
+
+ngx_int_t
+ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory)
+{
+    uint32_t               n;
+    const char            *why;
+    dsa_arena_t           *words;
+    dsa_schema_command_t   cmd;
+    int                  (*load)(dsa_schema_command_t *, dsa_arena_t *,
+                                 dsa_str_t, const uint8_t *, uint32_t);
+
+    if (memory->digests == NULL) {
+        return NGX_DECLINED;
+    }
+
+    n = memory->replay->last + 1;
     words = dsa_arena_create(NGX_HTTP_DSA_WINDOW_COMMAND);
 
-    load = replay->strategy == DSA_WINDOW_SUMMARY ? dsa_schema_summary_load
-                                                  : dsa_schema_window_load;
+    load = memory->replay->strategy == DSA_WINDOW_SUMMARY
+           ? dsa_schema_summary_load : dsa_schema_window_load;
 
-    if (rc != NGX_OK || words == NULL
+    if (words == NULL
         || load(&cmd, words, ngx_http_dsa_window_tenant(memory),
                 memory->digests + (size_t) memory->first
                                   * DSA_SCHEMA_WINDOW_DIGEST,
@@ -105,7 +124,7 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
  */
 
 static ngx_int_t
-ngx_http_dsa_window_digest(ngx_http_dsa_window_memory_t *memory,
+ngx_http_dsa_window_digest_all(ngx_http_dsa_window_memory_t *memory,
     EVP_MD_CTX *sum, EVP_MD_CTX *copy, ngx_str_t *model)
 {
     int             ok;
@@ -267,7 +286,9 @@ ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory,
 
     w = memory->replay;
 
-    if (memory->digests == NULL || w->cut == 0 || w->cut == memory->found) {
+    if (memory->digests == NULL || w->cut == 0 || w->cut == memory->found
+        || ngx_http_dsa_redis_full(memory->redis) != NULL)
+    {
         return;
     }
 
@@ -316,6 +337,11 @@ ngx_http_dsa_window_forget(ngx_http_dsa_window_memory_t *memory)
         ngx_http_dsa_redis_detach(memory->call);
         memory->call = NULL;
     }
+}
 
+
+void
+ngx_http_dsa_window_drop(ngx_http_dsa_window_memory_t *memory)
+{
     dsa_buf_free(&memory->summary);
 }

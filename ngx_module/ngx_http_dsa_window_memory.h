@@ -45,14 +45,24 @@ typedef struct {
 } ngx_http_dsa_window_memory_t;
 
 
+/* Returns 1 if Redis can be asked now. */
+ngx_uint_t ngx_http_dsa_window_usable(
+    const ngx_http_dsa_window_memory_t *memory);
+
 /*
- * Looks up the history of a replay whose first count exceeded the threshold,
- * and resumes the replay from the stored cut.  The digests are allocated from
- * arena.  NGX_AGAIN: the handler will be called; NGX_DECLINED: it is not
- * called, and nothing was changed.
+ * Computes the digests of the history of a replay, which are allocated from
+ * arena.  digests is NULL without memory.  It may run in a thread.
  */
-ngx_int_t ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
+void ngx_http_dsa_window_digests(ngx_http_dsa_window_memory_t *memory,
     dsa_window_t *replay, dsa_arena_t *arena, ngx_str_t *model);
+
+/*
+ * Looks up these digests, after the first count of the replay has exceeded the
+ * threshold, and resumes the replay from the stored cut.  NGX_AGAIN: the
+ * handler will be called; NGX_DECLINED: it is not called, and nothing was
+ * changed.
+ */
+ngx_int_t ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory);
 
 /*
  * Stores the cut of a replay that has ended, unless Redis has it already.
@@ -61,8 +71,11 @@ ngx_int_t ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory,
 void ngx_http_dsa_window_store(ngx_http_dsa_window_memory_t *memory,
     dsa_str_t summary);
 
-/* Ensures that the handler is not called, and frees the summary. */
+/* Ensures that the handler is not called. */
 void ngx_http_dsa_window_forget(ngx_http_dsa_window_memory_t *memory);
+
+/* Frees the summary. */
+void ngx_http_dsa_window_drop(ngx_http_dsa_window_memory_t *memory);
 
 
 #endif /* _NGX_HTTP_DSA_WINDOW_MEMORY_H_INCLUDED_ */

@@ -8,8 +8,8 @@
 use strict;
 use warnings;
 
+use Encode qw/ decode_utf8 /;
 use Test::More;
-use Time::HiRes ();
 
 use lib 't/lib';
 use DSA::Fake;
@@ -63,7 +63,7 @@ $s = $t->stream(script("t one\nhold\n"));
 $s->next_event() for 1 .. 2;
 $s->half_close();
 idle('half-closed');
-ok($s->closed_within(5), 'is closed');
+ok($s->closed_within(30), 'is closed');
 
 my $before = @{[submitted($fake)]};
 
@@ -170,9 +170,7 @@ is($r->{status}, 503, 'not healthy');
 is($r->{json}{status}, 'unavailable', 'says so');
 
 $fake->restart();
-my $start = Time::HiRes::time();
-wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
-cmp_ok(Time::HiRes::time() - $start, '<', slow(5), 'back soon');
+wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 30, 'service');
 is($t->get('/healthz')->{status}, 200, 'healthy again');
 
 is($t->metrics->{dsa_sessions_lost_requests_total}, 2, 'lost requests counted');
@@ -180,7 +178,7 @@ is($t->metrics->{dsa_sessions_lost_requests_total}, 2, 'lost requests counted');
 
 # the link breaks in every way
 
-for my $kind (qw/ head odd length type slot tail short count ends /) {
+for my $kind (qw/ head odd length type slot stale tail short count ends /) {
     $s = $t->stream(script("t part\nhold\n"));
     $s->next_event() for 1 .. 2;
 
@@ -197,12 +195,6 @@ for my $kind (qw/ head odd length type slot tail short count ends /) {
                'service');
     pass('and service goes on');
 }
-
-$s = $t->stream(script("wait\nt part\n"));
-ctl($fake, 'corrupt stale');
-ctl($fake, 'go');
-$m = DSA::HTTP->gather($s->events);
-is("$m->{content}|$m->{done}", 'part|1', 'an old id does no harm');
 
 ctl($fake, 'close');
 wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 10, 'service');
@@ -295,17 +287,31 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 # an engine cannot inject lines, escapes or quotes into the log
 
 {
-    my $evil = $t->start_fake("model=m\n2026/01/01 [alert] forged\e[2J\"\\\xff",
-                              "fingerprint=\n\"\xc3");
+    my $name = "m 2026/01/01 [alert] forged [2J\"\\\xc3\xa9";
+    my $evil = $t->start_fake("model=$name");
+    my @bad = map { $t->start_fake($_) }
+                  "model=m\n2026/01/01 [alert] forged", "model=\e[2J",
+                  "model=\xff", "model=\xc2\x9b", 'model=', "fingerprint=\n",
+                  'fingerprint=', 'context=1';
     my $other = DSA::Test->new('hostile strings');
 
     $other->{build} = $t->{build};
-    $other->{engines} = [$evil];
+    $other->{engines} = [ $evil, @bad ];
     $other->start_nginx();
+    wait_until(sub { $other->metrics->{dsa_sessions} >= 1 }, 10, 'a session');
+    $name = decode_utf8($name);
 
-    my $name = "m 2026/01/01 [alert] forged [2J\"\\?";
+    for (1 .. @bad) {
+        my $why = $_ < 6 ? 'model' : $_ < 8 ? 'fingerprint' : 'context_length';
+        my $sock = quotemeta $bad[$_ - 1]->sock;
+
+        wait_until(sub { $other->logged(
+                             qr/\[error\].*$sock".* a hello with $why .*, exp/)
+                   }, 10, "the hello $_");
+        pass("a hello with a wrong $why");
+    }
+
     my $r = $other->post($chat, ask('x'));
-    is($r->{json}{system_fingerprint}, 'fp_???', 'the fingerprint');
     is($other->get('/v1/models')->{json}{data}[0]{id}, $name, 'the model');
     is($other->get('/healthz')->{json}{engines}[0]{model}, $name, 'its health');
     is($other->post($chat, { %{ ask('x') }, model => $name })->{status}, 200,
@@ -326,8 +332,8 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 
     $other->allow_alert(qr/forged/);
     $other->done;
-    $evil->stop('KILL');
-    pop @{ $t->{engines} };
+    $_->stop('KILL') for $evil, @bad;
+    pop @{ $t->{engines} } for $evil, @bad;
 }
 
 
@@ -360,18 +366,25 @@ ctl($b, 'drain 0');
 wait_until(sub { $t2->metrics->{'dsa_engine_draining{pool="v32",'
                  . 'engine="unix:' . $b->sock . '"}'} == 0 }, 10, 'no more');
 
-for my $code (qw/ overloaded draining /) {
+# 503: another host could help; a tenant's own excess is 429
+
+for ([ overloaded => 503, 'server_error' ], [ draining => 503, 'server_error' ],
+     [ tenant => 429, 'rate_limit_error' ])
+{
+    my ($code, $status, $type) = @$_;
+
     $r = $t2->post($chat, script("noaccept\nerror $code no\n"));
-    is($r->{status}, 503, "both $code");
+    is($r->{status}, $status, "both $code");
+    is($r->{json}{error}{type}, $type, 'its type');
     is($r->{headers}{'retry-after'}, 1, 'try again');
 }
 
-is(counts(), '8 17', 'both were asked');
+is(counts(), '9 18', 'both were asked');
 
 $s = $t2->stream(script("noaccept\nwait\naccept\nt x\n"), head => 0);
-wait_until(sub { counts() eq '8 18' }, 10, 'the submit');
+wait_until(sub { counts() eq '9 19' }, 10, 'the submit');
 $b->kill9();
-wait_until(sub { counts() eq '9 18' }, 10, 'another engine');
+wait_until(sub { counts() eq '10 19' }, 10, 'another engine');
 ctl($a, 'go');
 $s->read_head();
 is(DSA::HTTP->gather($s->events)->{content}, 'x',

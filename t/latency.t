@@ -2,58 +2,46 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The time between the tokens of an answer while a long prompt is read: the
-# demonstration model on the CPU, with the default step_target.
+# An answer goes on while long prompts are read: a prompt is divided into steps
+# of at most token_budget, and each step has a token of the answer.  The
+# demonstration model on the CPU; bench/latency measures the times.
 
 use strict;
 use warnings;
 
 use Test::More;
-use Time::HiRes qw/ time /;
 
 use lib 't/lib';
 use DSA::Fake qw/ ask /;
 use DSA::Test;
 
 my $words = 1900;
+my $prompts = 4;
+my $budget = 64;
 
 my $t = DSA::Test->new('latency');
 
 $t->start_engine(conf => { model => "$DSA::Test::root/demo/model",
-                           backend => 'cpu' });
+                           backend => 'cpu', token_budget => $budget });
 $t->start_nginx();
 
 
-# The times between the tokens of a stream, until the sub is true.  An event may
-# have several tokens, because a token is held back while its text is a part of
-# a character; the logarithms of the probabilities show how many there are.
+# Reads a stream until the sub is true.  Returns the number of its tokens, which
+# the logarithms of the probabilities show, because an event may have several.
 
-sub gaps {
+sub tokens {
     my ($stream, $until) = @_;
 
-    my @gaps;
-    my $last;
+    my $n = 0;
 
-    while (!$until->(scalar @gaps)) {
+    while (!$until->($n)) {
         my $event = $stream->next_event();
         last if !defined $event;
 
-        my $now = time;
-        my $choice = $event->{json}{choices}[0];
-        my $n = @{ $choice->{logprobs}{content} || [] } || 1;
-
-        push @gaps, (($now - $last) / $n) x $n if defined $last;
-        $last = $now;
+        $n += @{ $event->{json}{choices}[0]{logprobs}{content} || [] };
     }
 
-    return sort { $a <=> $b } @gaps;
-}
-
-
-sub quantile {
-    my ($p, @sorted) = @_;
-
-    return $sorted[int($p * $#sorted)];
+    return $n;
 }
 
 
@@ -67,52 +55,59 @@ sub readable {
 }
 
 
-# a chat that goes on, and long prompts that arrive in the middle
+# Returns the sum of a counter over all engines.
+
+sub counter {
+    my ($name) = @_;
+
+    my $m = $t->metrics;
+    my $n = 0;
+
+    $n += $m->{$_} for grep { /^dsa_engine_${name}_total\{/ } keys %$m;
+
+    return $n;
+}
+
+
+# A chat that goes on, and long prompts that arrive in the middle.  Each begins
+# with another word, so that none is found in the cache.
 
 my $chat = $t->stream(ask('Count for ever.', max_tokens => 3500, seed => 1,
                           ignore_eos => JSON::PP::true,
                           logprobs => JSON::PP::true));
-my $alone = quantile(0.5, gaps($chat, sub { $_[0] >= 100 }));
+my $n = tokens($chat, sub { $_[0] >= 20 });
 
-my @beside;
-
-# Enough prompts for a 99th percentile that is not the maximum.  How many that
-# takes depends on the machine, because a faster one reads a prompt in fewer
-# steps.  Each begins with another word, so that none is found in the cache.
-
-for my $n (1 .. 40) {
-    last if @beside >= 120;
-
+for (1 .. $prompts) {
     my $long = $t->connect();
 
     $long->send_request('POST', '/v1/chat/completions',
-                        body => DSA::Test::json_encode(
-                            ask("$n " . 'cat ' x $words,
-                                max_tokens => 1)));
+                        body => json_encode(ask("$_ " . 'cat ' x $words,
+                                                max_tokens => 1)));
 
-    # without the first tokens, whose steps have no part of the prompt yet
-
-    push @beside, grep { $_ > 5 * $alone } gaps($chat,
-                                                sub { readable($long) });
-
+    my $beside = tokens($chat, sub { readable($long) });
     my $r = $long->response();
+
     is($r->{status}, 200, 'a long prompt is answered');
-    cmp_ok(DSA::Test::json_decode($r->{body})->{usage}{prompt_tokens}, '>',
-           $words, 'and was a long one');
+    cmp_ok(json_decode($r->{body})->{usage}{prompt_tokens}, '>', $words,
+           'and was a long one');
+    cmp_ok($beside, '>=', int($words / $budget) - 2,
+           'tokens come while it is read');
+    $n += $beside;
 }
 
+
+# Every step has had a token of the chat, but the first ones, which only had its
+# prompt.
+
+tokens($chat, sub { $_[0] >= 20 });
 $chat->close();
-@beside = sort { $a <=> $b } @beside;
 
-cmp_ok(scalar @beside, '>=', 120, 'tokens come while the prompts are read');
+wait_until(sub {
+    my $m = $t->metrics;
+    return !grep { $m->{$_} } grep { /^dsa_engine_requests_/ } keys %$m;
+}, 30, 'the end of the chat');
 
-my $median = quantile(0.5, @beside);
-my $late = quantile(0.99, @beside);
-
-note(sprintf '%d gaps: median %.1f ms, 99th percentile %.1f ms; alone %.1f ms',
-     scalar @beside, map { 1000 * $_ } $median, $late, $alone);
-
-cmp_ok($late, '<=', 3 * $median,
-       'the 99th percentile of their gaps is at most three medians');
+cmp_ok(counter('steps') - (counter('completion_tokens') - $prompts), '<=', 2,
+       'no step leaves the chat out');
 
 $t->done;

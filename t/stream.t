@@ -255,7 +255,8 @@ sub logprobs {
     return \@p;
 }
 
-like($t->post($chat, script("t \\xed\\xa0\\x80\n", logprobs => $true))->{body},
+like($t->post($chat, script("t x<>\\xed\\xa0\\x80\n",
+                            logprobs => $true))->{body},
      qr/"token":"(?:\xef\xbf\xbd){3}"/, 'a surrogate is no character');
 
 my $request = script("t a\nt \\xe6\\x97\\xa5\nt c\n", logprobs => $true,
