@@ -31,6 +31,14 @@
     "\"x-api-key: KEY\"."
 
 
+/* ms; a request waits until what its key has spent is known */
+
+#define NGX_HTTP_DSA_ACCESS_WAIT      1000
+#define NGX_HTTP_DSA_ACCESS_POLL      10
+
+
+static ngx_int_t ngx_http_dsa_access_wait(ngx_http_request_t *r);
+static void ngx_http_dsa_access_resume(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_access_reserve(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure);
 static ngx_int_t ngx_http_dsa_access_check(ngx_http_request_t *r,
@@ -42,6 +50,11 @@ static ngx_int_t ngx_http_dsa_access_given(ngx_http_request_t *r,
 static const char *ngx_http_dsa_access_invalid(
     const ngx_http_dsa_key_view_t *view);
 static void ngx_http_dsa_access_cleanup(void *data);
+
+
+const char  ngx_http_dsa_no_tenant[] =
+    "Conversations are not available to this request, because the server has "
+    "identified no tenant for it: the value of dsa_tenant is empty.";
 
 
 ngx_int_t
@@ -60,12 +73,6 @@ ngx_http_dsa_access_handler(ngx_http_request_t *r)
         return NGX_DECLINED;
     }
 
-    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-
-    if (clcf->satisfy != NGX_HTTP_SATISFY_ANY) {
-        return NGX_DECLINED;
-    }
-
     ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
 
     rc = ngx_http_dsa_access_check(r, mcf->keys, &failure);
@@ -74,11 +81,86 @@ ngx_http_dsa_access_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
+    if (rc == NGX_OK && ngx_http_dsa_access_wait(r) != NGX_OK) {
+        return NGX_AGAIN;
+    }
+
+    clcf = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
+
+    if (clcf->satisfy != NGX_HTTP_SATISFY_ANY) {
+        return NGX_DECLINED;
+    }
+
     if (rc == NGX_DECLINED && failure.status == NGX_HTTP_UNAUTHORIZED) {
         return NGX_HTTP_UNAUTHORIZED;
     }
 
     return rc;
+}
+
+
+/*
+ * A key that is new on this host has sums in Redis that this host does not know
+ * yet.  They arrive within milliseconds, so the request is not refused at once.
+ * NGX_OK: it goes on; NGX_AGAIN: the phase is run again later.
+ */
+
+static ngx_int_t
+ngx_http_dsa_access_wait(ngx_http_request_t *r)
+{
+    ngx_event_t            *wev;
+    ngx_http_dsa_access_t  *access;
+
+    if (r != r->main) {
+        return NGX_OK;
+    }
+
+    wev = r->connection->write;
+    access = ngx_http_dsa_access_find(r);
+
+    if (!ngx_http_dsa_limit_pending(ngx_http_dsa_keys_limits(access->keys),
+                                    &access->key->limit))
+    {
+        return NGX_OK;
+    }
+
+    if (access->waited == 0) {
+        access->waited = ngx_current_msec;
+
+    } else if (ngx_current_msec - access->waited > NGX_HTTP_DSA_ACCESS_WAIT) {
+        return NGX_OK;
+    }
+
+    r->read_event_handler = ngx_http_test_reading;
+    r->write_event_handler = ngx_http_dsa_access_resume;
+
+    wev->delayed = 1;
+    ngx_add_timer(wev, NGX_HTTP_DSA_ACCESS_POLL);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_dsa_access_resume(ngx_http_request_t *r)
+{
+    ngx_event_t  *wev;
+
+    wev = r->connection->write;
+
+    if (wev->delayed) {
+
+        if (ngx_handle_write_event(wev, 0) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
+        return;
+    }
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_core_run_phases;
+
+    ngx_http_core_run_phases(r);
 }
 
 
@@ -155,6 +237,42 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
                                    api->error == ngx_http_dsa_anthropic_error)
         != NGX_OK)
     {
+        return NGX_ERROR;
+    }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_dsa_access_stored(ngx_http_request_t *r,
+    ngx_http_dsa_failure_t *failure)
+{
+    ngx_int_t                   rc;
+    ngx_http_dsa_access_t      *access;
+    ngx_http_dsa_limit_view_t   view;
+
+    access = ngx_http_dsa_access_find(r);
+
+    if (access == NULL || access->stored) {
+        return NGX_OK;
+    }
+
+    assert(access->key != NULL);
+
+    rc = ngx_http_dsa_limit_stored(ngx_http_dsa_keys_limits(access->keys),
+                                   &access->key->limit,
+                                   r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD),
+                                   &view);
+
+    if (rc == NGX_OK) {
+        access->stored = 1;
+
+    } else {
+        ngx_http_dsa_limit_failure(&view, failure);
+    }
+
+    if (ngx_http_dsa_limit_headers(r, &view, 0) != NGX_OK) {
         return NGX_ERROR;
     }
 

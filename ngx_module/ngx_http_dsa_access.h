@@ -39,7 +39,11 @@ typedef struct {
                                                the usage record */
     ngx_http_dsa_key_view_t    view;        /* valid if key is set */
     u_char                     digest[NGX_HTTP_DSA_KEYS_DIGEST];
+    ngx_msec_t                 waited;      /* since then, for what the key has
+                                               spent; 0: it did not wait */
     unsigned                   given:1;     /* digest is set */
+    unsigned                   stored:1;    /* _access_stored() has charged it
+                                               */
 } ngx_http_dsa_access_t;
 
 
@@ -47,7 +51,8 @@ typedef struct {
  * The handler of the access phase.  In a location of dsa_pass with "satisfy
  * any", a valid key is one of the alternatives, so the handler refuses an
  * invalid one there.  Elsewhere only the content handler refuses, with an
- * error in the format of the API.
+ * error in the format of the API.  If what the key has spent is not known and
+ * can be read, the request waits for it, up to a second.
  */
 ngx_int_t ngx_http_dsa_access_handler(ngx_http_request_t *r);
 
@@ -60,6 +65,13 @@ ngx_int_t ngx_http_dsa_access_handler(ngx_http_request_t *r);
  */
 ngx_int_t ngx_http_dsa_access(ngx_http_request_t *r,
     const ngx_http_dsa_api_t *api, ngx_http_dsa_failure_t *failure);
+
+/*
+ * Charges the key of a request for conversations or stored responses, once.
+ * NGX_OK, NGX_DECLINED with a failure (429), or NGX_ERROR.
+ */
+ngx_int_t ngx_http_dsa_access_stored(ngx_http_request_t *r,
+    ngx_http_dsa_failure_t *failure);
 
 /*
  * Ends what a chat has reserved, if the chat is refused before it has a usage
@@ -86,6 +98,9 @@ ngx_int_t ngx_http_dsa_access_model(ngx_http_request_t *r,
 ngx_int_t ngx_http_dsa_access_tenant(ngx_http_request_t *r,
     ngx_http_complex_value_t *value, ngx_str_t *tenant,
     u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const char **why);
+
+/* the text of the 403 for an endpoint that needs a tenant */
+extern const char  ngx_http_dsa_no_tenant[];
 
 
 #endif /* _NGX_HTTP_DSA_ACCESS_H_INCLUDED_ */

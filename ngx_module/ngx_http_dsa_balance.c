@@ -21,7 +21,7 @@
 static void ngx_http_dsa_balance_write(ngx_http_request_t *r, dsa_buf_t *b,
     const ngx_http_dsa_limit_view_t *view);
 static void ngx_http_dsa_balance_info(dsa_json_writer_t *w,
-    const ngx_str_t *currency, int64_t left);
+    const ngx_str_t *currency, int64_t hard, int64_t spent);
 
 
 ngx_uint_t
@@ -42,6 +42,7 @@ ngx_http_dsa_balance_handler(ngx_http_request_t *r)
     dsa_buf_t                   b;
     ngx_int_t                   rc;
     ngx_http_dsa_access_t      *access;
+    ngx_http_dsa_failure_t      failure;
     ngx_http_dsa_limit_view_t   view;
 
     rc = ngx_http_dsa_accept_get(r);
@@ -56,12 +57,19 @@ ngx_http_dsa_balance_handler(ngx_http_request_t *r)
 
     if (access == NULL) {
         ngx_http_dsa_balance_write(r, &b, NULL);
-
-    } else {
-        ngx_http_dsa_limit_read(ngx_http_dsa_keys_limits(access->keys),
-                                &access->key->limit, &view);
-        ngx_http_dsa_balance_write(r, &b, &view);
+        return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &b);
     }
+
+    ngx_http_dsa_limit_read(ngx_http_dsa_keys_limits(access->keys),
+                            &access->key->limit, &view);
+
+    if (view.refused != NGX_HTTP_DSA_LIMIT_NONE) {
+        ngx_memzero(&failure, sizeof(ngx_http_dsa_failure_t));
+        ngx_http_dsa_limit_failure(&view, &failure);
+        return ngx_http_dsa_send_failure(r, &failure);
+    }
+
+    ngx_http_dsa_balance_write(r, &b, &view);
 
     return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &b);
 }
@@ -98,8 +106,8 @@ ngx_http_dsa_balance_write(ngx_http_request_t *r, dsa_buf_t *b,
 
     if (view != NULL && view->budget[DSA_KEY_TOTAL].hard >= 0) {
         ngx_http_dsa_balance_info(&w, &mcf->currency,
-                                  view->budget[DSA_KEY_TOTAL].hard
-                                  - view->spent[DSA_KEY_TOTAL]);
+                                  view->budget[DSA_KEY_TOTAL].hard,
+                                  view->spent[DSA_KEY_TOTAL]);
     }
 
     dsa_json_array_end(&w);
@@ -111,10 +119,15 @@ ngx_http_dsa_balance_write(ngx_http_request_t *r, dsa_buf_t *b,
 
 static void
 ngx_http_dsa_balance_info(dsa_json_writer_t *w, const ngx_str_t *currency,
-    int64_t left)
+    int64_t hard, int64_t spent)
 {
-    char    text[DSA_MONEY_LEN];
-    size_t  n;
+    char     text[DSA_MONEY_LEN];
+    size_t   n;
+    int64_t  left;
+
+    if (__builtin_sub_overflow(hard, spent, &left)) {
+        left = INT64_MAX;
+    }
 
     n = dsa_money_print(text, ngx_max(left, 0), 2);
 

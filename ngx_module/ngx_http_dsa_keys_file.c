@@ -138,14 +138,24 @@ ngx_http_dsa_keys_file_read(ngx_http_dsa_keys_text_t *text)
 {
     ngx_fd_t   fd;
     ngx_int_t  rc;
+    ngx_err_t  err;
 
     fd = ngx_open_file(text->path->data, NGX_FILE_RDONLY|NGX_FILE_NONBLOCK,
                        NGX_FILE_OPEN, 0);
 
     if (fd == NGX_INVALID_FILE) {
-        ngx_log_error(text->level, text->log, ngx_errno,
+        err = ngx_errno;
+
+        ngx_log_error(text->level, text->log, err,
                       "file of \"dsa_keys\": " ngx_open_file_n
                       " \"%V\" failed", text->path);
+
+        if (err == NGX_ENOENT) {
+            ngx_log_error(text->level, text->log, 0,
+                          "\"dsa key create --file %V --name NAME\" makes "
+                          "this file with a first key", text->path);
+        }
+
         return NGX_ERROR;
     }
 

@@ -19,6 +19,13 @@
     (NGX_HTTP_DSA_ZONE_LAYOUT(1, ngx_http_dsa_keys_zone_t)                    \
      ^ sizeof(ngx_http_dsa_key_t) << 40)
 
+/* what the slab allocator takes for a key: the next power of 2 */
+
+#define NGX_HTTP_DSA_KEYS_CHUNK  1024
+
+_Static_assert(sizeof(ngx_http_dsa_key_t) > NGX_HTTP_DSA_KEYS_CHUNK / 2
+               && sizeof(ngx_http_dsa_key_t) <= NGX_HTTP_DSA_KEYS_CHUNK,
+               "a key takes 1 KB of the zone");
 _Static_assert(offsetof(ngx_http_dsa_key_t, node) == 0
                && offsetof(ngx_http_dsa_key_hash_t, node) == 0,
                "a node of a tree is the beginning of its entry");
@@ -52,6 +59,13 @@ ngx_http_dsa_keys_add_zone(ngx_conf_t *cf, ngx_http_dsa_keys_t *keys,
     keys->shm->data = data;
 
     return NGX_OK;
+}
+
+
+size_t
+ngx_http_dsa_keys_max(const ngx_http_dsa_keys_t *keys)
+{
+    return keys->shm->shm.size / NGX_HTTP_DSA_KEYS_CHUNK;
 }
 
 

@@ -144,6 +144,9 @@ ngx_int_t ngx_http_dsa_keys_add_zone(ngx_conf_t *cf,
     ngx_http_dsa_keys_t *keys, ngx_str_t *name, size_t size,
     ngx_shm_zone_init_pt init, void *data);
 
+/* How many keys a zone of this size can have at most. */
+size_t ngx_http_dsa_keys_max(const ngx_http_dsa_keys_t *keys);
+
 /*
  * From the init callback of the shared zone, with its data: creates what is in
  * it, or checks that it has this layout.  NGX_DECLINED: it is new; NGX_OK: it

@@ -9,6 +9,8 @@
 
 #include <assert.h>
 
+#include <openssl/rand.h>
+
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_ledger.h"
 
@@ -24,29 +26,46 @@ typedef enum {
 } ngx_http_dsa_ledger_state_e;
 
 
+/* how an entry leaves the file */
+
+typedef void (*ngx_http_dsa_ledger_end_pt)(ngx_http_dsa_sums_t *sums,
+    const dsa_schema_record_t *entry);
+
+
 struct ngx_http_dsa_ledger_s {
     ngx_http_dsa_ledger_file_t    file;
-    ngx_http_dsa_ledger_file_t    old;      /* what an earlier version left */
+    ngx_http_dsa_sums_t           sums;     /* path is empty: no API keys */
+    size_t                        keys;     /* API keys */
     ngx_cycle_t                  *cycle;
     ngx_uint_t                    slots;    /* queue= */
 
     /* in a worker */
 
     ngx_uint_t                    seat;
-    ngx_uint_t                    next;     /* the search for a free slot
-                                               starts here */
+    ngx_uint_t                    first;    /* the group in which the search
+                                               for a free slot begins */
+    uint64_t                      sender;
+    uint64_t                      number;   /* of the last entry */
     unsigned                      seated:1;
 };
 
 
 static ngx_int_t ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data);
-static ngx_int_t ngx_http_dsa_ledger_paths(ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_path_default(
+    ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger);
+static void ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data);
+static void ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
+    ngx_http_dsa_ledger_slot_t *slot);
 static void ngx_http_dsa_ledger_cleanup(void *data);
+static ngx_int_t ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t seat, ngx_log_t *log);
 static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
     ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat, ngx_log_t *log,
     ngx_http_dsa_ledger_pt handler, void *data, ngx_uint_t *adopted);
 static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_log_t *log);
+static uint64_t ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger);
 static ngx_int_t ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger);
 static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t group);
@@ -56,12 +75,20 @@ static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot, ngx_atomic_uint_t word);
 static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t slot);
-static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
-    const dsa_schema_record_t *entry);
+static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry);
 static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
     const dsa_schema_record_t *entry, uint32_t crc);
 static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
     dsa_str_t s);
+static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+    dsa_schema_record_t *entry);
+static void ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_http_dsa_ledger_end_pt end);
+static void ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_atomic_uint_t word);
+static ngx_uint_t ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
+    const ngx_http_dsa_ledger_slot_t *slot);
 
 
 /* The word of a slot: the state in its lowest byte, the seat above it. */
@@ -87,6 +114,13 @@ ngx_http_dsa_ledger_seat(ngx_atomic_uint_t word)
 }
 
 
+static ngx_inline ngx_uint_t
+ngx_http_dsa_ledger_groups(const ngx_http_dsa_ledger_t *ledger)
+{
+    return (ledger->file.n - 1) / NGX_HTTP_DSA_LEDGER_GROUP + 1;
+}
+
+
 ngx_http_dsa_ledger_t *
 ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
 {
@@ -101,11 +135,11 @@ ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
         return NULL;
     }
 
-    ledger->old.path = *path;
-    ledger->old.fd = NGX_INVALID_FILE;
+    ledger->file.path = *path;
     ledger->cycle = cf->cycle;
     ledger->slots = slots;
     ledger->file.fd = NGX_INVALID_FILE;
+    ledger->sums.fd = NGX_INVALID_FILE;
 
     cln = ngx_pool_cleanup_add(cf->pool, 0);
     if (cln == NULL) {
@@ -135,12 +169,19 @@ ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
 }
 
 
+void
+ngx_http_dsa_ledger_keys(ngx_http_dsa_ledger_t *ledger, size_t n)
+{
+    ledger->keys = n;
+}
+
+
 static ngx_int_t
 ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
 {
-    ngx_uint_t              left;
-    ngx_cycle_t            *cycle;
-    ngx_http_dsa_ledger_t  *ledger = zone->data;
+    ngx_cycle_t                *cycle;
+    ngx_http_dsa_ledger_t      *ledger = zone->data;
+    ngx_http_dsa_ledger_use_t   use;
 
     if (ngx_test_config) {
         return NGX_OK;
@@ -148,8 +189,7 @@ ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
 
     cycle = ledger->cycle;
 
-    if (ngx_http_dsa_ledger_paths(ledger) != NGX_OK
-        || ngx_http_dsa_ledger_old_open(&ledger->old, cycle->log) != NGX_OK
+    if (ngx_http_dsa_ledger_path_default(ledger) != NGX_OK
         || ngx_http_dsa_ledger_file_open(&ledger->file, ledger->slots,
                                          cycle->pool, cycle->log)
            != NGX_OK)
@@ -157,64 +197,142 @@ ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
         return NGX_ERROR;
     }
 
-    left = ngx_http_dsa_ledger_entries(ledger);
+    ngx_http_dsa_ledger_use(ledger, &use);
 
-    if (left != 0) {
+    if (use.waiting != 0) {
         ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
                       "dsa: %ui ledger entries are left over in \"%V\"",
-                      left, &ledger->file.path);
+                      use.waiting, &ledger->file.path);
     }
 
-    return NGX_OK;
+    return ledger->keys != 0 ? ngx_http_dsa_ledger_open_sums(ledger) : NGX_OK;
 }
 
 
-/*
- * The name of the file ends with the version of its layout.  The name of
- * version 1 has no such end.
- */
+/* If no path is configured, the file lies beside the pid file. */
 
 static ngx_int_t
-ngx_http_dsa_ledger_paths(ngx_http_dsa_ledger_t *ledger)
+ngx_http_dsa_ledger_path_default(ngx_http_dsa_ledger_t *ledger)
 {
     u_char           *p;
-    ngx_str_t        *base, *path;
+    ngx_str_t        *path;
     ngx_cycle_t      *cycle;
     ngx_core_conf_t  *ccf;
 
     static const char  suffix[] = ".ledger";
 
-    base = &ledger->old.path;
     path = &ledger->file.path;
     cycle = ledger->cycle;
 
-    if (base->len == 0) {
-        ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx,
-                                               ngx_core_module);
-
-        p = ngx_pnalloc(cycle->pool, ccf->pid.len + sizeof(suffix));
-        if (p == NULL) {
-            return NGX_ERROR;
-        }
-
-        base->data = p;
-        base->len = ccf->pid.len + sizeof(suffix) - 1;
-
-        p = ngx_cpymem(p, ccf->pid.data, ccf->pid.len);
-        ngx_memcpy(p, suffix, sizeof(suffix));
+    if (path->len != 0) {
+        return NGX_OK;
     }
 
-    path->data = ngx_pnalloc(cycle->pool, base->len + sizeof(".2"));
-    if (path->data == NULL) {
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    p = ngx_pnalloc(cycle->pool, ccf->pid.len + sizeof(suffix));
+    if (p == NULL) {
         return NGX_ERROR;
     }
 
-    path->len = base->len + sizeof(".2") - 1;
+    path->data = p;
+    path->len = ccf->pid.len + sizeof(suffix) - 1;
 
-    p = ngx_cpymem(path->data, base->data, base->len);
-    ngx_memcpy(p, ".2", sizeof(".2"));
+    p = ngx_cpymem(p, ccf->pid.data, ccf->pid.len);
+    ngx_memcpy(p, suffix, sizeof(suffix));
 
     return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger)
+{
+    u_char     *p;
+    ngx_str_t  *path;
+
+    static const char  suffix[] = ".sums";
+
+    path = &ledger->sums.path;
+
+    p = ngx_pnalloc(ledger->cycle->pool,
+                    ledger->file.path.len + sizeof(suffix));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    path->data = p;
+    path->len = ledger->file.path.len + sizeof(suffix) - 1;
+
+    p = ngx_cpymem(p, ledger->file.path.data, ledger->file.path.len);
+    ngx_memcpy(p, suffix, sizeof(suffix));
+
+    ledger->sums.entries = ngx_http_dsa_ledger_count;
+    ledger->sums.data = ledger;
+
+    return ngx_http_dsa_sums_open(&ledger->sums, ledger->keys,
+                                  ledger->cycle->log);
+}
+
+
+/*
+ * The entries whose requests have ended are charged.  If the file was enlarged
+ * since this process mapped it, the slots behind the mapping are read.
+ */
+
+static void
+ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data)
+{
+    ngx_uint_t                    i;
+    ngx_http_dsa_ledger_t        *ledger;
+    ngx_http_dsa_ledger_slot_t    copy;
+    ngx_http_dsa_ledger_file_t   *file;
+
+    ledger = data;
+    file = &ledger->file;
+
+    if (file->map == NULL) {
+        return;
+    }
+
+    for (i = 0; i < file->n; i++) {
+
+        if (ngx_http_dsa_ledger_state(file->slots[i].word)
+            == ngx_http_dsa_ledger_ended)
+        {
+            ngx_memcpy(&copy, (void *) &file->slots[i],
+                       sizeof(ngx_http_dsa_ledger_slot_t));
+            ngx_http_dsa_ledger_count_one(sums, &copy);
+        }
+    }
+
+    while (pread(file->fd, &copy, sizeof(ngx_http_dsa_ledger_slot_t),
+                 NGX_HTTP_DSA_LEDGER_HEADER + i++ * sizeof(copy))
+           == (ssize_t) sizeof(ngx_http_dsa_ledger_slot_t))
+    {
+        ngx_http_dsa_ledger_count_one(sums, &copy);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
+    ngx_http_dsa_ledger_slot_t *slot)
+{
+    dsa_schema_record_t  entry;
+
+    if (ngx_http_dsa_ledger_state(slot->word) == ngx_http_dsa_ledger_ended
+        && ngx_http_dsa_ledger_check(slot, &entry) == NGX_OK)
+    {
+        ngx_http_dsa_sums_count(sums, &entry);
+    }
+}
+
+
+ngx_http_dsa_sums_t *
+ngx_http_dsa_ledger_sums(ngx_http_dsa_ledger_t *ledger)
+{
+    return ledger->keys != 0 ? &ledger->sums : NULL;
 }
 
 
@@ -223,7 +341,7 @@ ngx_http_dsa_ledger_cleanup(void *data)
 {
     ngx_http_dsa_ledger_t  *ledger = data;
 
-    ngx_http_dsa_ledger_file_close(&ledger->old);
+    ngx_http_dsa_sums_close(&ledger->sums);
     ngx_http_dsa_ledger_file_close(&ledger->file);
 }
 
@@ -248,6 +366,10 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
         (void) ngx_http_dsa_ledger_file_restore(file, log);
     }
 
+    if (ledger->keys != 0) {
+        (void) ngx_http_dsa_sums_restore(&ledger->sums, log);
+    }
+
     for (seat = 0;
          seat < NGX_HTTP_DSA_LEDGER_SEATS && file->map != NULL;
          seat++)
@@ -269,14 +391,7 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
         }
 
         if (i == file->n) {
-            ledger->seat = seat;
-            ledger->seated = 1;
-
-            /* workers that search at distant slots rarely collide */
-
-            ledger->next = seat * 61 % file->n;
-
-            return NGX_OK;
+            return ngx_http_dsa_ledger_take_seat(ledger, seat, log);
         }
 
         ngx_http_dsa_ledger_file_unlock(file, seat);
@@ -287,6 +402,37 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
                   "ledger entries", &file->path);
 
     return NGX_ERROR;
+}
+
+
+/* The caller has locked the seat, and no slot has it. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
+    ngx_log_t *log)
+{
+    ngx_uint_t  groups;
+
+    do {
+        if (RAND_bytes((u_char *) &ledger->sender, sizeof(uint64_t)) != 1) {
+            ngx_log_error(NGX_LOG_ALERT, log, 0, "RAND_bytes() failed");
+            ngx_http_dsa_ledger_file_unlock(&ledger->file, seat);
+            return NGX_ERROR;
+        }
+    } while (ledger->sender == 0);
+
+    /*
+     * A product with the golden ratio keeps any number of seats apart.  Workers
+     * that search at distant slots rarely collide.
+     */
+
+    groups = ngx_http_dsa_ledger_groups(ledger);
+
+    ledger->seat = seat;
+    ledger->first = (uint32_t) (seat * 2654435769U) * (uint64_t) groups >> 32;
+    ledger->seated = 1;
+
+    return NGX_OK;
 }
 
 
@@ -358,16 +504,6 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 }
 
 
-ngx_uint_t
-ngx_http_dsa_ledger_adopt_old(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
-    ngx_http_dsa_ledger_old_pt handler, void *data)
-{
-    return ledger->seated ? ngx_http_dsa_ledger_old_adopt(&ledger->old, log,
-                                                          handler, data)
-                          : 0;
-}
-
-
 /*
  * The caller has locked the seat, so no other process writes to its slots.
  * Returns the number of damaged slots and adds to *adopted.
@@ -419,10 +555,16 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
             break;
         }
 
-        (void) ngx_atomic_cmp_set(&slot->word, word,
-                                  ngx_http_dsa_ledger_word(
-                                      ngx_http_dsa_ledger_ended,
-                                      ledger->seat));
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_running) {
+            ngx_http_dsa_ledger_charge(ledger, i, word);
+
+        } else {
+            (void) ngx_atomic_cmp_set(&slot->word, word,
+                                      ngx_http_dsa_ledger_word(
+                                          ngx_http_dsa_ledger_ended,
+                                          ledger->seat));
+        }
+
         (*adopted)++;
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, log, 0,
@@ -454,7 +596,7 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_ledger_fill(&copy, entry) != NGX_OK) {
+    if (ngx_http_dsa_ledger_fill(ledger, &copy, entry) != NGX_OK) {
         return NGX_DECLINED;
     }
 
@@ -477,16 +619,36 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
                               ngx_http_dsa_ledger_word(
                                   ngx_http_dsa_ledger_running, ledger->seat));
 
-    ledger->next = (n + 1) % ledger->file.n;
-
     return n;
 }
 
 
 /*
+ * The number of the next entry of this sender.  It is a time in milliseconds,
+ * or more, so that a virtual machine which continues from a snapshot does not
+ * use numbers again: Redis would not count their entries.
+ */
+
+static uint64_t
+ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger)
+{
+    uint64_t     ms;
+    ngx_time_t  *now;
+
+    now = ngx_timeofday();
+    ms = (uint64_t) now->sec * 1000 + now->msec;
+
+    ledger->number = ngx_max(ledger->number + 1, ms);
+
+    return ledger->number;
+}
+
+
+/*
  * Acquires a free slot, which is in the state of writing then.  Returns its
- * number, or NGX_BUSY.  The search starts at next and ends with the bits that
- * the first word has before that.
+ * index, or NGX_BUSY.  The search always begins at the same group, because
+ * Redis keeps a marker for each slot that was used; it ends with the bits that
+ * the first word has before that group.
  */
 
 static ngx_int_t
@@ -496,8 +658,8 @@ ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
     ngx_int_t    slot;
     ngx_uint_t   i, w, first, group, groups, words;
 
-    first = ledger->next / NGX_HTTP_DSA_LEDGER_GROUP;
-    groups = (ledger->file.n - 1) / NGX_HTTP_DSA_LEDGER_GROUP + 1;
+    first = ledger->first;
+    groups = ngx_http_dsa_ledger_groups(ledger);
     words = (groups - 1) / 64 + 1;
 
     for (i = 0; i <= words; i++) {
@@ -568,21 +730,16 @@ ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 static ngx_int_t
 ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 {
-    ngx_uint_t          i, slot;
+    ngx_uint_t          slot, last;
     ngx_atomic_t       *word;
     ngx_atomic_uint_t   writing;
 
     writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
                                        ledger->seat);
 
-    for (i = 0; i < NGX_HTTP_DSA_LEDGER_GROUP; i++) {
-        slot = group * NGX_HTTP_DSA_LEDGER_GROUP
-               + (ledger->next + i) % NGX_HTTP_DSA_LEDGER_GROUP;
+    last = ngx_min((group + 1) * NGX_HTTP_DSA_LEDGER_GROUP, ledger->file.n);
 
-        if (slot >= ledger->file.n) {
-            continue;
-        }
-
+    for (slot = group * NGX_HTTP_DSA_LEDGER_GROUP; slot < last; slot++) {
         word = &ledger->file.slots[slot].word;
 
         if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0
@@ -657,17 +814,62 @@ ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
 {
     assert(ledger->seated && slot < ledger->file.n);
 
-    (void) ngx_atomic_cmp_set(&ledger->file.slots[slot].word,
-                              ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_running, ledger->seat),
-                              ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_ended, ledger->seat));
+    ngx_http_dsa_ledger_charge(ledger, slot,
+                               ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_running, ledger->seat));
+}
+
+
+/*
+ * The request of a slot with this word has ended: this worker owns the entry,
+ * and its key is charged.  If the process is killed between the two, the next
+ * section counts the entries.
+ */
+
+static void
+ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_atomic_uint_t word)
+{
+    ngx_uint_t                    section;
+    dsa_schema_record_t           entry;
+    ngx_http_dsa_ledger_slot_t    copy, *s;
+
+    s = &ledger->file.slots[slot];
+
+    section = ngx_http_dsa_ledger_section(ledger, s);
+
+    if (ngx_atomic_cmp_set(&s->word, word,
+                           ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_ended,
+                                                    ledger->seat))
+        && section
+        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+    {
+        ngx_http_dsa_sums_charge(&ledger->sums, &entry);
+    }
+
+    if (section) {
+        ngx_http_dsa_sums_unlock(&ledger->sums);
+    }
+}
+
+
+/*
+ * Begins a section if the slot has an API key whose sums are counted.  Returns
+ * 0: there is none.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
+    const ngx_http_dsa_ledger_slot_t *slot)
+{
+    return ledger->keys != 0 && slot->key_len != 0
+           && ngx_http_dsa_sums_lock(&ledger->sums) == NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
-    const dsa_schema_record_t *entry)
+ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry)
 {
     ngx_memzero(slot, sizeof(ngx_http_dsa_ledger_slot_t));
 
@@ -692,6 +894,8 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_slot_t *slot,
         ngx_memcpy(slot->key, entry->key.data, entry->key.len);
     }
 
+    slot->sender = ledger->sender;
+    slot->number = ngx_http_dsa_ledger_number(ledger);
     slot->crc = ngx_http_dsa_ledger_file_crc(slot);
     ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
 
@@ -735,18 +939,40 @@ ngx_int_t
 ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     ngx_http_dsa_ledger_slot_t *copy, dsa_schema_record_t *entry)
 {
-    ngx_http_dsa_ledger_counts_t  *counts;
-
     assert(slot < ledger->file.n);
 
     ngx_memcpy(copy, (void *) &ledger->file.slots[slot],
                sizeof(ngx_http_dsa_ledger_slot_t));
+
+    if (ngx_http_dsa_ledger_check(copy, entry) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    entry->cell = (uint32_t) slot;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Checks the copy of a slot.  All of *entry but its cell is set; its strings
+ * point into the copy.  NGX_ERROR: it is damaged.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+    dsa_schema_record_t *entry)
+{
+    ngx_http_dsa_ledger_counts_t  *counts;
 
     if (copy->crc != ngx_http_dsa_ledger_file_crc(copy)
         || copy->request_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->tenant_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT
         || copy->key_len > NGX_HTTP_DSA_LEDGER_KEY
+        || copy->sender == 0
+        || copy->number == 0
+        || copy->number > DSA_SCHEMA_NUMBER_MAX
         || copy->current > 1)
     {
         return NGX_ERROR;
@@ -760,6 +986,8 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
     ngx_memzero(entry, sizeof(dsa_schema_record_t));
 
+    entry->sender = copy->sender;
+    entry->number = copy->number;
     entry->request = dsa_str(copy->request, copy->request_len);
     entry->tenant = dsa_str(copy->tenant, copy->tenant_len);
     entry->model = dsa_str(copy->model, copy->model_len);
@@ -790,6 +1018,51 @@ ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
 
 void
+ngx_http_dsa_ledger_confirmed(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_confirm);
+}
+
+
+void
+ngx_http_dsa_ledger_lost(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_lose);
+}
+
+
+/*
+ * If the process is killed before the slot is free, the entry is sent again,
+ * and what it costs counts twice until then.
+ */
+
+static void
+ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_http_dsa_ledger_end_pt end)
+{
+    ngx_uint_t                  section;
+    dsa_schema_record_t         entry;
+    ngx_http_dsa_ledger_slot_t  copy;
+
+    assert(ledger->seated && slot < ledger->file.n);
+
+    section = ngx_http_dsa_ledger_section(ledger, &ledger->file.slots[slot]);
+
+    if (section
+        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+    {
+        end(&ledger->sums, &entry);
+    }
+
+    ngx_http_dsa_ledger_free(ledger, slot);
+
+    if (section) {
+        ngx_http_dsa_sums_unlock(&ledger->sums);
+    }
+}
+
+
+void
 ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
 {
     ngx_atomic_uint_t  word;
@@ -804,19 +1077,24 @@ ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
 }
 
 
-ngx_uint_t
-ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger)
+void
+ngx_http_dsa_ledger_use(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_use_t *use)
 {
-    ngx_uint_t  i, n;
+    ngx_uint_t  i, state;
 
-    n = 0;
+    ngx_memzero(use, sizeof(ngx_http_dsa_ledger_use_t));
 
     for (i = 0; i < ledger->file.n && ledger->file.map != NULL; i++) {
-        n += (ngx_http_dsa_ledger_state(ledger->file.slots[i].word)
-              == ngx_http_dsa_ledger_ended);
+        state = ngx_http_dsa_ledger_state(ledger->file.slots[i].word);
+
+        use->used += (state != ngx_http_dsa_ledger_free_slot);
+        use->waiting += (state == ngx_http_dsa_ledger_ended);
     }
 
-    return n;
+    if (ledger->seated) {
+        use->slots = ledger->file.n;
+    }
 }
 
 

@@ -13,7 +13,7 @@
 
 #include "redis_schema/schema.h"
 #include "ngx_http_dsa_ledger_file.h"
-#include "ngx_http_dsa_ledger_old.h"
+#include "ngx_http_dsa_sums.h"
 
 
 /*
@@ -30,6 +30,12 @@
  * slots are adopted.  Old and new workers of a reload, and the workers of two
  * masters during a binary upgrade, share one file in this way.
  *
+ * A worker that acquires a seat draws the sender of its entries, and each entry
+ * gets a number of that sender when its slot is reserved.  Both stay in the
+ * slot when it is adopted.  So Redis recognizes the entry even if the slot is
+ * that of an older copy of the file, from a backup or after a loss of power, in
+ * which its request still ran.
+ *
  * A process that holds a seat must have the file open only once: closing
  * another descriptor of the file would release its locks.
  */
@@ -45,20 +51,29 @@ typedef ngx_int_t (*ngx_http_dsa_ledger_pt)(void *data, ngx_uint_t slot);
 
 
 /*
- * In configuration.  path: with a terminating NUL; empty: the path of the
- * pid file and ".ledger".  The file's name is this path and ".2", the version
- * of its layout; at the path itself may be a file of version 1.  The file is
- * opened when the whole configuration has been read and before workers are
- * forked, and not at all by "nginx -t".  If that fails, nginx does not start,
- * or keeps its old configuration.  NULL: out of memory.
+ * In configuration.  path: of the file, with a terminating NUL; empty: the path
+ * of the pid file and ".ledger".  The file is opened when the whole
+ * configuration has been read and before workers are forked, and not at all by
+ * "nginx -t".  If that fails, nginx does not start, or keeps its old
+ * configuration.  NULL: out of memory.
  */
 ngx_http_dsa_ledger_t *ngx_http_dsa_ledger_create(ngx_conf_t *cf,
     ngx_str_t *path, ngx_uint_t slots);
 
 /*
+ * In configuration, after the whole of it was read: there are API keys, up to n
+ * of them, so what each of them has spent is counted, in a file whose path is
+ * that of the ledger's and ".sums".
+ */
+void ngx_http_dsa_ledger_keys(ngx_http_dsa_ledger_t *ledger, size_t n);
+
+/* What API keys have spent; NULL: there are none. */
+ngx_http_dsa_sums_t *ngx_http_dsa_ledger_sums(ngx_http_dsa_ledger_t *ledger);
+
+/*
  * In a worker: acquires a seat, which it holds until the process ends.
- * NGX_ERROR: no seat is free, which is logged, and
- * ngx_http_dsa_ledger_reserve() fails from then on.
+ * NGX_ERROR: no seat is free, or no random number can be drawn, which is
+ * logged, and ngx_http_dsa_ledger_reserve() fails from then on.
  */
 ngx_int_t ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log);
@@ -73,14 +88,6 @@ ngx_int_t ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger,
  */
 ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data);
-
-/*
- * Passes the entries that workers of an earlier version have left in their
- * file to the handler, which adds them to this one.  Returns as the function
- * above.
- */
-ngx_uint_t ngx_http_dsa_ledger_adopt_old(ngx_http_dsa_ledger_t *ledger,
-    ngx_log_t *log, ngx_http_dsa_ledger_old_pt handler, void *data);
 
 /*
  * Writes an entry, without what a turn has, to a free slot and returns the
@@ -98,7 +105,7 @@ ngx_int_t ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
 void ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     const dsa_schema_record_t *entry);
 
-/* The request has ended, and its entry is for Redis. */
+/* The request has ended: its key is charged, and its entry is for Redis. */
 void ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 
 /*
@@ -116,14 +123,31 @@ ngx_int_t ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger,
 void ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
     time_t when);
 
-/* Frees a slot of this worker, whether its request runs or has ended. */
+/*
+ * Redis has the entry of a slot of this worker, or will never have it: the slot
+ * is free.
+ */
+void ngx_http_dsa_ledger_confirmed(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot);
+void ngx_http_dsa_ledger_lost(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
+
+/* Frees a slot of this worker, whose request was not charged. */
 void ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot);
 
-/*
- * Counts the entries of all workers whose requests have ended; reads every
- * slot.
- */
-ngx_uint_t ngx_http_dsa_ledger_entries(ngx_http_dsa_ledger_t *ledger);
+/* How many slots there are, and how many of them all workers use. */
+
+typedef struct {
+    ngx_uint_t                    slots;    /* 0: the file cannot be used, or
+                                               this worker has no seat */
+    ngx_uint_t                    used;     /* at slots, requests are
+                                               refused */
+    ngx_uint_t                    waiting;  /* of these, for Redis: the request
+                                               has ended */
+} ngx_http_dsa_ledger_use_t;
+
+/* Reads every slot, which takes 4 ms for a million of them. */
+void ngx_http_dsa_ledger_use(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_use_t *use);
 
 /* The path of the file, for log lines. */
 ngx_str_t *ngx_http_dsa_ledger_path(ngx_http_dsa_ledger_t *ledger);

@@ -13,7 +13,7 @@
 
 
 #define NGX_HTTP_DSA_LEDGER_MAGIC    "dsaledgr"
-#define NGX_HTTP_DSA_LEDGER_VERSION  2
+#define NGX_HTTP_DSA_LEDGER_VERSION  1
 #define NGX_HTTP_DSA_LEDGER_BITS     64         /* where those of groups are */
 
 /* words of counts under its checksum, and an odd factor that mixes them */
@@ -37,8 +37,8 @@ typedef struct {
 
 /*
  * Other processes, of other versions too, have the same file mapped.  A change
- * of the layout requires another NGX_HTTP_DSA_LEDGER_VERSION, and another end
- * of the file's name, so that no process has a file of another layout.
+ * of the layout requires another NGX_HTTP_DSA_LEDGER_VERSION: a file of another
+ * version is renamed before it is mapped.
  */
 
 #define ngx_http_dsa_ledger_at(member, offset)                                \
@@ -54,9 +54,11 @@ ngx_http_dsa_ledger_at(request, 16);
 ngx_http_dsa_ledger_at(tenant, 80);
 ngx_http_dsa_ledger_at(model, 144);
 ngx_http_dsa_ledger_at(key, 208);
-ngx_http_dsa_ledger_at(current, 232);
-ngx_http_dsa_ledger_at(counts, 240);
-ngx_http_dsa_ledger_at(sent, 416);
+ngx_http_dsa_ledger_at(sender, 232);
+ngx_http_dsa_ledger_at(number, 240);
+ngx_http_dsa_ledger_at(current, 248);
+ngx_http_dsa_ledger_at(counts, 256);
+ngx_http_dsa_ledger_at(sent, 432);
 
 _Static_assert(sizeof(ngx_http_dsa_ledger_counts_t) == 88, "size of counts");
 _Static_assert(offsetof(ngx_http_dsa_ledger_counts_t, check) == 80, "check");
@@ -84,6 +86,11 @@ _Static_assert(NGX_HTTP_DSA_LEDGER_TEXT <= UINT8_MAX,
 
 static ngx_int_t ngx_http_dsa_ledger_file_open_locked(
     ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log);
+static ngx_int_t ngx_http_dsa_ledger_file_failed(
+    ngx_http_dsa_ledger_file_t *file, ngx_log_t *log, ngx_err_t err,
+    const char *call);
+static const char *ngx_http_dsa_ledger_file_header(
+    ngx_http_dsa_ledger_file_t *file);
 static ngx_int_t ngx_http_dsa_ledger_file_replace(
     ngx_http_dsa_ledger_file_t *file, ngx_pool_t *pool, ngx_log_t *log,
     const char *why);
@@ -127,9 +134,7 @@ ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
         }
 
         if (ngx_file_size(&fi) != 0) {
-            why = ngx_http_dsa_ledger_file_header(file,
-                                          NGX_HTTP_DSA_LEDGER_VERSION,
-                                          sizeof(ngx_http_dsa_ledger_slot_t));
+            why = ngx_http_dsa_ledger_file_header(file);
         }
 
         if (why == NULL) {
@@ -224,7 +229,12 @@ ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file)
 }
 
 
-ngx_int_t
+/*
+ * Logs that a system call failed, or, if call is NULL, that the file is not a
+ * regular one, and closes the file.  Returns NGX_ERROR.
+ */
+
+static ngx_int_t
 ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
     ngx_log_t *log, ngx_err_t err, const char *call)
 {
@@ -245,9 +255,13 @@ ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
 }
 
 
-const char *
-ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
-    uint32_t version, size_t slot_size)
+/*
+ * Reads and checks the header, and sets file->n.  Returns NULL, or why the file
+ * cannot be used.
+ */
+
+static const char *
+ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file)
 {
     ngx_http_dsa_ledger_header_t  header;
 
@@ -267,7 +281,9 @@ ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
         return "its header is damaged";
     }
 
-    if (header.version != version || header.slot_size != slot_size) {
+    if (header.version != NGX_HTTP_DSA_LEDGER_VERSION
+        || header.slot_size != sizeof(ngx_http_dsa_ledger_slot_t))
+    {
         return "it has the layout of another version";
     }
 

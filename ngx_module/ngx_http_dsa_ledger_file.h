@@ -25,8 +25,8 @@
 /*
  * The page of the header also has a bit for each group of slots, so that a free
  * slot is found without reading all slots: 0 if no slot of the group is free.
- * A process that frees a slot may be killed before it sets the bit, or be of a
- * version without these bits.  ngx_http_dsa_ledger_adopt() sets it then.
+ * A process that frees a slot may be killed before it sets the bit.
+ * ngx_http_dsa_ledger_adopt() sets it then.
  */
 
 #define NGX_HTTP_DSA_LEDGER_GROUP   32          /* slots */
@@ -60,9 +60,10 @@ typedef struct {
  * A slot in the file, in the byte order of the machine.  A reader does not
  * trust it: it may be half written, or written by another program.
  *
- * The names are written once.  The counts change with each token, and their
- * owner may be killed at any moment, so there are two of them: the owner writes
- * the one that is not current, and then makes it current by one store.
+ * The names, sender and number are written once.  The counts change with each
+ * token, and their owner may be killed at any moment, so there are two of them:
+ * the owner writes the one that is not current, and then makes it current by
+ * one store.
  */
 
 typedef struct {
@@ -76,12 +77,15 @@ typedef struct {
     char                          tenant[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          key[NGX_HTTP_DSA_LEDGER_KEY];
+    uint64_t                      sender;   /* the entry's in Redis, where the
+                                               slot's index is its cell */
+    uint64_t                      number;   /* the same */
     ngx_atomic_t                  current;  /* 0 or 1 */
     ngx_http_dsa_ledger_counts_t  counts[2];
     ngx_atomic_t                  sent;     /* seconds since 1970: the first
                                                attempt that Redis may have
                                                executed; 0: none */
-    uint8_t                       unused[88];
+    uint8_t                       unused[72];
 } ngx_http_dsa_ledger_slot_t;
 
 
@@ -115,21 +119,6 @@ ngx_int_t ngx_http_dsa_ledger_file_restore(ngx_http_dsa_ledger_file_t *file,
     ngx_log_t *log);
 
 void ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file);
-
-/*
- * Reads and checks the header, which all versions have, and sets file->n.
- * NULL, or why the file cannot be used: it is damaged, or has another version
- * or size of slots.
- */
-const char *ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file,
-    uint32_t version, size_t slot_size);
-
-/*
- * Logs that a system call failed, or, if call is NULL, that the file is not a
- * regular one, and closes the file.  Returns NGX_ERROR.
- */
-ngx_int_t ngx_http_dsa_ledger_file_failed(ngx_http_dsa_ledger_file_t *file,
-    ngx_log_t *log, ngx_err_t err, const char *call);
 
 /*
  * Locks the byte of a seat without waiting, and unlocks it.  The kernel

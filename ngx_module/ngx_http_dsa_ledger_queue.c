@@ -95,6 +95,8 @@ static void ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_save_t *turn,
     const char *why);
 static void ngx_http_dsa_ledger_queue_block(
     ngx_http_dsa_ledger_queue_t *queue, const char *text);
+static void ngx_http_dsa_ledger_queue_set_blocked(
+    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t blocked);
 static void ngx_http_dsa_ledger_queue_retry_later(
     ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
@@ -107,8 +109,6 @@ static void ngx_http_dsa_ledger_queue_done(void *data);
 static void ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev);
 static ngx_int_t ngx_http_dsa_ledger_queue_adopted(void *data,
     ngx_uint_t slot);
-static ngx_int_t ngx_http_dsa_ledger_queue_adopted_old(void *data,
-    const dsa_schema_record_t *record);
 
 
 static const char  ngx_http_dsa_ledger_refused[] =
@@ -202,14 +202,9 @@ ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
             *why = "the queue for Redis is full";
 
         } else if (slot == NGX_ERROR) {
-            *why = "the worker has no seat in the queue";
+            *why = "the worker has no seat in the queue for Redis";
         }
     }
-
-    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                  "dsa: request \"%*s\" is refused, because no ledger entry "
-                  "can be kept for it: %s", record->request.len,
-                  record->request.data, *why);
 
     return NGX_DECLINED;
 }
@@ -241,7 +236,7 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     e = ngx_http_dsa_ledger_entry_read(queue, slot, why);
 
     if (e == NULL) {
-        ngx_http_dsa_ledger_free(ledger, slot);
+        ngx_http_dsa_ledger_lost(ledger, slot);
         ngx_http_dsa_ledger_queue_lost(record, *why);
         return NGX_DECLINED;
     }
@@ -348,7 +343,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
         if (ngx_http_dsa_ledger_entry_stale(e)) {
             ngx_http_dsa_ledger_queue_lost(&e->record,
                                            ngx_http_dsa_ledger_stale);
-            ngx_http_dsa_ledger_free(queue->ledger, e->slot);
+            ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
             ngx_http_dsa_ledger_entry_free(e);
             continue;
         }
@@ -362,7 +357,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
 
 
 /*
- * Redis may have executed an earlier attempt, and the marker of the request may
+ * Redis may have executed an earlier attempt, and the marker of the entry may
  * have expired since then: one more attempt could count the entry again.
  */
 
@@ -393,7 +388,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
     if (turn != NULL) {
         record.conversation = turn->conversation;
         record.version = turn->version;
-        record.ttl = ngx_http_dsa_redis_ttl(queue->redis);
+        record.storage = ngx_http_dsa_redis_storage(queue->redis);
         record.messages = turn->messages;
         record.n_messages = turn->n_messages;
         record.max_messages = DSA_SCHEMA_MAX_MESSAGES;
@@ -507,6 +502,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     }
 
     ngx_http_dsa_ledger_queue_lost(&e->record, err.text);
+    ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
     ngx_http_dsa_ledger_entry_done(e);
 }
 
@@ -549,7 +545,7 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
     queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
 
     if (queue->blocked) {
-        queue->blocked = 0;
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 0);
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "dsa: Redis accepts ledger entries again");
     }
@@ -564,6 +560,7 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 
     e->turn = NULL;
 
+    ngx_http_dsa_ledger_confirmed(queue->ledger, e->slot);
     ngx_http_dsa_ledger_entry_done(e);
 
     if (turn != NULL) {
@@ -632,11 +629,20 @@ ngx_http_dsa_ledger_queue_block(ngx_http_dsa_ledger_queue_t *queue,
     const char *text)
 {
     if (!queue->blocked) {
-        queue->blocked = 1;
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 1);
         ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                       "dsa: %ui ledger entries are waiting for Redis: %s",
                       queue->n, text);
     }
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_set_blocked(ngx_http_dsa_ledger_queue_t *queue,
+    ngx_uint_t blocked)
+{
+    queue->blocked = blocked;
+    ngx_http_dsa_metrics_set(redis_refuses, blocked);
 }
 
 
@@ -672,10 +678,7 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
 }
 
 
-/*
- * Redis has the entry or can never accept it: its slot is free, and so is its
- * place in the window.
- */
+/* The slot of the entry is free, and so is its place in the window. */
 
 static void
 ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
@@ -686,11 +689,10 @@ ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
     queue = e->owner;
     turn = e->turn;
 
-    ngx_http_dsa_ledger_free(queue->ledger, e->slot);
     ngx_http_dsa_ledger_entry_free(e);
 
     if (queue->n == 0) {
-        queue->blocked = 0;
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 0);
     }
 
     ngx_http_dsa_ledger_queue_send(queue);
@@ -805,10 +807,6 @@ ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev)
                                         ngx_http_dsa_ledger_queue_adopted,
                                         queue);
 
-    damaged += ngx_http_dsa_ledger_adopt_old(queue->ledger, ev->log,
-                                        ngx_http_dsa_ledger_queue_adopted_old,
-                                        queue);
-
     ngx_http_dsa_metrics_add(redis_lost, damaged);
 
     ngx_http_dsa_ledger_queue_send(queue);
@@ -826,36 +824,6 @@ ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t slot)
 
     e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
     if (e == NULL) {
-        return NGX_ERROR;
-    }
-
-    ngx_queue_insert_tail(&queue->entries, &e->queue);
-
-    return NGX_OK;
-}
-
-
-/* If the file has no room, the entry stays in that of the earlier version. */
-
-static ngx_int_t
-ngx_http_dsa_ledger_queue_adopted_old(void *data,
-    const dsa_schema_record_t *record)
-{
-    ngx_int_t                     slot;
-    const char                   *why;
-    ngx_http_dsa_ledger_entry_t  *e;
-    ngx_http_dsa_ledger_queue_t  *queue = data;
-
-    slot = ngx_http_dsa_ledger_reserve(queue->ledger, record);
-    if (slot < 0) {
-        return NGX_ERROR;
-    }
-
-    ngx_http_dsa_ledger_ready(queue->ledger, slot);
-
-    e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
-    if (e == NULL) {
-        ngx_http_dsa_ledger_free(queue->ledger, slot);
         return NGX_ERROR;
     }
 

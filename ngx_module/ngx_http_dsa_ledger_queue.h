@@ -24,7 +24,7 @@
  * the head of the queue, because an answer waits for it.  After the timeout of
  * dsa_redis the turn is withdrawn, and the entry is written without it.  If
  * Redis executes an earlier attempt after that, the script finds the marker of
- * the request or another version of the conversation, and appends nothing.
+ * the entry or another version of the conversation, and appends nothing.
  */
 
 /*
@@ -38,7 +38,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
 /*
  * Reserves a slot of the file for a request that runs, with its names and
  * counts.  Returns the slot, or NGX_DECLINED; *why is the reason, which is
- * static, and which is logged.
+ * static, for the answer and the log.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
     const dsa_schema_record_t *entry, const char **why);

@@ -24,11 +24,15 @@
 
 
 #define NGX_HTTP_DSA_LIMIT_TICK  1000       /* ms */
+#define NGX_HTTP_DSA_LIMIT_READS_RATIO  10  /* reads for each request */
+#define NGX_HTTP_DSA_LIMIT_SOON  100        /* the same, if something waits for
+                                               Redis */
 
 
 static ngx_int_t ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits,
     ngx_slab_pool_t *pool, ngx_cycle_t *cycle);
 static void ngx_http_dsa_limits_tick(ngx_event_t *ev);
+static void ngx_http_dsa_limits_soon(ngx_http_dsa_limits_t *limits);
 static void ngx_http_dsa_limit_count(const ngx_http_dsa_limit_view_t *view);
 static ngx_int_t ngx_http_dsa_limit_check(ngx_http_dsa_limit_t *limit,
     ngx_uint_t run, ngx_http_dsa_limit_view_t *view);
@@ -146,6 +150,11 @@ ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
 
     ngx_http_dsa_limit_sync_start(mcf->redis);
 
+    if (mcf->redis != NULL) {
+        ngx_http_dsa_limit_budget_start(
+            ngx_http_dsa_ledger_sums(ngx_http_dsa_redis_ledger(mcf->redis)));
+    }
+
     ev = &ngx_http_dsa_limit_timer;
 
     ev->handler = ngx_http_dsa_limits_tick;
@@ -153,7 +162,7 @@ ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
     ev->log = cycle->log;
     ev->cancelable = 1;
 
-    ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_TICK);
+    ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_SOON);
 
     return NGX_OK;
 }
@@ -177,7 +186,35 @@ ngx_http_dsa_limits_tick(ngx_event_t *ev)
 
     ngx_http_dsa_limit_sync_tick(limits, ev->log);
 
-    ngx_add_timer(ev, NGX_HTTP_DSA_LIMIT_TICK);
+    ngx_add_timer(ev, ngx_http_dsa_limit_sync_begun(limits)
+                      ? NGX_HTTP_DSA_LIMIT_TICK : NGX_HTTP_DSA_LIMIT_SOON);
+}
+
+
+/*
+ * The sums of a key may not be known, so the next round begins soon.  In the
+ * master, which has no timer, the first one has not begun.
+ */
+
+static void
+ngx_http_dsa_limits_soon(ngx_http_dsa_limits_t *limits)
+{
+    ngx_msec_t    wait;
+    ngx_event_t  *ev;
+
+    ngx_http_dsa_limit_sync_soon(limits, NGX_HTTP_DSA_LIMIT_SOON);
+
+    ev = &ngx_http_dsa_limit_timer;
+    wait = ngx_http_dsa_limit_sync_wait(limits);
+
+    if (ev->timer_set
+        && (ngx_msec_int_t) (ev->timer.key - (ngx_current_msec + wait)) > 0)
+    {
+        /* nginx does not move a timer by less than 300 ms */
+
+        ngx_del_timer(ev);
+        ngx_add_timer(ev, wait);
+    }
 }
 
 
@@ -192,6 +229,11 @@ ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
     (void) ngx_hex_dump(limit->tenant, (u_char *) digest,
                         NGX_HTTP_DSA_TENANT_LEN / 2);
     limit->conf = *conf;
+
+    if (ngx_http_dsa_limit_budget_any(conf, 0)) {
+        ngx_http_dsa_limit_sync_list(limits, limit);
+        ngx_http_dsa_limits_soon(limits);
+    }
 
     dsa_seats_unlock(&limits->seats);
 }
@@ -214,6 +256,35 @@ ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
 }
 
 
+ngx_uint_t
+ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit)
+{
+    int64_t     spent[DSA_KEY_PERIODS];
+    ngx_uint_t  pending;
+
+    /* a change of the record at this moment applies to the next request */
+
+    if (!ngx_http_dsa_limit_budget_any(&limit->conf, 1)) {
+        return 0;
+    }
+
+    dsa_seats_lock(&limits->seats);
+
+    pending = ngx_http_dsa_limit_sync_up()
+              && !ngx_http_dsa_limit_budget_spent(limit, spent);
+
+    if (pending) {
+        ngx_http_dsa_limit_sync_list(limits, limit);
+        ngx_http_dsa_limits_soon(limits);
+    }
+
+    dsa_seats_unlock(&limits->seats);
+
+    return pending;
+}
+
+
 ngx_int_t
 ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
     ngx_http_dsa_limits_t *limits, ngx_http_dsa_limit_t *limit,
@@ -231,6 +302,8 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
     dsa_seats_lock(&limits->seats);
 
     ngx_http_dsa_limit_refill(limit);
+
+    view->known = ngx_http_dsa_limit_budget_spent(limit, view->spent);
 
     rc = ngx_http_dsa_limit_check(limit, hold != NULL, view);
 
@@ -253,6 +326,10 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
 
     ngx_http_dsa_limit_sync_use(limits, limit);
 
+    if (view->refused == NGX_HTTP_DSA_LIMIT_UNKNOWN) {
+        ngx_http_dsa_limits_soon(limits);
+    }
+
     ngx_http_dsa_limit_view(limit, view);
 
     dsa_seats_unlock(&limits->seats);
@@ -264,6 +341,61 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
         hold->limit = limit;
         hold->hold = n;
     }
+
+    return rc;
+}
+
+
+ngx_int_t
+ngx_http_dsa_limit_stored(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, ngx_uint_t read,
+    ngx_http_dsa_limit_view_t *view)
+{
+    uint64_t       rate;
+    ngx_int_t      rc;
+    dsa_bucket_t  *bucket;
+
+    ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
+
+    dsa_seats_lock(&limits->seats);
+
+    ngx_http_dsa_limit_refill(limit);
+
+    rate = limit->conf.rpm;
+    bucket = &limit->requests;
+
+    if (read) {
+        rate = ngx_min(rate * NGX_HTTP_DSA_LIMIT_READS_RATIO,
+                       DSA_BUCKET_MAX_RATE);
+        bucket = &limit->reads;
+    }
+
+    if (read && rate != 0) {
+        dsa_bucket_refill(bucket, rate, ngx_current_msec);
+    }
+
+    rc = ngx_http_dsa_limit_check_rate(bucket, rate, &view->retry);
+
+    if (rc != NGX_OK) {
+        view->refused = read ? NGX_HTTP_DSA_LIMIT_READS
+                             : NGX_HTTP_DSA_LIMIT_REQUESTS;
+
+    } else if (rate != 0) {
+        dsa_bucket_take(bucket, 1);
+        limit->used[DSA_KEY_REQUESTS] += !read;
+    }
+
+    if (read) {
+        view->reads = rate;
+
+    } else {
+        ngx_http_dsa_limit_sync_use(limits, limit);
+        ngx_http_dsa_limit_view(limit, view);
+    }
+
+    dsa_seats_unlock(&limits->seats);
+
+    ngx_http_dsa_limit_count(view);
 
     return rc;
 }
@@ -432,6 +564,15 @@ ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
     dsa_seats_lock(&limits->seats);
 
     ngx_http_dsa_limit_refill(limit);
+
+    view->known = ngx_http_dsa_limit_budget_spent(limit, view->spent);
+
+    if (!view->known && ngx_http_dsa_limit_budget_any(&limit->conf, 1)) {
+        view->refused = NGX_HTTP_DSA_LIMIT_UNKNOWN;
+        view->retry = 1;
+        ngx_http_dsa_limits_soon(limits);
+    }
+
     ngx_http_dsa_limit_view(limit, view);
 
     dsa_seats_unlock(&limits->seats);

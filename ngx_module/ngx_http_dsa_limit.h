@@ -62,6 +62,13 @@ ngx_int_t ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 
 /*
+ * Returns 1 if the key has a hard budget, what it has spent is not known, and
+ * Redis can be read, so that it may be known soon.
+ */
+ngx_uint_t ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit);
+
+/*
  * Reserves one request of a key.  With a hold, which must be empty, the
  * request also counts as running until ngx_http_dsa_limit_end(); hold is NULL
  * for a request that is answered without an engine.  view is always set.
@@ -69,6 +76,16 @@ ngx_int_t ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
  */
 ngx_int_t ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
     ngx_http_dsa_limits_t *limits, ngx_http_dsa_limit_t *limit,
+    ngx_http_dsa_limit_view_t *view);
+
+/*
+ * Takes one of the requests per minute for a request that changes what is
+ * stored, or, if read is set, one of ten times as many reads, which each host
+ * counts for itself.  Tokens, requests at a time and budgets do not matter.
+ * view is set, for a read without the limits.  NGX_OK or NGX_DECLINED.
+ */
+ngx_int_t ngx_http_dsa_limit_stored(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit, ngx_uint_t read,
     ngx_http_dsa_limit_view_t *view);
 
 /*
@@ -88,7 +105,11 @@ ngx_http_dsa_hold_t *ngx_http_dsa_limit_hold(ngx_http_request_t *r);
 void ngx_http_dsa_limit_move(ngx_http_dsa_hold_t *to,
     ngx_http_dsa_hold_t *from);
 
-/* Reads the current state of a key, for reports. */
+/*
+ * Reads the current state of a key, for reports.  view->refused is
+ * NGX_HTTP_DSA_LIMIT_UNKNOWN if the key has a hard budget and what it has spent
+ * is not known.
+ */
 void ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit, ngx_http_dsa_limit_view_t *view);
 

@@ -107,6 +107,22 @@ ngx_http_dsa_limit_failure(const ngx_http_dsa_limit_view_t *view,
                                  spent);
         return;
 
+    case NGX_HTTP_DSA_LIMIT_UNKNOWN:
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "The server cannot check the budget of this "
+                                 "API key now, because what the key has spent "
+                                 "could not be read yet. Try again later.");
+        return;
+
+    case NGX_HTTP_DSA_LIMIT_READS:
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
+                                 "Rate limit reached for reads: this API key "
+                                 "may read conversations and responses %llu "
+                                 "times per minute. Try again in %llu s.",
+                                 (unsigned long long) view->reads,
+                                 (unsigned long long) view->retry);
+        return;
+
     case NGX_HTTP_DSA_LIMIT_HOLDS:
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "The server runs as many requests as it can "

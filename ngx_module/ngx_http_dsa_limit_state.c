@@ -8,7 +8,6 @@
 #include <ngx_core.h>
 #include <ngx_event.h>
 
-#include "ngx_http_dsa_limit_budget.h"
 #include "ngx_http_dsa_limit_state.h"
 
 
@@ -30,8 +29,6 @@ ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit)
     if (conf->tpm != 0) {
         dsa_bucket_refill(&limit->tokens, conf->tpm, ngx_current_msec);
     }
-
-    ngx_http_dsa_limit_budget_periods(limit, ngx_time());
 }
 
 
@@ -67,7 +64,6 @@ ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
 
     for (i = 0; i < DSA_KEY_PERIODS; i++) {
         view->budget[i] = limit->conf.budget[i];
-        view->spent[i] = ngx_http_dsa_limit_budget_spent(&limit->budget[i]);
     }
 }
 

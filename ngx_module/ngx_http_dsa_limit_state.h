@@ -13,7 +13,7 @@
 
 /* The current state of a key.  The caller holds the lock of its limits. */
 
-/* Refills the buckets, and starts new periods of the budgets. */
+/* Refills the buckets. */
 void ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit);
 
 /*
@@ -22,7 +22,10 @@ void ngx_http_dsa_limit_refill(ngx_http_dsa_limit_t *limit);
  */
 uint32_t ngx_http_dsa_limit_running(const ngx_http_dsa_limit_t *limit);
 
-/* Copies the state into the first part of view.  Call _refill() before. */
+/*
+ * Copies the state into the first part of view, without what is spent.  Call
+ * _refill() before.
+ */
 void ngx_http_dsa_limit_view(const ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_t *view);
 

@@ -38,8 +38,9 @@ typedef struct {
     u_char                 tenant[NGX_HTTP_DSA_TENANT_LEN];
     dsa_key_use_t          use[DSA_KEY_RATES];
     uint32_t               running;
-    ngx_uint_t             budget;          /* 1: also read what the key has
-                                               spent */
+    dsa_sums_mark_t        mark;            /* of what it has spent */
+    unsigned               shared:1;        /* it is in use */
+    unsigned               budget:1;        /* also read what it has spent */
 } ngx_http_dsa_limit_item_t;
 
 
@@ -53,9 +54,11 @@ typedef struct {
     ngx_uint_t                  keys;       /* of this round so far */
     ngx_uint_t                  waiting;    /* replies of the batch */
     ngx_msec_t                  sent;       /* time of the batch */
-    time_t                      time;       /* the same as time of day */
+    time_t                      time;       /* of the sums that are read */
+    ngx_http_dsa_sums_t        *sums;       /* NULL: nothing is shared */
     ngx_uint_t                  n;
     ngx_http_dsa_limit_item_t   items[NGX_HTTP_DSA_LIMIT_BATCH];
+    unsigned                    cached:1;   /* the script was sent */
     unsigned                    failed:1;   /* a command of this round */
     unsigned                    stop:1;     /* the round ends with this batch */
     unsigned                    away:1;     /* the last round has failed */
@@ -64,11 +67,18 @@ typedef struct {
 
 static void ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync);
 static void ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync);
+static void ngx_http_dsa_limit_sync_mark(ngx_http_dsa_limit_sync_t *sync);
 static void ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_item_t *item);
 static void ngx_http_dsa_limit_sync_use_of(dsa_bucket_t *bucket, uint64_t rate,
     uint64_t *used, dsa_key_use_t *use);
 static void ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync);
+static ngx_int_t ngx_http_dsa_limit_sync_send_use(
+    ngx_http_dsa_limit_sync_t *sync, ngx_http_dsa_limit_item_t *item,
+    dsa_arena_t *arena, const char **why);
+static ngx_int_t ngx_http_dsa_limit_sync_send_spent(
+    ngx_http_dsa_limit_sync_t *sync, ngx_http_dsa_limit_item_t *item,
+    dsa_arena_t *arena, const char **why);
 static void ngx_http_dsa_limit_sync_shared(void *data, redisReply *reply,
     const char *why);
 static void ngx_http_dsa_limit_sync_spent(void *data, redisReply *reply,
@@ -93,6 +103,11 @@ void
 ngx_http_dsa_limit_sync_start(ngx_http_dsa_redis_t *redis)
 {
     ngx_http_dsa_limit_sync.redis = redis;
+
+    if (redis != NULL) {
+        ngx_http_dsa_limit_sync.sums =
+            ngx_http_dsa_ledger_sums(ngx_http_dsa_redis_ledger(redis));
+    }
 }
 
 
@@ -106,19 +121,62 @@ ngx_http_dsa_limit_sync_use(ngx_http_dsa_limits_t *limits,
 
     if (ngx_http_dsa_limit_sync.redis == NULL
         || (conf->rpm == 0 && conf->tpm == 0 && conf->concurrency == 0
-            && !ngx_http_dsa_limit_budget_any(limit)))
+            && !ngx_http_dsa_limit_budget_any(conf, 0)))
     {
         return;
     }
 
     limit->last = ngx_current_msec;
 
+    ngx_http_dsa_limit_sync_list(limits, limit);
+}
+
+
+void
+ngx_http_dsa_limit_sync_list(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit)
+{
     ngx_http_dsa_limit_sync_queue(limits);
 
     if (!ngx_http_dsa_limit_sync_listed(limits, limit)) {
         ngx_queue_insert_tail(&limits->active, &limit->queue);
         limit->listed = limits->repairs + 1;
     }
+}
+
+
+void
+ngx_http_dsa_limit_sync_soon(ngx_http_dsa_limits_t *limits, ngx_msec_t ms)
+{
+    if ((ngx_msec_int_t) (limits->next - (limits->began + ms)) > 0) {
+        limits->next = limits->began + ms;
+    }
+}
+
+
+ngx_msec_t
+ngx_http_dsa_limit_sync_wait(const ngx_http_dsa_limits_t *limits)
+{
+    ngx_msec_int_t  ms;
+
+    ms = (ngx_msec_int_t) (limits->next - ngx_current_msec);
+
+    return ngx_max(ms, 1);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_limit_sync_up(void)
+{
+    return ngx_http_dsa_limit_sync.redis != NULL
+           && ngx_http_dsa_redis_up(ngx_http_dsa_limit_sync.redis);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_limit_sync_begun(const ngx_http_dsa_limits_t *limits)
+{
+    return ngx_http_dsa_limit_sync.redis == NULL || limits->round != 0;
 }
 
 
@@ -191,6 +249,7 @@ ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits, ngx_log_t *log)
 
     if (due) {
         limits->round++;
+        limits->began = ngx_current_msec;
         limits->next = ngx_current_msec + NGX_HTTP_DSA_LIMIT_ROUND;
         limits->until = ngx_current_msec + NGX_HTTP_DSA_LIMIT_LEASE;
     }
@@ -206,6 +265,7 @@ ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits, ngx_log_t *log)
     sync->limits = limits;
     sync->log = log;
     sync->keys = 0;
+    sync->cached = 0;
     sync->failed = 0;
     sync->stop = 0;
 
@@ -276,7 +336,6 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
     limits = sync->limits;
 
     sync->sent = ngx_current_msec;
-    sync->time = ngx_time();
 
     dsa_seats_lock(&limits->seats);
 
@@ -305,6 +364,53 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
     }
 
     dsa_seats_unlock(&limits->seats);
+
+    ngx_http_dsa_limit_sync_mark(sync);
+
+    /*
+     * After the marks: at midnight the sums of a day that was not marked are
+     * read, and are not applied.
+     */
+
+    sync->time = time(NULL);
+}
+
+
+/* What was confirmed before now is a part of the sums that will be read. */
+
+static void
+ngx_http_dsa_limit_sync_mark(ngx_http_dsa_limit_sync_t *sync)
+{
+    ngx_uint_t                  i, n;
+    ngx_http_dsa_limit_item_t  *item;
+
+    n = 0;
+
+    for (i = 0; i < sync->n; i++) {
+        n += sync->items[i].budget;
+    }
+
+    if (n == 0) {
+        return;
+    }
+
+    if (ngx_http_dsa_sums_lock(sync->sums) != NGX_OK) {
+        for (i = 0; i < sync->n; i++) {
+            sync->items[i].budget = 0;
+        }
+
+        return;
+    }
+
+    for (i = 0; i < sync->n; i++) {
+        item = &sync->items[i];
+
+        if (item->budget) {
+            ngx_http_dsa_sums_mark(sync->sums, item->id, &item->mark);
+        }
+    }
+
+    ngx_http_dsa_sums_unlock(sync->sums);
 }
 
 
@@ -312,16 +418,28 @@ static void
 ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_item_t *item)
 {
-    ngx_uint_t               i;
+    int64_t                  spent[DSA_KEY_PERIODS];
+    ngx_uint_t               i, idle;
     const dsa_key_limits_t  *conf;
 
     conf = &limit->conf;
+
+    idle = limit->running == 0
+           && (limit->last == 0
+               || (ngx_msec_int_t) (ngx_current_msec - limit->last)
+                  > NGX_HTTP_DSA_LIMIT_IDLE);
 
     item->limit = limit;
     ngx_memcpy(item->id, limit->id, DSA_KEY_ID_LEN);
     ngx_memcpy(item->tenant, limit->tenant, NGX_HTTP_DSA_TENANT_LEN);
     item->running = limit->running;
-    item->budget = ngx_http_dsa_limit_budget_any(limit);
+    item->shared = !idle;
+
+    for (i = 0; i < DSA_KEY_RATES; i++) {
+        item->shared |= (limit->used[i] != 0 || limit->sent[i] != 0);
+    }
+
+    item->budget = ngx_http_dsa_limit_budget_any(conf, 0);
 
     ngx_http_dsa_limit_refill(limit);
 
@@ -345,13 +463,8 @@ ngx_http_dsa_limit_sync_item(ngx_http_dsa_limit_t *limit,
         limit->sent[i] = item->use[i].used;
     }
 
-    for (i = 0; i < DSA_KEY_PERIODS; i++) {
-        limit->budget[i].since = 0;
-    }
-
-    if (limit->running == 0
-        && (ngx_msec_int_t) (ngx_current_msec - limit->last)
-           > NGX_HTTP_DSA_LIMIT_IDLE)
+    if (idle && (!item->budget
+                 || ngx_http_dsa_limit_budget_spent(limit, spent)))
     {
         ngx_queue_remove(&limit->queue);
         limit->listed = 0;
@@ -387,61 +500,94 @@ ngx_http_dsa_limit_sync_use_of(dsa_bucket_t *bucket, uint64_t rate,
 static void
 ngx_http_dsa_limit_sync_send(ngx_http_dsa_limit_sync_t *sync)
 {
-    dsa_str_t                   id, host, tenant;
     ngx_uint_t                  i;
     const char                 *why;
     dsa_arena_t                *arena;
-    dsa_schema_command_t        cmd;
     ngx_http_dsa_limit_item_t  *item;
 
     why = "nginx is out of memory";
     arena = dsa_arena_create(NGX_HTTP_DSA_LIMIT_ARENA);
-    host = dsa_str(sync->limits->host, NGX_HTTP_DSA_LIMIT_HOST);
 
     for (i = 0; i < sync->n; i++) {
         item = &sync->items[i];
-        id = dsa_str(item->id, DSA_KEY_ID_LEN);
-        tenant = dsa_str(item->tenant, NGX_HTTP_DSA_TENANT_LEN);
 
-        /*
-         * The first command of a round contains the script, and Redis caches
-         * it.
-         */
+        if (item->shared) {
 
-        if (arena == NULL
-            || dsa_key_share(&cmd, arena, id, host, item->use, item->running,
-                             NGX_HTTP_DSA_LIMIT_LEASE, sync->keys + i == 0)
-               != DSA_OK
-            || ngx_http_dsa_redis_command(sync->redis, &cmd,
-                                          ngx_http_dsa_limit_sync_shared,
-                                          item, &why)
-               == NULL)
-        {
-            ngx_http_dsa_limit_sync_apply(item, NULL);
-            ngx_http_dsa_limit_sync_failed(1, why);
-            continue;
+            if (ngx_http_dsa_limit_sync_send_use(sync, item, arena, &why)
+                != NGX_OK)
+            {
+                ngx_http_dsa_limit_sync_apply(item, NULL);
+                ngx_http_dsa_limit_sync_failed(1, why);
+                continue;
+            }
+
+            sync->waiting++;
         }
 
-        sync->waiting++;
+        if (item->budget) {
 
-        if (!item->budget) {
-            continue;
+            if (ngx_http_dsa_limit_sync_send_spent(sync, item, arena, &why)
+                != NGX_OK)
+            {
+                ngx_http_dsa_limit_sync_failed(1, why);
+                continue;
+            }
+
+            sync->waiting++;
         }
-
-        if (dsa_key_spent(&cmd, arena, tenant, id, sync->time) != DSA_OK
-            || ngx_http_dsa_redis_command(sync->redis, &cmd,
-                                          ngx_http_dsa_limit_sync_spent, item,
-                                          &why)
-               == NULL)
-        {
-            ngx_http_dsa_limit_sync_failed(1, why);
-            continue;
-        }
-
-        sync->waiting++;
     }
 
     dsa_arena_destroy(arena);
+}
+
+
+/* The first command of a round has the script, and Redis caches it. */
+
+static ngx_int_t
+ngx_http_dsa_limit_sync_send_use(ngx_http_dsa_limit_sync_t *sync,
+    ngx_http_dsa_limit_item_t *item, dsa_arena_t *arena, const char **why)
+{
+    dsa_str_t             id, host;
+    dsa_schema_command_t  cmd;
+
+    id = dsa_str(item->id, DSA_KEY_ID_LEN);
+    host = dsa_str(sync->limits->host, NGX_HTTP_DSA_LIMIT_HOST);
+
+    if (arena == NULL
+        || dsa_key_share(&cmd, arena, id, host, item->use, item->running,
+                         NGX_HTTP_DSA_LIMIT_LEASE, !sync->cached)
+           != DSA_OK
+        || ngx_http_dsa_redis_command(sync->redis, &cmd,
+                                      ngx_http_dsa_limit_sync_shared, item,
+                                      why)
+           == NULL)
+    {
+        return NGX_ERROR;
+    }
+
+    sync->cached = 1;
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_limit_sync_send_spent(ngx_http_dsa_limit_sync_t *sync,
+    ngx_http_dsa_limit_item_t *item, dsa_arena_t *arena, const char **why)
+{
+    dsa_str_t             id, tenant;
+    dsa_schema_command_t  cmd;
+
+    id = dsa_str(item->id, DSA_KEY_ID_LEN);
+    tenant = dsa_str(item->tenant, NGX_HTTP_DSA_TENANT_LEN);
+
+    return arena != NULL
+           && dsa_key_spent(&cmd, arena, tenant, id, sync->time) == DSA_OK
+           && ngx_http_dsa_redis_command(sync->redis, &cmd,
+                                         ngx_http_dsa_limit_sync_spent, item,
+                                         why)
+              != NULL
+           ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -538,21 +684,11 @@ ngx_http_dsa_limit_sync_spent(void *data, redisReply *reply, const char *why)
 {
     int64_t                     spent[DSA_KEY_PERIODS];
     dsa_err_t                   err;
-    ngx_http_dsa_limits_t      *limits;
     ngx_http_dsa_limit_item_t  *item = data;
 
     if (why == NULL && dsa_key_spent_reply(spent, reply, &err) == DSA_OK) {
-
-        limits = ngx_http_dsa_limit_sync.limits;
-
-        dsa_seats_lock(&limits->seats);
-
-        if (ngx_http_dsa_limit_sync_valid(limits)) {
-            ngx_http_dsa_limit_budget_read(item->limit, spent,
-                                           ngx_http_dsa_limit_sync.time);
-        }
-
-        dsa_seats_unlock(&limits->seats);
+        ngx_http_dsa_sums_read(ngx_http_dsa_limit_sync.sums, item->id,
+                               &item->mark, spent);
 
     } else {
         ngx_http_dsa_limit_sync_failed(why != NULL, why != NULL ? why

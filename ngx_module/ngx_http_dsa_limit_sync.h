@@ -40,6 +40,29 @@ void ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits,
 void ngx_http_dsa_limit_sync_use(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 
+/*
+ * The key is shared in the next round, and until its sums are known.  The
+ * caller holds the lock.
+ */
+void ngx_http_dsa_limit_sync_list(ngx_http_dsa_limits_t *limits,
+    ngx_http_dsa_limit_t *limit);
+
+/*
+ * The next round begins as soon as the last one began that many milliseconds
+ * ago.  The caller holds the lock.
+ */
+void ngx_http_dsa_limit_sync_soon(ngx_http_dsa_limits_t *limits,
+    ngx_msec_t ms);
+
+/* Milliseconds until the next round may begin; the caller holds the lock. */
+ngx_msec_t ngx_http_dsa_limit_sync_wait(const ngx_http_dsa_limits_t *limits);
+
+/* Returns 1 if this worker can send commands to Redis. */
+ngx_uint_t ngx_http_dsa_limit_sync_up(void);
+
+/* Returns 0 if rounds are due, and none has begun yet. */
+ngx_uint_t ngx_http_dsa_limit_sync_begun(const ngx_http_dsa_limits_t *limits);
+
 /* As ngx_http_dsa_limit_remove().  The caller holds the lock. */
 ngx_int_t ngx_http_dsa_limit_sync_remove(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);

@@ -13,6 +13,7 @@
 
 #include "base/bucket.h"
 #include "base/seats.h"
+#include "base/sums.h"
 #include "redis_schema/keys_redis.h"
 
 #include "ngx_http_dsa_identity.h"
@@ -21,16 +22,6 @@
 /* The types that the parts of the limits share. */
 
 #define NGX_HTTP_DSA_LIMIT_HOST  16         /* hexadecimal digits */
-
-
-typedef struct {
-    int64_t                     spent;      /* in Redis, 10^-12 units */
-    int64_t                     pending;    /* charged here, not in Redis */
-    int64_t                     since;      /* part of pending: charged since
-                                               spent was read */
-    uint32_t                    number;     /* of the day or month */
-    uint32_t                    warned;     /* 1: the soft limit is logged */
-} ngx_http_dsa_limit_budget_t;
 
 
 /*
@@ -45,8 +36,13 @@ typedef struct {
 
     dsa_bucket_t                 requests;
     dsa_bucket_t                 tokens;
+    dsa_bucket_t                 reads;     /* of this host alone */
     uint32_t                     running;   /* holds of this zone */
-    ngx_http_dsa_limit_budget_t  budget[DSA_KEY_PERIODS];
+    dsa_sums_t                   sums;      /* without dsa_redis: what is
+                                               spent */
+    int64_t                      warned[DSA_KEY_PERIODS];
+                                            /* the number of the period in which
+                                               the soft limit was logged */
 
     /* for ngx_http_dsa_limit_sync.h */
     uint32_t                     elsewhere; /* running on other hosts */
@@ -80,6 +76,8 @@ typedef enum {
     NGX_HTTP_DSA_LIMIT_TOKENS,
     NGX_HTTP_DSA_LIMIT_CONCURRENCY,
     NGX_HTTP_DSA_LIMIT_BUDGET,
+    NGX_HTTP_DSA_LIMIT_UNKNOWN,             /* what is spent is not known */
+    NGX_HTTP_DSA_LIMIT_READS,
     NGX_HTTP_DSA_LIMIT_HOLDS,               /* the table of holds is full */
     NGX_HTTP_DSA_LIMIT_REASONS
 } ngx_http_dsa_limit_e;
@@ -101,11 +99,13 @@ typedef struct {
     uint32_t                     concurrency;   /* 0: no limit */
     uint32_t                     running;       /* on all hosts */
     int64_t                      spent[DSA_KEY_PERIODS];
+    ngx_uint_t                   known;     /* 0: more may be spent */
     dsa_key_budget_t             budget[DSA_KEY_PERIODS];
 
     /* set by ngx_http_dsa_limit_reserve() */
     ngx_http_dsa_limit_e         refused;
     dsa_key_period_e             period;    /* of LIMIT_BUDGET */
+    uint64_t                     reads;     /* of LIMIT_READS, per minute */
     uint64_t                     retry;     /* seconds; 0: no Retry-After */
     uint32_t                     warn;      /* bits 1 << dsa_key_period_e: the
                                                soft limit is reached */
@@ -131,6 +131,7 @@ struct ngx_http_dsa_limits_s {
     uint32_t                   repairs;
 
     uint64_t                   round;       /* of the sync with Redis */
+    ngx_msec_t                 began;       /* when the last round began */
     ngx_msec_t                 next;        /* when the next round begins */
     ngx_msec_t                 until;       /* when the current round is
                                                abandoned; 0: no round runs */

@@ -53,6 +53,12 @@ static const char *const  ngx_http_dsa_cancels[NGX_HTTP_DSA_CANCELS] = {
 };
 
 
+static const char *const  ngx_http_dsa_stages[NGX_HTTP_DSA_STAGES] = {
+    "parse", "read", "references", "history", "conversation", "retention",
+    "check", "window", "summary", "encode", "answer", "object"
+};
+
+
 static const char *const  ngx_http_dsa_tiers[DSA_LINK_TIERS] = {
     "gpu", "host", "redis"
 };
@@ -213,6 +219,7 @@ ngx_http_dsa_metrics_start(ngx_shm_zone_t *zone)
     block->in_flight = 0;
     block->sessions = 0;
     block->redis_up = 0;
+    block->redis_refuses = 0;
     block->pid = ngx_pid;
 
     ngx_http_dsa_block = block;
@@ -241,6 +248,7 @@ ngx_http_dsa_metrics_stop(void)
     ngx_http_dsa_block->in_flight = 0;
     ngx_http_dsa_block->sessions = 0;
     ngx_http_dsa_block->redis_up = 0;
+    ngx_http_dsa_block->redis_refuses = 0;
 }
 
 
@@ -314,6 +322,13 @@ const char *
 ngx_http_dsa_metrics_tier(dsa_link_tier_e tier)
 {
     return ngx_http_dsa_tiers[tier];
+}
+
+
+const char *
+ngx_http_dsa_metrics_stage(ngx_http_dsa_stage_e stage)
+{
+    return ngx_http_dsa_stages[stage];
 }
 
 

@@ -43,6 +43,25 @@ typedef enum {
 } ngx_http_dsa_cancel_e;
 
 
+/* the stages of ngx_http_dsa_work() */
+
+typedef enum {
+    NGX_HTTP_DSA_STAGE_PARSE = 0,           /* the JSON of a body */
+    NGX_HTTP_DSA_STAGE_READ,                /* a request of an API */
+    NGX_HTTP_DSA_STAGE_REFERENCES,
+    NGX_HTTP_DSA_STAGE_HISTORY,             /* stored answers */
+    NGX_HTTP_DSA_STAGE_CONVERSATION,
+    NGX_HTTP_DSA_STAGE_RETENTION,
+    NGX_HTTP_DSA_STAGE_CHECK,
+    NGX_HTTP_DSA_STAGE_WINDOW,
+    NGX_HTTP_DSA_STAGE_SUMMARY,
+    NGX_HTTP_DSA_STAGE_ENCODE,              /* the prompt and its keys */
+    NGX_HTTP_DSA_STAGE_ANSWER,              /* the end of an answer */
+    NGX_HTTP_DSA_STAGE_OBJECT,              /* conversations and responses */
+    NGX_HTTP_DSA_STAGES
+} ngx_http_dsa_stage_e;
+
+
 /* one more than the last dsa_window_e */
 
 #define NGX_HTTP_DSA_CONTEXTS     5
@@ -50,7 +69,7 @@ typedef enum {
 
 /* reasons for a refusal by the limits of a key, and periods of its budgets */
 
-#define NGX_HTTP_DSA_REFUSALS     6
+#define NGX_HTTP_DSA_REFUSALS     8
 #define NGX_HTTP_DSA_PERIODS      3
 
 
@@ -63,6 +82,14 @@ typedef struct {
     uint64_t                  bucket[NGX_HTTP_DSA_BUCKETS + 1];
     uint64_t                  sum;          /* milliseconds */
 } ngx_http_dsa_hist_t;
+
+
+typedef struct {
+    uint64_t                  loop;         /* runs on the event loop */
+    uint64_t                  loop_bytes;
+    uint64_t                  thread;       /* runs in a thread */
+    uint64_t                  thread_bytes;
+} ngx_http_dsa_stage_t;
 
 
 typedef struct {
@@ -82,6 +109,8 @@ typedef struct {
     uint64_t                  warned[NGX_HTTP_DSA_PERIODS];
                                             /* soft budgets, by
                                                dsa_key_period_e */
+    ngx_http_dsa_stage_t      work[NGX_HTTP_DSA_STAGES];
+    uint64_t                  work_refused;     /* requests */
     uint64_t                  doorbells;
     uint64_t                  ring_full;
     uint64_t                  lost;         /* requests whose engine died */
@@ -118,6 +147,8 @@ typedef struct {
     int64_t                   in_flight;
     int64_t                   sessions;
     uint64_t                  redis_up;     /* 1: connected to Redis */
+    uint64_t                  redis_refuses;    /* 1: Redis refuses to write
+                                                   its ledger entries */
     uint64_t                  pid;
 } ngx_http_dsa_block_t;
 
@@ -167,12 +198,14 @@ ngx_msec_t ngx_http_dsa_metrics_age(ngx_shm_zone_t *zone);
 
 /*
  * Names for a report: the status that requests[i] counts (0: all others), the
- * reason that cancelled[i] counts, the tier that tier[i] counts, and the name,
- * the help text and the upper bounds in milliseconds of a histogram.
+ * reason that cancelled[i] counts, the tier that tier[i] counts, the stage that
+ * work[i] counts, and the name, the help text and the upper bounds in
+ * milliseconds of a histogram.
  */
 ngx_uint_t ngx_http_dsa_metrics_code(ngx_uint_t i);
 const char *ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason);
 const char *ngx_http_dsa_metrics_tier(dsa_link_tier_e tier);
+const char *ngx_http_dsa_metrics_stage(ngx_http_dsa_stage_e stage);
 
 typedef struct {
     const char               *name;

@@ -32,10 +32,14 @@ static void ngx_http_dsa_prometheus_costs(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
+static void ngx_http_dsa_prometheus_work(dsa_buf_t *b,
+    const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_redis(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis);
+static void ngx_http_dsa_prometheus_memory(dsa_buf_t *b,
+    const dsa_schema_memory_t *memory);
 static void ngx_http_dsa_prometheus_retention(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_routes(dsa_buf_t *b, ngx_array_t *pools);
@@ -82,6 +86,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
     }
 
     ngx_http_dsa_prometheus_contexts(&b, &total);
+    ngx_http_dsa_prometheus_work(&b, &total);
     ngx_http_dsa_prometheus_sessions(&b, &total);
 
     if (mcf->redis != NULL) {
@@ -164,13 +169,16 @@ ngx_http_dsa_prometheus_limits(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
     ngx_uint_t                i;
 
     static const char *const  names[NGX_HTTP_DSA_REFUSALS] = {
-        NULL, "requests", "tokens", "concurrency", "budget", "server"
+        NULL, "requests", "tokens", "concurrency", "budget", "unknown",
+        "reads", "server"
     };
 
     ngx_http_dsa_prometheus_head(b, "dsa_limited_requests_total", "counter",
                                  "Requests refused because of a limit of "
-                                 "their key; server: more requests run than "
-                                 "can be counted.");
+                                 "their key; unknown: what the key has spent "
+                                 "is not known; reads: of conversations and "
+                                 "responses; server: more requests run "
+                                 "than can be counted.");
 
     for (i = 1; i < NGX_HTTP_DSA_REFUSALS; i++) {
         ngx_http_dsa_prometheus_sample(b, "dsa_limited_requests_total",
@@ -269,6 +277,50 @@ ngx_http_dsa_prometheus_contexts(dsa_buf_t *b,
 }
 
 
+/* How much of the work on requests ran on the event loop and in threads. */
+
+static void
+ngx_http_dsa_prometheus_work(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
+{
+    ngx_uint_t                   i;
+    const char                  *name;
+    const ngx_http_dsa_stage_t  *stage;
+
+    ngx_http_dsa_prometheus_head(b, "dsa_work_total", "counter",
+                                 "Runs of the stages of requests, on the "
+                                 "event loop or in a thread.");
+
+    for (i = 0; i < NGX_HTTP_DSA_STAGES; i++) {
+        name = ngx_http_dsa_metrics_stage(i);
+        stage = &total->work[i];
+
+        dsa_buf_printf(b, "dsa_work_total{stage=\"%s\",where=\"loop\"} %"
+                       PRIu64 "\n", name, stage->loop);
+        dsa_buf_printf(b, "dsa_work_total{stage=\"%s\",where=\"thread\"} %"
+                       PRIu64 "\n", name, stage->thread);
+    }
+
+    ngx_http_dsa_prometheus_head(b, "dsa_work_bytes_total", "counter",
+                                 "Bytes of the input of these runs.");
+
+    for (i = 0; i < NGX_HTTP_DSA_STAGES; i++) {
+        name = ngx_http_dsa_metrics_stage(i);
+        stage = &total->work[i];
+
+        dsa_buf_printf(b, "dsa_work_bytes_total{stage=\"%s\",where=\"loop\"}"
+                       " %" PRIu64 "\n", name, stage->loop_bytes);
+        dsa_buf_printf(b, "dsa_work_bytes_total{stage=\"%s\","
+                       "where=\"thread\"} %" PRIu64 "\n", name,
+                       stage->thread_bytes);
+    }
+
+    ngx_http_dsa_prometheus_one(b, "dsa_work_refused_total", "counter",
+                                "Requests refused because too much work of "
+                                "their tenant waited for a thread.",
+                                total->work_refused);
+}
+
+
 static void
 ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total)
@@ -283,7 +335,8 @@ ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
 
     ngx_http_dsa_prometheus_one(b, "dsa_resumed_answers_total", "counter",
                                 "Answers that another engine continued after "
-                                "their engine died.", total->resumed);
+                                "their engine died or was stopped.",
+                                total->resumed);
 
     ngx_http_dsa_prometheus_one(b, "dsa_doorbells_total", "counter",
                                 "Wake-ups by engines.", total->doorbells);
@@ -298,14 +351,34 @@ static void
 ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
     ngx_http_dsa_redis_t *redis)
 {
+    dsa_schema_memory_t        memory;
+    ngx_http_dsa_ledger_use_t  use;
+
+    ngx_http_dsa_ledger_use(ngx_http_dsa_redis_ledger(redis), &use);
+
     ngx_http_dsa_prometheus_one(b, "dsa_redis_connections", "gauge",
                                 "Workers that are connected to Redis.",
                                 total->redis_up);
 
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_refusing_workers", "gauge",
+                                "Workers whose ledger entries Redis refuses "
+                                "to write.", total->redis_refuses);
+
     ngx_http_dsa_prometheus_one(b, "dsa_redis_pending_records", "gauge",
                                 "Ledger entries that Redis has not confirmed.",
-                                ngx_http_dsa_ledger_entries(
-                                    ngx_http_dsa_redis_ledger(redis)));
+                                use.waiting);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_queue_used", "gauge",
+                                "Requests that run and ledger entries that "
+                                "Redis has not confirmed.", use.used);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_queue_capacity", "gauge",
+                                "How many of them there may be; further "
+                                "requests are refused.", use.slots);
+
+    if (ngx_http_dsa_redis_memory(redis, &memory) == NGX_OK) {
+        ngx_http_dsa_prometheus_memory(b, &memory);
+    }
 
     ngx_http_dsa_prometheus_one(b, "dsa_redis_lost_records_total", "counter",
                                 "Ledger entries that were lost; each is in "
@@ -318,6 +391,23 @@ ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
     ngx_http_dsa_prometheus_one(b, "dsa_redis_refused_responses_total",
                                 "counter", "Responses that were not stored.",
                                 total->responses_unsaved);
+}
+
+
+static void
+ngx_http_dsa_prometheus_memory(dsa_buf_t *b, const dsa_schema_memory_t *memory)
+{
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_memory_used_bytes", "gauge",
+                                "Memory that Redis uses.", memory->used);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_memory_limit_bytes", "gauge",
+                                "Memory that Redis may use (maxmemory), or "
+                                "that its machine has.", memory->limit);
+
+    ngx_http_dsa_prometheus_one(b, "dsa_redis_memory_evicts", "gauge",
+                                "1 if Redis removes data when its memory is "
+                                "full, in place of refusing more.",
+                                memory->evicts);
 }
 
 

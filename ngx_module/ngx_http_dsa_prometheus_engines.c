@@ -45,6 +45,7 @@ typedef enum {
     NGX_HTTP_DSA_TIER_COUNT = 0,
     NGX_HTTP_DSA_TIER_SIZE,         /* pages; not known of Redis */
     NGX_HTTP_DSA_TIER_BYTES,        /* the same, reported as bytes */
+    NGX_HTTP_DSA_TIER_SERVERS,      /* only of Redis */
     NGX_HTTP_DSA_TIER_TIME          /* microseconds, reported as seconds */
 } ngx_http_dsa_tier_unit_e;
 
@@ -167,12 +168,20 @@ static const ngx_http_dsa_tier_metric_t  ngx_http_dsa_tier_metrics[] = {
       ngx_http_dsa_tier(invalid, COUNT) },
 
     { "dsa_engine_tier_failed_operations_total", "counter",
-      "Reads and writes that failed.",
+      "Reads, writes and attempts to connect that failed.",
       ngx_http_dsa_tier(failed, COUNT) },
 
     { "dsa_engine_tier_lost_pages_total", "counter",
       "Pages that left the tier before a slower one had them.",
       ngx_http_dsa_tier(lost, COUNT) },
+
+    { "dsa_engine_tier_servers", "gauge",
+      "Servers that hold the pages of the tier.",
+      ngx_http_dsa_tier(servers, SERVERS) },
+
+    { "dsa_engine_tier_servers_on", "gauge",
+      "Servers of the tier that the engine is connected to and uses.",
+      ngx_http_dsa_tier(servers_on, SERVERS) },
 
     { NULL, NULL, NULL, 0, NGX_HTTP_DSA_TIER_COUNT }
 };
@@ -299,10 +308,7 @@ ngx_http_dsa_prometheus_tiers(dsa_buf_t *b, ngx_array_t *pools)
             s = pool[i]->sessions.elts;
 
             for (n = 0; n < pool[i]->sessions.nelts; n++) {
-
-                if (s[n].state == NGX_HTTP_DSA_READY
-                    && s[n].link.version >= DSA_LINK_VERSION_TIERS)
-                {
+                if (s[n].state == NGX_HTTP_DSA_READY) {
                     ngx_http_dsa_prometheus_tier(b, &pool[i]->name, &s[n],
                                                  metric);
                 }
@@ -332,7 +338,9 @@ ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
 
     for (i = 0; i < DSA_LINK_TIERS; i++) {
 
-        if (sized && i == DSA_LINK_TIER_REDIS) {
+        if (i == DSA_LINK_TIER_REDIS
+            ? sized : metric->unit == NGX_HTTP_DSA_TIER_SERVERS)
+        {
             continue;
         }
 

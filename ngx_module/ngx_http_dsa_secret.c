@@ -79,7 +79,10 @@ ngx_http_dsa_secret_read(ngx_conf_t *cf, ngx_str_t *name, u_char *buf,
 
     if (fd == NGX_INVALID_FILE) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, ngx_errno,
-                           ngx_open_file_n " \"%V\" failed", name);
+                           ngx_open_file_n " \"%V\" of \"dsa_secret\" failed; "
+                           "expected a file of %d to %d random bytes, for "
+                           "example of \"openssl rand 32\"", name,
+                           NGX_HTTP_DSA_SECRET_MIN, NGX_HTTP_DSA_SECRET_MAX);
         return NGX_ERROR;
     }
 

@@ -342,9 +342,7 @@ ngx_http_dsa_status_figures(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
     ngx_http_dsa_status_uint(w, "completion_tokens",
                              control->completion_tokens);
 
-    if (s->link.version >= DSA_LINK_VERSION_TIERS) {
-        ngx_http_dsa_status_tiers(w, control);
-    }
+    ngx_http_dsa_status_tiers(w, control);
 }
 
 
@@ -370,6 +368,10 @@ ngx_http_dsa_status_tiers(dsa_json_writer_t *w, dsa_link_control_t *control)
         if (i != DSA_LINK_TIER_REDIS) {
             ngx_http_dsa_status_uint(w, "pages", tier->pages);
             ngx_http_dsa_status_uint(w, "used", tier->used);
+
+        } else {
+            ngx_http_dsa_status_uint(w, "servers", tier->servers);
+            ngx_http_dsa_status_uint(w, "servers_on", tier->servers_on);
         }
 
         ngx_http_dsa_status_uint(w, "hit_tokens", tier->hit_tokens);
@@ -384,13 +386,30 @@ static void
 ngx_http_dsa_status_redis(dsa_json_writer_t *w,
     const ngx_http_dsa_block_t *total, ngx_http_dsa_redis_t *redis)
 {
+    dsa_schema_memory_t        memory;
+    ngx_http_dsa_ledger_use_t  use;
+
+    ngx_http_dsa_ledger_use(ngx_http_dsa_redis_ledger(redis), &use);
+
     dsa_json_key(w, "redis");
     dsa_json_object(w);
     dsa_json_key(w, "up");
     dsa_json_bool(w, total->redis_up != 0);
-    ngx_http_dsa_status_uint(w, "queue",
-                             ngx_http_dsa_ledger_entries(
-                                 ngx_http_dsa_redis_ledger(redis)));
+    dsa_json_key(w, "writable");
+    dsa_json_bool(w, total->redis_up != 0 && total->redis_refuses == 0);
+    ngx_http_dsa_status_uint(w, "queue", use.waiting);
+    ngx_http_dsa_status_uint(w, "queue_used", use.used);
+    ngx_http_dsa_status_uint(w, "queue_capacity", use.slots);
+
+    if (ngx_http_dsa_redis_memory(redis, &memory) == NGX_OK) {
+        ngx_http_dsa_status_uint(w, "memory_used", memory.used);
+        ngx_http_dsa_status_uint(w, "memory_limit", memory.limit);
+        dsa_json_key(w, "evicts");
+        dsa_json_bool(w, memory.evicts);
+        dsa_json_key(w, "durable");
+        dsa_json_bool(w, memory.durable);
+    }
+
     dsa_json_object_end(w);
 }
 

@@ -20,6 +20,8 @@ static void ngx_http_dsa_status_row(dsa_json_writer_t *w,
     const ngx_http_dsa_tenant_t *row, ngx_http_dsa_keys_t *keys);
 static void ngx_http_dsa_status_key(dsa_json_writer_t *w, const u_char *id,
     ngx_http_dsa_keys_t *keys);
+static void ngx_http_dsa_status_money(dsa_json_writer_t *w, const char *key,
+    int64_t amount);
 
 
 void
@@ -66,7 +68,10 @@ ngx_http_dsa_status_row(dsa_json_writer_t *w, const ngx_http_dsa_tenant_t *row,
 }
 
 
-/* A key that was removed has only its id. */
+/*
+ * A key that was removed has only its id, and one whose sums are not known does
+ * not have them.
+ */
 
 static void
 ngx_http_dsa_status_key(dsa_json_writer_t *w, const u_char *id,
@@ -91,11 +96,15 @@ ngx_http_dsa_status_key(dsa_json_writer_t *w, const u_char *id,
     dsa_json_key(w, "name");
     dsa_json_string(w, dsa_str(report.name, report.name_len));
 
+    if (!report.limits.known) {
+        return;
+    }
+
     dsa_json_key(w, "spent");
     dsa_json_object(w);
 
     for (i = 0; i < DSA_KEY_PERIODS; i++) {
-        ngx_http_dsa_status_amount(w, periods[i], report.limits.spent[i]);
+        ngx_http_dsa_status_money(w, periods[i], report.limits.spent[i]);
     }
 
     dsa_json_object_end(w);
@@ -114,12 +123,20 @@ void
 ngx_http_dsa_status_amount(dsa_json_writer_t *w, const char *key,
     uint64_t amount)
 {
+    /* after 9.2 million units it begins again, like any counter */
+
+    ngx_http_dsa_status_money(w, key, (int64_t) (amount & INT64_MAX));
+}
+
+
+static void
+ngx_http_dsa_status_money(dsa_json_writer_t *w, const char *key,
+    int64_t amount)
+{
     char    text[DSA_MONEY_LEN];
     size_t  len;
 
-    /* after 9.2 million units it begins again, like any counter */
-
-    len = dsa_money_print(text, (int64_t) (amount & INT64_MAX), 0);
+    len = dsa_money_print(text, amount, 0);
 
     dsa_json_key(w, key);
     dsa_json_string(w, dsa_str(text, len));

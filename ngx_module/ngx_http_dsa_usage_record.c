@@ -16,10 +16,9 @@
 #include "ngx_http_dsa_usage_record.h"
 
 
-/* ms; an engine ends a cancelled request within one step */
-#define NGX_HTTP_DSA_DRAIN        5000
-
-
+static ngx_int_t ngx_http_dsa_usage_record_store(
+    ngx_http_dsa_usage_record_t *record, const ngx_http_dsa_turn_t *turn,
+    const char **why);
 static void ngx_http_dsa_usage_record_charge(
     ngx_http_dsa_usage_record_t *record);
 static ngx_int_t ngx_http_dsa_usage_record_cost(
@@ -28,10 +27,15 @@ static void ngx_http_dsa_usage_record_update(
     ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_counts(
     ngx_http_dsa_usage_record_t *record);
-static void ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call);
+static void ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record,
+    void *data);
 static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
 static void ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev);
+static void ngx_http_dsa_usage_record_drained(
+    ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_free(
     ngx_http_dsa_usage_record_t *record);
 
@@ -119,10 +123,9 @@ ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
 
 
 ngx_int_t
-ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record)
+ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record,
+    const char **why)
 {
-    const char  *why;
-
     if (record->redis == NULL) {
         return NGX_OK;
     }
@@ -130,7 +133,7 @@ ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record)
     ngx_http_dsa_usage_record_counts(record);
 
     record->slot = ngx_http_dsa_ledger_queue_reserve(record->redis,
-                                                     &record->entry, &why);
+                                                     &record->entry, why);
 
     return record->slot >= 0 ? NGX_OK : NGX_DECLINED;
 }
@@ -195,6 +198,10 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
     record = call->record;
     usage = &record->usage;
 
+    if (record->waived) {
+        return;
+    }
+
     call->completion += n;
     usage->completion += n;
 
@@ -210,12 +217,35 @@ ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
 }
 
 
+void
+ngx_http_dsa_usage_record_whole(ngx_http_dsa_usage_record_t *record)
+{
+    record->whole = 1;
+}
+
+
+void
+ngx_http_dsa_usage_record_waive(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->written) {
+        return;
+    }
+
+    ngx_memzero(&record->usage, sizeof(ngx_http_dsa_usage_t));
+    ngx_memzero(&record->before, sizeof(ngx_http_dsa_usage_t));
+
+    ngx_http_dsa_usage_record_update(record);
+
+    record->waived = 1;
+}
+
+
 /* Before anything of this is sent to the client. */
 
 static void
 ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
 {
-    if (record->slot < 0) {
+    if (record->slot < 0 || record->whole) {
         return;
     }
 
@@ -236,6 +266,10 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
 
     usage = &call->record->usage;
     before = &call->record->before;
+
+    if (call->record->waived) {
+        return;
+    }
 
     usage->completion += done->completion_tokens - call->completion;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
@@ -335,10 +369,27 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
         ngx_http_dsa_usage_record_charge(record);
     }
 
+    /* the ledger charges the budgets, before the hold admits another request */
+
+    rc = ngx_http_dsa_usage_record_store(record, turn, why);
+
     ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion,
                            ngx_http_dsa_price_sum(&record->cost));
     ngx_http_dsa_tenants_end(&record->row, usage,
                              ngx_http_dsa_price_sum(&record->cost));
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_usage_record_store(ngx_http_dsa_usage_record_t *record,
+    const ngx_http_dsa_turn_t *turn, const char **why)
+{
+    ngx_int_t              rc;
+    ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
 
     if (usage->prompt == 0 && usage->completion == 0) {
 
@@ -474,20 +525,16 @@ ngx_http_dsa_usage_record_charged(const ngx_http_dsa_usage_record_t *record)
 
 
 void
-ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
+ngx_http_dsa_usage_record_drain(ngx_http_dsa_usage_record_t *record,
+    ngx_msec_t ms, void (*drained)(void *data), void *data)
 {
-    ngx_uint_t  i;
+    assert(!record->written && record->drained == NULL);
+    assert(ngx_http_dsa_usage_record_live(record) != 0);
 
-    ngx_http_dsa_usage_record_disown(&record->first);
+    record->drained = drained;
+    record->data = data;
 
-    for (i = 0; i < record->n_others; i++) {
-        ngx_http_dsa_usage_record_disown(&record->others[i]);
-    }
-
-    if (ngx_http_dsa_usage_record_live(record) == 0) {
-        ngx_http_dsa_usage_record_free(record);
-        return;
-    }
+    ngx_http_dsa_usage_record_own(record, record);
 
     /*
      * This timer makes a worker that shuts down wait for the report.  nginx
@@ -498,31 +545,90 @@ ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
     record->drain.data = record;
     record->drain.log = ngx_cycle->log;
 
-    ngx_add_timer(&record->drain, NGX_HTTP_DSA_DRAIN);
+    ngx_add_timer(&record->drain, ms);
 }
 
+
+void
+ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
+{
+    record->drained = NULL;
+
+    ngx_http_dsa_usage_record_own(record, NULL);
+
+    if (record->drain.timer_set) {
+        ngx_del_timer(&record->drain);
+    }
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_close(record);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) == 0) {
+        ngx_http_dsa_usage_record_free(record);
+    }
+}
+
+
+/*
+ * Lets the record have the events of its calls.  If data is NULL, no FLUSH is
+ * reported.
+ */
 
 static void
-ngx_http_dsa_usage_record_disown(ngx_http_dsa_usage_call_t *call)
+ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record, void *data)
 {
-    ngx_http_dsa_call_untouch(&call->call);
+    ngx_uint_t                  i;
+    ngx_http_dsa_usage_call_t  *call;
 
-    call->call.data = NULL;
-    call->call.handler = ngx_http_dsa_usage_record_event;
+    for (i = 0; i <= record->n_others; i++) {
+        call = i == 0 ? &record->first : &record->others[i - 1];
+
+        if (data == NULL) {
+            ngx_http_dsa_call_untouch(&call->call);
+        }
+
+        call->call.data = data;
+        call->call.handler = ngx_http_dsa_usage_record_event;
+    }
 }
 
-
-/* Events of a record without an owner. */
 
 static void
 ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     ngx_http_dsa_event_e event, const void *data)
 {
-    dsa_link_done_t             done;
-    dsa_link_tokens_t           tokens;
-    ngx_http_dsa_usage_call_t  *call;
+    ngx_http_dsa_usage_call_t    *call;
+    ngx_http_dsa_usage_record_t  *record;
 
     call = (ngx_http_dsa_usage_call_t *) base;
+    record = call->record;
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_count(call, event, data);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) != 0) {
+        return;
+    }
+
+    if (record->drained == NULL) {
+        ngx_http_dsa_usage_record_free(record);
+
+    } else if (event == NGX_HTTP_DSA_EV_FLUSH) {
+        ngx_http_dsa_usage_record_drained(record);
+    }
+}
+
+
+/* Counts what an engine reports about a call that was cancelled. */
+
+static void
+ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    dsa_link_done_t    done;
+    dsa_link_tokens_t  tokens;
 
     switch (event) {
 
@@ -533,34 +639,16 @@ ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
     case NGX_HTTP_DSA_EV_TOKENS:
         ngx_memcpy(&tokens, data, sizeof(dsa_link_tokens_t));
 
-        if (base->accepted) {
-            ngx_http_dsa_usage_record_tokens(call, tokens.n_tokens);
-        }
-
-        return;
-
-    case NGX_HTTP_DSA_EV_ROLLOUT:
+        ngx_http_dsa_usage_record_tokens(call, tokens.n_tokens);
         return;
 
     case NGX_HTTP_DSA_EV_DONE:
         ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
         ngx_http_dsa_usage_record_done(call, &done);
-        break;
-
-    case NGX_HTTP_DSA_EV_ERROR:
-    case NGX_HTTP_DSA_EV_LOST:
-        break;
-
-    case NGX_HTTP_DSA_EV_COUNTED: /* for calls of COUNT only */
-        assert(0);
         return;
 
-    case NGX_HTTP_DSA_EV_FLUSH: /* it does not come to a call without data */
+    default: /* the other events change no count */
         return;
-    }
-
-    if (ngx_http_dsa_usage_record_live(call->record) == 0) {
-        ngx_http_dsa_usage_record_free(call->record);
     }
 }
 
@@ -569,8 +657,26 @@ static void
 ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
 {
     ngx_log_error(NGX_LOG_ERR, ev->log, 0,
-                  "engine has not ended a cancelled request within %d ms",
-                  NGX_HTTP_DSA_DRAIN);
+                  "engine has not ended a cancelled request in time; it is "
+                  "charged with the tokens that were received");
+
+    ngx_http_dsa_usage_record_drained(ev->data);
+}
+
+
+/* Writes the usage.  The owner may free the record. */
+
+static void
+ngx_http_dsa_usage_record_drained(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->drain.timer_set) {
+        ngx_del_timer(&record->drain);
+    }
+
+    ngx_http_dsa_usage_record_own(record, NULL);
+    ngx_http_dsa_usage_record_close(record);
+
+    record->drained(record->data);
 }
 
 
@@ -578,15 +684,7 @@ static void
 ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
 {
     assert(ngx_http_dsa_usage_record_live(record) == 0);
-    assert(!record->first.call.touched);
-
-    if (record->drain.timer_set) {
-        ngx_del_timer(&record->drain);
-    }
-
-    if (!record->written) {
-        ngx_http_dsa_usage_record_close(record);
-    }
+    assert(record->written && !record->first.call.touched);
 
     ngx_free(record->others);
     ngx_free(record);

@@ -29,10 +29,9 @@
 /*
  * What a request is charged with, and the calls whose events it is counted
  * from: one for each choice.  The prompt is that of the first call, because the
- * other ones use what it has computed.  A record is allocated on its own,
- * because the engine still reports on a request that its client has left: until
- * then the record has an owner, the handlers and data of the calls are the
- * owner's, and the owner passes on the events.
+ * other ones use what it has computed.  The handlers and data of the calls are
+ * the owner's, who passes on the events until it has the record drained.
+ * A record is allocated on its own, because an engine may not end a call.
  */
 
 #define NGX_HTTP_DSA_ID_LEN       48        /* bytes of an id, at most */
@@ -55,8 +54,10 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_usage_call_t   first;
     ngx_http_dsa_usage_call_t  *others;
     ngx_uint_t                  n_others;
-    ngx_event_t                 drain;      /* without an owner: the drain
-                                               delay */
+    ngx_event_t                 drain;      /* the time until which the calls
+                                               are drained */
+    void                      (*drained)(void *data);
+    void                       *data;       /* of drained */
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
     ngx_http_dsa_hold_t         hold;       /* of the key, which is charged
                                                when the usage is written */
@@ -82,6 +83,9 @@ struct ngx_http_dsa_usage_record_s {
     u_char                      id[NGX_HTTP_DSA_ID_LEN];
     unsigned                    priced:1;   /* price is set */
     unsigned                    written:1;  /* counted, and in the ledger */
+    unsigned                    whole:1;    /* the client gets nothing before
+                                               the end of the answer */
+    unsigned                    waived:1;   /* nothing is charged */
 };
 
 
@@ -120,10 +124,24 @@ void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
  * Reserves the entry of the ledger, when the model is known and before anything
  * is submitted.  From then on, another process charges the request if this one
  * is killed.  NGX_OK, or NGX_DECLINED: the request must not be served, because
- * it cannot be charged, which is logged.
+ * it cannot be charged; *why is the reason, a static clause.
  */
 ngx_int_t ngx_http_dsa_usage_record_begin(
-    ngx_http_dsa_usage_record_t *record);
+    ngx_http_dsa_usage_record_t *record, const char **why);
+
+/*
+ * The answer is sent in one piece.  If this process is killed before that, the
+ * client has nothing, and may repeat the request elsewhere: another process
+ * charges nothing.
+ */
+void ngx_http_dsa_usage_record_whole(ngx_http_dsa_usage_record_t *record);
+
+/*
+ * The request fails before anything of its answer is sent, so that it may be
+ * repeated at once, for example by a balancer: it costs nothing, whatever the
+ * engine has computed.
+ */
+void ngx_http_dsa_usage_record_waive(ngx_http_dsa_usage_record_t *record);
 
 /*
  * An engine was given the request; it is in the table of tenants from now on.
@@ -181,8 +199,18 @@ int64_t ngx_http_dsa_usage_record_charged(
     const ngx_http_dsa_usage_record_t *record);
 
 /*
- * The owner leaves.  A record whose calls have ended is written and freed at
- * once, the others when the engine has reported the end of the last call.
+ * After the calls were cancelled: takes their events from the owner, and writes
+ * the usage when the engine has reported the end of the last one, or after ms
+ * milliseconds, when tokens count that were received until then.  Then
+ * drained(data) is called, which may finalize the request; never from within
+ * this function.  At least one call is live.
+ */
+void ngx_http_dsa_usage_record_drain(ngx_http_dsa_usage_record_t *record,
+    ngx_msec_t ms, void (*drained)(void *data), void *data);
+
+/*
+ * The owner leaves: usage that is not written is written as it is, and drained
+ * is not called any more.  The record is freed when all calls have ended.
  */
 void ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record);
 

@@ -13,7 +13,6 @@
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_metrics.h"
-#include "ngx_http_dsa_price.h"
 #include "ngx_http_dsa_request.h"
 #include "ngx_http_dsa_variables.h"
 
@@ -34,6 +33,8 @@ static ngx_int_t ngx_http_dsa_variable_ttft(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_finish(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_uint_t ngx_http_dsa_variable_used(
+    const ngx_http_dsa_request_t *req);
 static ngx_http_dsa_request_t *ngx_http_dsa_variable_request(
     ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_variable_set(ngx_http_variable_value_t *v,
@@ -61,7 +62,7 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_context"), NULL, ngx_http_dsa_variable_str,
-      offsetof(ngx_http_dsa_request_t, window.applied),
+      offsetof(ngx_http_dsa_request_t, strategy),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_route"), NULL, ngx_http_dsa_variable_str,
@@ -200,7 +201,7 @@ ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
 
     req = ngx_http_dsa_variable_request(r);
 
-    if (req == NULL || !req->answer.accepted) {
+    if (req == NULL || !ngx_http_dsa_variable_used(req)) {
         return ngx_http_dsa_variable_none(v);
     }
 
@@ -215,29 +216,27 @@ ngx_http_dsa_variable_tokens(ngx_http_request_t *r,
 }
 
 
-/* By the usage so far; without dsa_price there is no cost. */
+/*
+ * What the ledger has, in the log phase; 0 before the request was charged.
+ * Without dsa_price there is no cost.
+ */
 
 static ngx_int_t
 ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     uintptr_t data)
 {
-    u_char                      *p;
-    ngx_http_dsa_cost_t          cost;
-    ngx_http_dsa_request_t      *req;
-    ngx_http_dsa_main_conf_t    *mcf;
-    const ngx_http_dsa_price_t  *price;
+    u_char                    *p;
+    ngx_http_dsa_request_t    *req;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     req = ngx_http_dsa_variable_request(r);
     mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
 
-    if (req == NULL || !req->answer.accepted || mcf->prices == NULL) {
+    if (req == NULL || !ngx_http_dsa_variable_used(req)
+        || mcf->prices == NULL)
+    {
         return ngx_http_dsa_variable_none(v);
     }
-
-    price = ngx_http_dsa_price_find(mcf->prices, &req->submit.model,
-                                    r->start_sec);
-
-    (void) ngx_http_dsa_price_cost(price, &req->usage, &cost);
 
     p = ngx_pnalloc(r->pool, DSA_MONEY_LEN);
     if (p == NULL) {
@@ -245,9 +244,8 @@ ngx_http_dsa_variable_cost(ngx_http_request_t *r, ngx_http_variable_value_t *v,
     }
 
     return ngx_http_dsa_variable_set(v, p,
-                                     dsa_money_print((char *) p,
-                                               ngx_http_dsa_price_sum(&cost),
-                                               0));
+                                     dsa_money_print((char *) p, req->cost,
+                                                     0));
 }
 
 
@@ -319,6 +317,16 @@ ngx_http_dsa_variable_finish(ngx_http_request_t *r,
 
     return ngx_http_dsa_variable_set(v, (u_char *) req->answer.finish,
                                      ngx_strlen(req->answer.finish));
+}
+
+
+/* A summary may be charged although no engine has accepted the prompt. */
+
+static ngx_uint_t
+ngx_http_dsa_variable_used(const ngx_http_dsa_request_t *req)
+{
+    return req->answer.accepted || req->usage.prompt != 0
+           || req->usage.completion != 0;
 }
 
 

@@ -35,7 +35,7 @@ for my $name (sort keys %user) {
 # every command of a script is permitted to a user that may run scripts
 
 my %permitted = map { $_ => 1 } map { /\+(\w+)/g } @user{qw/ admin dsa /};
-my %called = map { lc $_ => 1 } map { /\bcall\('([A-Z]+)'/g }
+my %called = map { lc $_ => 1 } map { /\b(?:attempt|call|write)\('([A-Z]+)'/g }
              map { read_file($_) } glob "$DSA::Test::root/redis_schema/*.h";
 
 cmp_ok(scalar keys %called, '>', 15, 'there are scripts');

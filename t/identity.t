@@ -41,6 +41,22 @@ sub run {
 }
 
 
+# Requests in the ledgers whose keys match.
+
+sub entries {
+    my ($pattern) = @_;
+
+    my $n = 0;
+
+    for my $key ($redis->keys($pattern)) {
+        my $fields = $redis->hgetall($key);
+        $n += $fields->{$_} for grep { /\|requests$/ } keys %$fields;
+    }
+
+    return $n;
+}
+
+
 # DIR/NAME.pem and DIR/NAME.key, signed by itself or by DIR/CA.pem.
 
 sub certificate {
@@ -429,13 +445,19 @@ is(DSA::HTTP->gather($t->stream(ask('s'), uri => $empty)->events)->{done}, 1,
 # entries are written in the order of their requests: when that of a tenant is
 # there, those before it are as well
 
-my $id = $t->post($empty, ask('x'))->{json}{id};
-my $next = $t->post("$empty?tenant=x", ask('x'))->{json}{id};
+my $own = 'dsa1:{' . substr(named('x'), 0, 32) . '}:ledger:*';
 
-wait_until(sub { grep { /:done:$next/ } $redis->keys }, 20, 'the ledger');
-is_deeply([ $redis->keys("*:done:$id") ], [],
-          'nothing is stored without a tenant');
-is($t->logged(qr/ledger/), 0, 'and no entry is reported as lost');
+wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
+           'the entries before them');
+
+my ($all, $x) = map { entries($_) } 'dsa1:*:ledger:*', $own;
+
+is($t->post($empty, ask('x'))->{status}, 200, 'a chat without a tenant');
+is($t->post("$empty?tenant=x", ask('x'))->{status}, 200, 'and with one');
+wait_until(sub { entries($own) == $x + 1 }, 20, 'the ledger');
+is(entries('dsa1:*:ledger:*'), $all + 1, 'nothing is stored without a tenant');
+is($t->logged(qr/ledger entry is lost/), 0,
+   'and no entry is reported as lost');
 
 
 # the variable

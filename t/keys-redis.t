@@ -186,10 +186,10 @@ is(status($_), 200, "$_ is still there") for qw/ anna name1 name600 newer /;
 
 # Redis is slow: known keys do not wait
 
-$redis->cmd('CLIENT', 'PAUSE', 3000, 'ALL');
-$begin = time;
-is(status('anna'), 200, 'Redis is slow') for 1 .. 10;
-cmp_ok(time - $begin, '<', slow(2), 'a known key does not wait for it');
+$server->signal('STOP');
+is(status('anna'), 200, 'Redis hangs, and a known key does not wait for it')
+    for 1 .. 10;
+$server->signal('CONT');
 undef $redis;
 wait_until(sub { $redis = eval { my $c = $t->redis; $c->cmd('PING'); $c } },
            20, 'Redis to reply again');

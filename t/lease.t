@@ -245,6 +245,25 @@ $redis->cmd('PEXPIRE', $lease, 1);
 free($id, 'when it has expired');
 
 
+# Refusals that repeat: the first one is an error in the log, and so is the
+# number of the others, later, for which the end of this test waits.
+
+my $damaged = create();
+my ($hash) = $redis->keys("*:c:$damaged");
+my $refused = qr{refused with 500: .*is damaged.*GET $uri/$damaged};
+my $c = $t->connect;
+
+$redis->cmd('HSET', $hash, 'count', 7);
+
+for (1 .. 6) {
+    $c->send_request(GET => "$uri/$damaged");
+    is($c->response->{status}, 500, 'a damaged conversation');
+}
+
+is($t->logged(qr/\[error\].*$refused/), 1, 'one refusal is an error');
+is($t->logged(qr/\[info\].*$refused/), 5, 'the others are information');
+
+
 # It is renewed while the turn goes on.
 
 $id = create();
@@ -291,7 +310,7 @@ $id = create();
 my ($at) = $redis->keys("*:c:$id");
 $redis->cmd('DEL', $at);
 $redis->cmd('RPUSH', $at, 'x');
-is(turn($id)->{status}, 503, 'another type in place of the conversation');
+is(turn($id)->{status}, 500, 'another type in place of the conversation');
 is($redis->cmd('EXISTS', $at =~ s/:c:/:l:/r), 0, 'takes no lease');
 $redis->cmd('DEL', $at);
 
@@ -308,5 +327,9 @@ $lease = $at =~ s/:c:.*/:l:$id/r;
 wait_until(sub { my $r = turn($id); $redis->cmd('DEL', $lease)
                  if $r->{status} == 409; $r->{status} == 200 }, 20,
            'a turn when it is back');
+
+wait_until(sub { $t->logged(qr/\[error\].*\ dsa:\ 5\ more\ times\ in\ at\ most
+                              \ 30\ s:\ refused\ with\ 500:/x) }, 60,
+           'the number of the refusals that repeated');
 
 $t->done;

@@ -74,10 +74,11 @@ finds('an entry that no engine has worked for', qr/not in the journal/,
       ledger(4), {}, [], {});
 finds('an answer that no engine has sent', qr/a ended and is not in/,
       {}, {}, [ { id => 'a', outcome => 'ended' } ], {});
+finds('an answer that was refused without its id', undef, {}, \%cut, [], {});
 finds('the last record of an engine that was killed', undef,
       ledger(2, %gpu), \%cut, [], {});
 finds('and not more', qr/has 4 completion_tokens .* expected 2 \.\. 3/,
-      ledger(4, %gpu), \%cut, [], {});
+      ledger(4, %gpu), \%cut, [$got], {});
 finds('a worker that was killed has read less', undef,
       ledger(2), \%ended, [ $got ], { 7 => 103.5 });
 finds('but not less than its client', qr/has 1 completion_tokens .* 2 \.\. 4/,

@@ -52,8 +52,9 @@ sub chat {
     $completion = 0 if !defined $completion;
 
     return $t->post('/v1/chat/completions',
-                    script("t a\nprompt $prompt\ncompletion $completion\n"
-                           . 'done stop'),
+                    script(($completion ? "t a\n" : "rate 0\n")
+                           . "prompt $prompt\ncompletion $completion\n"
+                           . 'done stop', max_tokens => $completion + 2),
                     bearer(key_text($key)));
 }
 

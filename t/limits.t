@@ -59,7 +59,9 @@ $t->start_nginx(
 sub uses {
     my ($prompt, $completion) = @_;
 
-    return script("t a\nprompt $prompt\ncompletion $completion\ndone stop");
+    return script(($completion ? "t a\n" : "rate 0\n")
+                  . "prompt $prompt\ncompletion $completion\ndone stop",
+                  max_tokens => $completion + 2);
 }
 
 

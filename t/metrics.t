@@ -123,11 +123,12 @@ is($m->{"dsa_engine_pages_used$engine"}, 25, 'pages in use');
 my @words = qw/ pages used_pages hit_tokens_total read_pages_total
                 read_bytes_total read_seconds_total written_pages_total
                 written_bytes_total write_seconds_total abandoned_pages_total
-                invalid_pages_total failed_operations_total lost_pages_total /;
+                invalid_pages_total failed_operations_total lost_pages_total
+                servers servers_on /;
 my @tiers = qw/ gpu host redis /;
 
 for my $i (0 .. 2) {
-    ctl($fake, join ' ', 'tier', $i, map { ($i * 13 + $_) * 100 } 1 .. 13);
+    ctl($fake, join ' ', 'tier', $i, map { ($i * 15 + $_) * 100 } 1 .. 15);
 }
 
 sub tiers {
@@ -146,20 +147,21 @@ my %tiers;
 
 for my $i (0 .. 2) {
     for my $n (0 .. $#words) {
-        my $value = ($i * 13 + 1 + $n) * 100;
+        my $value = ($i * 15 + 1 + $n) * 100;
         $value = sprintf '%.6f', $value / 1e6 if $words[$n] =~ /seconds/;
         $tiers{$tiers[$i]}{$words[$n]} = $value;
     }
 }
 
 delete @{ $tiers{redis} }{qw/ pages used_pages /};
+delete @{ $tiers{$_} }{qw/ servers servers_on /} for qw/ gpu host /;
 is_deeply(tiers($t->metrics), \%tiers, 'tiers of pages of unknown size');
 
 ctl($fake, 'page 3080192');
 $tiers{gpu}{bytes} = 100 * 3080192;
 $tiers{gpu}{used_bytes} = 200 * 3080192;
-$tiers{host}{bytes} = 1400 * 3080192;
-$tiers{host}{used_bytes} = 1500 * 3080192;
+$tiers{host}{bytes} = 1600 * 3080192;
+$tiers{host}{used_bytes} = 1700 * 3080192;
 is_deeply(tiers($t->metrics), \%tiers, 'and of a known size');
 is(check($t->get('/metrics')->{body}), '', 'well-formed with them');
 

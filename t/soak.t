@@ -48,7 +48,8 @@ sub finds {
 
 my $broken = request(outcome => 'broken');
 my $left = request(outcome => 'broken', role => 'light',
-                   error => 'The engine is overloaded; try again later.');
+                   error => 'Too many of your requests wait already; try again '
+                            . 'later.');
 my (undef, @left) = check_outcomes([$left], []);
 
 finds('a stream of a light tenant is dropped from the queue',
@@ -72,6 +73,22 @@ for (['no fault', qr/^broken without a cause: chatcmpl-1 of k to m/],
                                       @fault ? [ fault(@fault) ] : []);
 
     finds("a broken stream, $name", $re, @bad);
+}
+
+my %drain = (kind => 'replica', model => 'm', spare => 1);
+
+for (['', qr/without a cause/, 'light'],
+     [', the flooding tenant', undef, 'flood'],
+     [', and the other replica ends', undef, 'light',
+      { kind => 'replica', model => 'm', at => 99 }],
+     [', and the worker is new', undef, 'light',
+      { kind => 'reload', at => 100 }])
+{
+    my ($name, $re, $role, @more) = @$_;
+    my (undef, @bad) = check_outcomes([ { %$broken, role => $role } ],
+                                      [ map { fault(%$_) } \%drain, @more ]);
+
+    finds("a broken stream, one of two replicas drains$name", $re, @bad);
 }
 
 finds('a stuck request', qr/^stuck:/,
@@ -182,25 +199,22 @@ ok((grep { /^c: stored before chatcmpl-a .*: chatcmpl-b/ } @bad),
 
 # the ledger
 
-my %marked = ('dsa1:{aa}:done:chatcmpl-1' => 1);
-
-for (['', undef, 1, 5, \%marked],
-     ['no marker', qr/^not in the ledger: chatcmpl-1/, 1, 5, {}],
-     ['twice', qr/^k\|m has 2 requests in the ledger/, 2, 5, \%marked],
-     ['too few tokens', qr/has 4 completion_tokens in the ledger/, 1, 4,
-      \%marked])
+for (['', undef, 1, 5],
+     ['a lost one', qr/^k\|m has 0 requests in the ledger/, 0, 5],
+     ['twice', qr/^k\|m has 2 requests in the ledger/, 2, 5],
+     ['too few tokens', qr/has 4 completion_tokens in the ledger/, 1, 4],
+     ['a model with a journal', undef, 7, 7, 'm'])
 {
-    my ($name, $re, $n, $tokens, $markers) = @$_;
+    my ($name, $re, $n, $tokens, @journaled) = @$_;
 
     finds("ledger: $name", $re, check_ledger([ request() ],
           { aa => { 'm|requests' => $n, 'm|completion_tokens' => $tokens } },
-          $markers));
+          @journaled));
 }
 
 finds('ledger: a broken request may be in it', undef, check_ledger(
       [ request(), request(outcome => 'broken', id => 'chatcmpl-2') ],
-      { aa => { 'm|requests' => 2, 'm|completion_tokens' => 14 } },
-      \%marked));
+      { aa => { 'm|requests' => 2, 'm|completion_tokens' => 14 } }));
 
 
 # shares

@@ -76,11 +76,12 @@ sub status {
 $t->post($chat, script("t a\nprompt 100\ncached 10\n", model => 'fake-model'),
          bearer(key_text('anna'))) for 1 .. 3;
 ctl($fake, 'load 3 4');
-ctl($fake, join ' ', 'tier', $_, map { $_ * 100 } 1 .. 13) for 0 .. 2;
+ctl($fake, join ' ', 'tier', $_, (map { $_ * 100 } 1 .. 13), 2, 1) for 0 .. 2;
 wait_until(sub {
     my $s = $t->get('/status')->{json};
     return $s->{tokens}{prompt} == 300 && $s->{engines}[0]{running} == 3
-           && $s->{redis}{up} && $s->{redis}{queue} == 0;
+           && $s->{redis}{up} && $s->{redis}{queue} == 0
+           && $s->{redis}{memory_used};
 }, 10, 'the figures');
 
 my ($rc, $out, $err) = status($address, '--once');
@@ -97,9 +98,11 @@ like($out, qr/^first token +p50 -, p90 -, p99 -$/m, 'nothing in this second');
 # for a token: 90 of 1000, 10 of 100, 2 of 2000 for a million, three times
 
 like($out, qr/^money +0\.285 EUR, 0\.0000 per hour$/m, 'money');
-like($out, qr/^redis +up, 0 ledger entries wait$/m, 'Redis');
-like($out, qr/^unix:\S{20,} +fake-model +up +3 +4 +\S+ +200\/100 +200\/100$/m,
-     'the engine with its pages');
+like($out, qr/^redis\ +up,\ memory\ \d+%;\ 0\ ledger\ entries\ wait,
+              \ 0\ of\ 20000\ places\ are\ used$/mx, 'Redis');
+like($out, qr{^unix:\S{20,}\ +fake-model\ +up\ +3\ +4\ +\S+\ +200/100\ +
+              200/100\ 1/2\ DOWN$}mx,
+     'the engine with its pages, and a cache of which a server is off');
 my $id = key_record('anna')->{id};
 like($out, qr/^anna +$id +0 +0 +3 +0\.0 0\.285$/m, 'the tenant');
 
@@ -170,6 +173,22 @@ like($out, qr/^first token +p50 10\.0 ms, p90 18\.0 ms, p99 19\.8 ms$/m,
      'percentiles, of 10 up to 10 ms and 10 up to 20 ms');
 like($out, qr/^next token +p50 -, p90 -, p99 -$/m, 'none where there is none');
 
+# Debian's Redis has no append-only file: what it has confirmed may be lost
+
+for (['false', { durable => JSON::PP::false }, 1],
+     ['true', { durable => JSON::PP::true }, 0], ['absent', {}, 0],
+     ['no boolean', { durable => 'false' }, 0])
+{
+    my ($name, $member, $lossy) = @$_;
+
+    ($rc, $out) = against(['--once'],
+        map { document($_, 1000, [0, 0, 0, 0],
+                       redis => { up => JSON::PP::true, queue => 2,
+                                  %$member }) } 100, 101);
+    is(($out =~ /^redis +NOT DURABLE: appendonly is off, /m) ? 1 : 0, $lossy,
+       "durable is $name");
+}
+
 ($rc, $out) = against(['--once'], document(100, 1000, [0, 0, 0, 0]),
                       document(101, 1000, [0, 0, 0, 7]));
 like($out, qr/p50 >40 ms, p90 >40 ms/, 'beyond the last bound');
@@ -178,6 +197,29 @@ like($out, qr/p50 >40 ms, p90 >40 ms/, 'beyond the last bound');
                       document(3, 10, [1, 1, 1, 1]));
 is($rc, 0, 'the server was started again in between');
 like($out, qr/ -\/s of answers/, 'so there is no rate');
+
+# what is wrong with Redis
+
+my @redis = (
+    [ { up => 0, writable => 0, queue => 7, queue_used => 9,
+        queue_capacity => 20 },
+      'DOWN, memory -; 7 ledger entries wait, 9 of 20 places are used' ],
+    [ { up => 1, writable => 0, queue => 20, queue_used => 20,
+        queue_capacity => 20, memory_used => 2001, memory_limit => 2000 },
+      'REFUSES WRITES, memory 100%; 20 ledger entries wait, '
+      . '20 of 20 places are used' ]);
+
+for (@redis) {
+    my ($state, $line) = @$_;
+    my %redis = (%$state, map { $_ => $state->{$_} ? JSON::PP::true
+                                                   : JSON::PP::false }
+                          qw/ up writable /);
+
+    ($rc, $out) = against(['--once'],
+                          map { document($_, 1, [0, 0, 0, 0],
+                                         redis => \%redis) } 1, 2);
+    like($out, qr/^redis +\Q$line\E$/m, $line);
+}
 
 
 # hostile answers: an error, or a report without control characters

@@ -111,7 +111,7 @@ for my $key (sort keys %histogram) {
 
 ctl($fake, 'load 3 4');
 ctl($fake, 'page 4096');
-ctl($fake, join ' ', 'tier', $_, map { $_ * 100 } 1 .. 13) for 0 .. 2;
+ctl($fake, join ' ', 'tier', $_, map { $_ * 100 } 1 .. 15) for 0 .. 2;
 
 my $e;
 
@@ -130,7 +130,8 @@ is($e->{page_bytes}, 4096, 'bytes of a page');
 is_deeply($e->{tiers},
           { gpu => { pages => 100, used => 200, hit_tokens => 300 },
             host => { pages => 100, used => 200, hit_tokens => 300 },
-            redis => { hit_tokens => 300 } }, 'tiers');
+            redis => { hit_tokens => 300, servers => 1400,
+                       servers_on => 1500 } }, 'tiers');
 cmp_ok($e->{heartbeat_ms}, '<', 5000, 'a heartbeat');
 
 
@@ -165,24 +166,68 @@ cmp_ok($after->{uptime}, '<=', time - $^T + 1, 'which began with the server');
 
 # Redis
 
-wait_until(sub { status()->{redis}{up} && status()->{redis}{queue} == 0 }, 10,
-           'Redis');
-$t->{redises}[0]->kill9();
+my $server = $t->{redises}[0];
+my $redis = $t->redis($server);
+
+sub redis { status()->{redis} }
+
+$redis->cmd(qw/ CONFIG SET maxmemory 100mb /);
+wait_until(sub { redis()->{up} && redis()->{queue} == 0 }, 10, 'Redis');
+wait_until(sub { (redis()->{memory_limit} // 0) == 100 * 1024 * 1024 }, 20,
+           'its memory');
+ok(redis()->{writable}, 'Redis accepts writes');
+ok(!redis()->{evicts}, 'and evicts nothing');
+ok(!redis()->{durable}, 'it keeps no append-only file');
+
+$redis->cmd(qw/ CONFIG SET appendonly yes /);
+wait_until(sub { redis()->{durable} }, 20, 'an append-only file');
+cmp_ok(redis()->{memory_used}, '>', 500_000, 'the memory that it uses');
+cmp_ok(redis()->{memory_used}, '<', 50_000_000, 'is not that of the machine');
+is(redis()->{queue_used}, 0, 'nothing is in the queue');
+is(redis()->{queue_capacity}, 20000, 'which has 20000 places');
+
+# a request that runs, and entries that Redis refuses
+
+$redis->cmd(qw/ ACL SETUSER default -hincrby /);
+$s = $t->stream(script("t a\nhold\n"));
+$t->post($chat, script("t a\n")) for 1 .. 2;
+wait_until(sub { !redis()->{writable} }, 10, 'a refusal');
+is_deeply([ @{ redis() }{qw/ up queue queue_used /} ],
+          [ JSON::PP::true, 2, 3 ], 'two entries wait and one request runs');
+$redis->cmd(qw/ ACL SETUSER default +hincrby /);
+$s->close;
+wait_until(sub { redis()->{writable} && redis()->{queue_used} == 0 }, 10,
+           'the entries to be written');
+
+$server->kill9();
 $t->post($chat, script("t a\n")) for 1 .. 3;
-wait_until(sub { !status()->{redis}{up} }, 10, 'Redis to be down');
-is(status()->{redis}{queue}, 3, 'entries that wait for Redis');
+wait_until(sub { !redis()->{up} }, 10, 'Redis to be down');
+is(redis()->{queue}, 3, 'entries that wait for Redis');
+ok(!redis()->{writable}, 'it accepts no writes');
 
 
-# A name that an engine sends is text: control characters and quotes are not.
+# A name that an engine sends is text.  An engine whose name has control
+# characters, or is not UTF-8, is not used.
 
 my $hostile = DSA::Test->new('status-hostile');
 
-$hostile->start_fake("model=\"}\e[31m\\\xff</script>");
+$hostile->start_fake("model=\"}[31m\\</script>");
+$hostile->start_fake("model=\e[31m");
+$hostile->start_fake("model=x\xff");
+$hostile->start_fake("fingerprint=\n");
 $hostile->start_nginx(%status);
+wait_until(sub { 3 == grep { $hostile->logged($_) }
+                     qr/engine1.*with model "\\x1b\[31m"/,
+                     qr/engine2.*with model "x\\xff"/,
+                     qr/engine3.*with fingerprint "\\x0a"/ }, 10,
+           'the hellos');
+wait_until(sub { $hostile->metrics->{dsa_sessions} >= 1 }, 10, 'a session');
 $r = $hostile->get('/status');
 unlike($r->{body}, qr/[^\x20-\x7e\n]/, 'a hostile name: printable');
-like($r->{json}{engines}[0]{model}, qr/^"\}.*<\/script>/,
-     'it is one string');
+is($r->{json}{engines}[0]{model}, '"}[31m\\</script>', 'it is one string');
+is((grep { $_->{up} } @{ $r->{json}{engines} }), 1, 'the others are not used');
+unlike(join('', map { $_->{model} // '' } @{ $r->{json}{engines} }[1 .. 3]),
+       qr/[^\x20-\x7e]/, 'and their names are not shown');
 
 
 # an engine that is down

@@ -144,11 +144,17 @@ logged('200 500 320 9 | 128 128 64');
 charged('an answer with tokens of each tier', 500, 320, 9);
 
 
-# a hostile engine: it sends tokens for a prompt that it has not accepted
+# a hostile engine: it sends tokens for a prompt that it has not accepted, and
+# more tokens than were requested
 
-$s = begin("noaccept\nt a\nt b\nhold\n");
-die_with($s);
+is($t->post($chat, script("noaccept\nt a\nt b\nhold\n"))->{status}, 503,
+   'tokens before the accept');
 charged('tokens before the accept');
+
+is($t->post($chat, script("noaccept\nprompt 500\naccept\nt a\n"
+                          . "record done completion_tokens 9000\nend\n"))
+     ->{status}, 503, 'more tokens than were requested');
+charged('more tokens than were requested, of which none was sent');
 
 
 # an error after the accept
@@ -161,7 +167,7 @@ charged('an error before the first token');
 is($t->post($chat, script("noaccept\nprompt 500\naccept\nt a\nt b\n"
                            . "error internal x\n"))->{status}, 500,
    'an error after two tokens');
-charged('an error after two tokens', 500, 0, 2);
+charged('an error after two tokens, which were not sent');
 
 
 # the client leaves

@@ -268,8 +268,8 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
 
 #if !(DSA_CUDA)
     if (strcmp(backend, "cuda") == 0) {
-        (void) fprintf(stderr, "dsa logits: --backend cuda is not available, "
-                       "this program was built without nvcc; expected cpu\n");
+        (void) fprintf(stderr, "dsa logits: --backend cuda is not in this "
+                       "program; expected cpu, or the program dsa-cuda\n");
         return DSA_ERROR;
     }
 #endif

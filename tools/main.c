@@ -63,7 +63,7 @@ static const dsa_command_t  dsa_commands[] = {
       "      show the requests, engines and tenants of a server\n" },
 
     { "bench", dsa_cmd_bench,
-      "  dsa bench cache | kernels | engine | comm | node\n"
+      "  dsa bench cache | kernels | engine | bits | comm | node\n"
       "      measure pages in Redis, the ops of a GPU, and whole steps\n" }
 };
 

@@ -42,6 +42,8 @@ typedef struct {
     uint64_t    tokens;         /* of completions */
     uint64_t    pages[2];       /* of the GPU and of host memory */
     uint64_t    used[2];
+    uint64_t    servers;        /* of the cache in Redis; 0: there is none */
+    uint64_t    servers_on;
 } dsa_status_engine_t;
 
 
@@ -77,7 +79,13 @@ typedef struct {
     int64_t               cost;         /* 10^-12 of a unit */
     int                   redis;        /* 1: there is one */
     int                   redis_up;
-    uint64_t              queue;
+    int                   redis_lossy;  /* 1: without an append-only file */
+    int                   writable;
+    uint64_t              queue;        /* entries that wait for Redis */
+    uint64_t              queue_used;   /* and requests that run */
+    uint64_t              queue_capacity;
+    uint64_t              memory_used;  /* of Redis, in bytes */
+    uint64_t              memory_limit; /* 0: both are not known */
     dsa_status_engine_t  *engines;
     uint32_t              n_engines;
     dsa_status_tenant_t  *tenants;

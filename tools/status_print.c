@@ -29,6 +29,7 @@ typedef struct {
 } dsa_status_page_t;
 
 
+static void dsa_status_redis(dsa_status_page_t *p, const dsa_status_t *now);
 static void dsa_status_line(dsa_status_page_t *p, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 static size_t dsa_status_clip(const char *text, size_t len, uint32_t most,
@@ -77,12 +78,37 @@ dsa_status_print(dsa_buf_t *b, const dsa_status_t *before,
     }
 
     if (now->redis) {
-        dsa_status_line(&p, "redis        %s, %" PRIu64 " ledger entries wait",
-                        now->redis_up ? "up" : "DOWN", now->queue);
+        dsa_status_redis(&p, now);
+    }
+
+    if (now->redis_lossy) {
+        dsa_status_line(&p, "%s", "redis        NOT DURABLE: appendonly is "
+                        "off, a crash of it loses ledger entries");
     }
 
     dsa_status_print_engines(&p, before, now, seconds);
     dsa_status_print_tenants(&p, before, now, seconds);
+}
+
+
+static void
+dsa_status_redis(dsa_status_page_t *p, const dsa_status_t *now)
+{
+    char  memory[32];
+
+    (void) snprintf(memory, sizeof(memory), "-");
+
+    if (now->memory_limit != 0) {
+        (void) snprintf(memory, sizeof(memory), "%.0f%%",
+                        100.0 * (double) now->memory_used
+                        / (double) now->memory_limit);
+    }
+
+    dsa_status_line(p, "redis        %s, memory %s; %" PRIu64 " ledger entries "
+                    "wait, %" PRIu64 " of %" PRIu64 " places are used",
+                    !now->redis_up ? "DOWN"
+                    : now->writable ? "up" : "REFUSES WRITES",
+                    memory, now->queue, now->queue_used, now->queue_capacity);
 }
 
 
@@ -350,14 +376,15 @@ dsa_status_print_engines(dsa_status_page_t *p, const dsa_status_t *before,
     char                        name[4 * DSA_STATUS_CELL];
     char                        model[4 * DSA_STATUS_CELL];
     char                        rate[DSA_STATUS_CELL];
+    char                        cache[DSA_STATUS_CELL];
     char                        pages[2][DSA_STATUS_CELL];
     uint32_t                    i, n;
     const dsa_status_engine_t  *e, *old;
 
     dsa_status_line(p, "%s", "");
-    dsa_status_line(p, "%-28s %-16s %-8s %5s %5s %8s %15s %15s", "ENGINE",
+    dsa_status_line(p, "%-28s %-16s %-8s %5s %5s %8s %15s %15s %s", "ENGINE",
                     "MODEL", "STATE", "RUN", "WAIT", "TOKENS/S", "GPU PAGES",
-                    "HOST PAGES");
+                    "HOST PAGES", "CACHE");
 
     for (i = 0; i < now->n_engines; i++) {
         e = &now->engines[i];
@@ -376,11 +403,20 @@ dsa_status_print_engines(dsa_status_page_t *p, const dsa_status_t *before,
                             e->used[n], e->pages[n]);
         }
 
+        strcpy(cache, "-");
+
+        if (e->servers != 0) {
+            (void) snprintf(cache, sizeof(cache), "%" PRIu64 "/%" PRIu64 "%s",
+                            e->servers_on, e->servers,
+                            e->servers_on < e->servers ? " DOWN" : "");
+        }
+
         dsa_status_line(p, "%s %s %-8s %5" PRIu64 " %5" PRIu64 " %8s %15s "
-                        "%15s", dsa_status_cell(name, e->name, 28),
+                        "%15s %s", dsa_status_cell(name, e->name, 28),
                         dsa_status_cell(model, e->model, 16),
                         !e->up ? "DOWN" : e->draining ? "draining" : "up",
-                        e->running, e->waiting, rate, pages[0], pages[1]);
+                        e->running, e->waiting, rate, pages[0], pages[1],
+                        cache);
     }
 }
 

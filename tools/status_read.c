@@ -24,6 +24,7 @@ static uint64_t dsa_status_count(const dsa_json_t *v);
 static double dsa_status_seconds(const dsa_json_t *v, const char *key);
 static dsa_str_t dsa_status_text(const dsa_json_t *v, const char *key);
 static int dsa_status_true(const dsa_json_t *v, const char *key);
+static int dsa_status_false(const dsa_json_t *v, const char *key);
 static uint64_t dsa_status_failed(const dsa_json_t *codes);
 static void dsa_status_hist(dsa_status_hist_t *hist, const dsa_json_t *v);
 static void dsa_status_money(dsa_status_t *s, const dsa_json_t *v);
@@ -89,8 +90,14 @@ dsa_status_read(dsa_status_t *s, dsa_str_t text, dsa_err_t *err)
 
     v = dsa_json_get(root, "redis");
     s->redis = v != NULL;
+    s->redis_lossy = dsa_status_false(v, "durable");
     s->redis_up = dsa_status_true(v, "up");
+    s->writable = dsa_status_true(v, "writable");
     s->queue = dsa_status_number(v, "queue");
+    s->queue_used = dsa_status_number(v, "queue_used");
+    s->queue_capacity = dsa_status_number(v, "queue_capacity");
+    s->memory_used = dsa_status_number(v, "memory_used");
+    s->memory_limit = dsa_status_number(v, "memory_limit");
 
     if (dsa_status_engines(s, dsa_json_get(root, "engines")) != DSA_OK
         || dsa_status_tenants(s, dsa_json_get(root, "tenants")) != DSA_OK)
@@ -156,6 +163,17 @@ dsa_status_true(const dsa_json_t *v, const char *key)
     v = dsa_json_get(v, key);
 
     return v != NULL && v->type == DSA_JSON_TRUE;
+}
+
+
+/* 0: the member is true, absent or of another type. */
+
+static int
+dsa_status_false(const dsa_json_t *v, const char *key)
+{
+    v = dsa_json_get(v, key);
+
+    return v != NULL && v->type == DSA_JSON_FALSE;
 }
 
 
@@ -300,6 +318,10 @@ dsa_status_engines(dsa_status_t *s, const dsa_json_t *v)
             e->pages[n] = dsa_status_number(tier, "pages");
             e->used[n] = dsa_status_number(tier, "used");
         }
+
+        tier = dsa_json_get(dsa_json_get(v, "tiers"), "redis");
+        e->servers = dsa_status_number(tier, "servers");
+        e->servers_on = dsa_status_number(tier, "servers_on");
     }
 
     return DSA_OK;

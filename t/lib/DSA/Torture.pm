@@ -18,7 +18,7 @@ use DSA::Process;
 use DSA::Test;
 use DSA::Wait qw/ pause /;
 
-our @EXPORT_OK = qw/ compare report /;
+our @EXPORT_OK = qw/ compare compare_counts read_journals report /;
 
 # of dsa_price, in 10^-12 of a unit for a token
 my %price = (miss => 280_007, hit => 28_001, output => 420_013);
@@ -222,22 +222,32 @@ sub ledgers {
 }
 
 
-# The lines of the journals by request, in their order.
-
 sub journal {
     my ($self) = @_;
 
+    return read_journals(map { $self->{t}->path("$_.journal") }
+                         qw/ left right /);
+}
+
+
+# The lines of journals by request, in their order.
+
+sub read_journals {
+    my (@paths) = @_;
+
     my %lines;
 
-    for my $name (qw/ left right /) {
-        open my $in, '<', $self->{t}->path("$name.journal")
-            or die "$name.journal: $!\n";
+    for my $path (@paths) {
+        open my $in, '<', $path or die "$path: $!\n";
 
         while (my $text = <$in>) {
 
             # there are many lines, and no value needs an escape
 
             my %line = $text =~ /"(\w+)":"?([^",}]*)/g;
+
+            die "$path: $line{lost} lines are lost\n"
+                if $line{event} eq 'gap';
 
             push @{ $lines{ $line{request} } }, \%line;
         }
@@ -250,6 +260,7 @@ sub journal {
 # bounds(LINES, REQUEST, KILLED) returns { exact => 0 or 1, billed => [least,
 # most], COUNT => [least, most], ... } for the lines of a request in a journal.
 #
+# A request that was refused costs nothing, whatever an engine did for it.
 # Exact are requests whose worker and replicas lived.  Else the worker may have
 # read everything that was sent, or only what the client received.  The last
 # records of a replica that was killed may be in its journal and not in its
@@ -276,12 +287,19 @@ sub bounds {
     my $got = $request ? $request->{texts} || 0 : 0;
     my $ended = $request && $request->{outcome} eq 'ended';
 
+    # an error has no id, so a refused request is not found by its id
+
+    my $refused = $request ? $request->{outcome} eq 'refused'
+                           : !grep { $_->{event} eq 'done' } @$lines;
+
     for my $name (@order) {
         my ($least, $most) = instance($slot{$name});
         my $last = $slot{$name}[-1];
         my $died = $killed->{ $last->{worker} };
 
-        if (defined $died && !$ended && $last->{time} > $died - KNOWN) {
+        if ($refused
+            || defined $died && !$ended && $last->{time} > $died - KNOWN)
+        {
             $least = { billed => 0, map { $_ => 0 } @counts };
         }
 
@@ -370,11 +388,11 @@ sub prices {
 }
 
 
-# compare(LEDGERS, JOURNAL, REQUESTS, KILLED) returns (figures, lines of what is
-# wrong).  Each tenant has FRESH requests; their bounds are added.  Each count
-# of the ledger must be within them, and its costs must be those of the counts.
+# compare_counts(LEDGERS, JOURNAL, REQUESTS, KILLED) returns (figures, lines of
+# what is wrong).  The bounds of all requests of a tenant are added.  Each count
+# of the ledger must be within them.
 
-sub compare {
+sub compare_counts {
     my ($ledgers, $journal, $requests, $killed) = @_;
 
     my %by_id = map { $_->{id} ? ($_->{id} => $_) : () } @$requests;
@@ -416,16 +434,6 @@ sub compare {
                        . "$least .. $most"
                 if $has < $least || $has > $most;
         }
-
-        my %want = prices($ledgers->{$tenant} || {});
-
-        for my $name (sort keys %want) {
-            my $has = $ledgers->{$tenant}{$name} || 0;
-
-            $f{cost} += $has;
-            push @bad, "$tenant has $name $has in the ledger; expected "
-                       . $want{$name} if $has != $want{$name};
-        }
     }
 
     for my $r (grep { $_->{outcome} eq 'ended' } @$requests) {
@@ -434,6 +442,30 @@ sub compare {
     }
 
     return (\%f, @bad);
+}
+
+
+# The same, and the costs of each tenant in the ledger must be those of its
+# counts.
+
+sub compare {
+    my ($ledgers, $journal, @more) = @_;
+
+    my ($f, @bad) = compare_counts($ledgers, $journal, @more);
+
+    for my $tenant (sort keys %$ledgers) {
+        my %want = prices($ledgers->{$tenant});
+
+        for my $name (sort keys %want) {
+            my $has = $ledgers->{$tenant}{$name} || 0;
+
+            $f->{cost} += $has;
+            push @bad, "$tenant has $name $has in the ledger; expected "
+                       . $want{$name} if $has != $want{$name};
+        }
+    }
+
+    return ($f, @bad);
 }
 
 
