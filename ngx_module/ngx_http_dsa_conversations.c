@@ -16,10 +16,10 @@
 
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_body.h"
-#include "ngx_http_dsa_chat.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_conversations.h"
 #include "ngx_http_dsa_conversations_answer.h"
+#include "ngx_http_dsa_ctx.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_reply.h"
 
@@ -38,16 +38,27 @@ static void ngx_http_dsa_conversations_cleanup(void *data);
 static ngx_http_dsa_conversations_t *ngx_http_dsa_conversations_ctx(
     ngx_http_request_t *r);
 static void ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r);
-static ngx_int_t ngx_http_dsa_conversations_start(
-    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+static void ngx_http_dsa_conversations_start(
+    ngx_http_dsa_conversations_t *ctx);
+static void ngx_http_dsa_conversations_post(
+    ngx_http_dsa_conversations_t *ctx);
+static size_t ngx_http_dsa_conversations_size(ngx_http_request_t *r);
+static void ngx_http_dsa_conversations_read(void *data);
 static ngx_int_t ngx_http_dsa_conversations_create(
-    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+    ngx_http_dsa_conversations_t *ctx,
+    const ngx_http_dsa_conversations_body_t *body);
 static ngx_int_t ngx_http_dsa_conversations_add(
-    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
+    ngx_http_dsa_conversations_t *ctx,
+    const ngx_http_dsa_conversations_body_t *body);
 static ngx_int_t ngx_http_dsa_conversations_update(
-    ngx_http_dsa_conversations_t *ctx, dsa_schema_command_t *cmd);
-static ngx_int_t ngx_http_dsa_conversations_send(
-    ngx_http_dsa_conversations_t *ctx, const dsa_schema_command_t *cmd);
+    ngx_http_dsa_conversations_t *ctx,
+    const ngx_http_dsa_conversations_body_t *body);
+static void ngx_http_dsa_conversations_was_read(void *data);
+static void ngx_http_dsa_conversations_claimed(void *data, ngx_int_t rc,
+    dsa_str_t answer);
+static void ngx_http_dsa_conversations_next(void *data);
+static void ngx_http_dsa_conversations_keep(
+    ngx_http_dsa_conversations_t *ctx);
 static void ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why);
 
@@ -123,6 +134,12 @@ ngx_http_dsa_conversations_handler(ngx_http_request_t *r,
 
     cln->handler = ngx_http_dsa_conversations_cleanup;
     ctx->request = r;
+
+    if (ngx_http_dsa_object_init(&ctx->object, r, ctx->page.digest)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     rc = ngx_http_dsa_conversations_path(ctx, id, rest);
 
@@ -234,7 +251,15 @@ ngx_http_dsa_conversations_caller(ngx_http_dsa_conversations_t *ctx,
                    "dsa_redis is not configured.");
     }
 
+    if (r->method == NGX_HTTP_POST
+        && ngx_http_dsa_redis_full(mcf->redis) != NULL)
+    {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_INSUFFICIENT_STORAGE, NULL,
+                                       ngx_http_dsa_conversations_full);
+    }
+
     ctx->redis = mcf->redis;
+    ctx->account = tenant;
     ctx->tenant = dsa_str(tenant.data, tenant.len);
     ctx->page.secret = mcf->secret;
     ctx->source.secret = mcf->secret;
@@ -300,6 +325,8 @@ ngx_http_dsa_conversations_cleanup(void *data)
         ngx_http_dsa_redis_detach(ctx->call);
     }
 
+    ngx_http_dsa_idempotency_end(ctx->idempotency, ctx->executed);
+
     dsa_buf_free(&ctx->entries);
     dsa_buf_free(&ctx->metadata);
     dsa_arena_destroy(ctx->arena);
@@ -329,8 +356,6 @@ ngx_http_dsa_conversations_ctx(ngx_http_request_t *r)
 static void
 ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
 {
-    ngx_int_t                      rc;
-    dsa_schema_command_t           cmd;
     ngx_http_dsa_conversations_t  *ctx;
 
     ctx = ngx_http_dsa_conversations_ctx(r);
@@ -344,87 +369,180 @@ ngx_http_dsa_conversations_body_handler(ngx_http_request_t *r)
         return;
     }
 
-    rc = ngx_http_dsa_conversations_start(ctx, &cmd);
-
-    if (rc != NGX_DECLINED) {
-        ngx_http_finalize_request(r, rc);
-        return;
-    }
-
     r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
 
-    rc = ngx_http_dsa_conversations_send(ctx, &cmd);
+    ngx_http_dsa_conversations_start(ctx);
+}
 
-    if (ctx->call == NULL) {
-        ngx_http_finalize_request(r, rc);
+
+static void
+ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx)
+{
+    int                  rc;
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (ctx->what != NGX_HTTP_DSA_CONVERSATIONS_ALL) {
+        ctx->source.owner = (u_char *) ctx->id.data + DSA_SCHEMA_ID_LEN
+                            - NGX_HTTP_DSA_ITEM_OWNER;
+    }
+
+    if (r->method == NGX_HTTP_POST) {
+        ngx_http_dsa_conversations_post(ctx);
+        return;
+    }
+
+    if (r->method == NGX_HTTP_DELETE
+        && ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ONE)
+    {
+        rc = dsa_schema_delete(&ctx->cmd, ctx->arena, ctx->tenant, ctx->id);
+
+    } else {
+        rc = dsa_schema_load(&ctx->cmd, ctx->arena, ctx->tenant, ctx->id);
+    }
+
+    if (rc != DSA_OK) {
+        (void) ngx_http_dsa_object_no_memory(&ctx->object);
+    }
+
+    ctx->more = 1;
+
+    ngx_http_dsa_conversations_next(ctx);
+}
+
+
+static void
+ngx_http_dsa_conversations_post(ngx_http_dsa_conversations_t *ctx)
+{
+    uint8_t              bytes[DSA_SCHEMA_ID_RANDOM];
+    ngx_http_request_t  *r;
+
+    r = ctx->request;
+
+    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ALL) {
+
+        if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
+            ngx_log_error(NGX_LOG_CRIT, r->connection->log, 0,
+                          "RAND_bytes() failed");
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+            return;
+        }
+
+        dsa_schema_make_id((char *) ctx->new_id, bytes);
+
+        ctx->id = dsa_str(ctx->new_id, DSA_SCHEMA_ID_LEN);
+        ctx->source.owner = ctx->new_id + DSA_SCHEMA_ID_LEN
+                            - NGX_HTTP_DSA_ITEM_OWNER;
+        ctx->created = ngx_time();
+    }
+
+    if (ngx_http_dsa_request_id(r, &ctx->owner) != NGX_OK) {
+        ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        return;
+    }
+
+    if (ngx_http_dsa_idempotency_init(&ctx->idempotency, r, ctx->redis,
+                                      &ctx->account, &ctx->owner,
+                                      &ctx->object.failure)
+        != NGX_OK)
+    {
+        ngx_http_dsa_conversations_next(ctx);
+        return;
+    }
+
+    ctx->more = 1;
+
+    ngx_http_dsa_object_work(&ctx->object, ngx_http_dsa_conversations_size(r),
+                             ngx_http_dsa_conversations_read,
+                             ngx_http_dsa_conversations_was_read, ctx);
+}
+
+
+/* Returns the bytes of the body, which may be in a file. */
+
+static size_t
+ngx_http_dsa_conversations_size(ngx_http_request_t *r)
+{
+    size_t        size;
+    ngx_chain_t  *cl;
+
+    if (r->request_body == NULL) {
+        return 0;
+    }
+
+    size = 0;
+
+    for (cl = r->request_body->bufs; cl != NULL; cl = cl->next) {
+        size += ngx_buf_size(cl->buf);
+    }
+
+    return size;
+}
+
+
+/* A run: reads the body and makes the command. */
+
+static void
+ngx_http_dsa_conversations_read(void *data)
+{
+    ngx_http_dsa_conversations_t *ctx = data;
+
+    ngx_int_t                          rc;
+    ngx_http_request_body_t           *rb;
+    ngx_http_dsa_conversations_body_t  body;
+
+    rb = ctx->request->request_body;
+
+    body.object = &ctx->object;
+    body.bufs = rb != NULL ? rb->bufs : NULL;
+    body.arena = ctx->arena;
+    body.source = &ctx->source;
+    body.entries = &ctx->entries;
+    body.metadata = &ctx->metadata;
+
+    if (ngx_http_dsa_idempotency_digest(ctx->idempotency, body.bufs)
+        != NGX_OK)
+    {
+        return;
+    }
+
+    switch (ctx->what) {
+
+    case NGX_HTTP_DSA_CONVERSATIONS_ALL:
+        rc = ngx_http_dsa_conversations_create(ctx, &body);
+        break;
+
+    case NGX_HTTP_DSA_CONVERSATIONS_ITEMS:
+        rc = ngx_http_dsa_conversations_add(ctx, &body);
+        break;
+
+    default: /* NGX_HTTP_DSA_CONVERSATIONS_ONE */
+        rc = ngx_http_dsa_conversations_update(ctx, &body);
+        break;
+    }
+
+    if (rc != NGX_OK && ctx->object.failure.status == 0) {
+        (void) ngx_http_dsa_object_no_memory(&ctx->object);
     }
 }
 
 
 /*
- * NGX_DECLINED: send cmd; otherwise the result to finalize the request with.
+ * This function and the next two return NGX_OK, or NGX_ERROR with a failure or
+ * without memory.
  */
 
 static ngx_int_t
-ngx_http_dsa_conversations_start(ngx_http_dsa_conversations_t *ctx,
-    dsa_schema_command_t *cmd)
-{
-    int  rc;
-
-    if (ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ALL) {
-        return ngx_http_dsa_conversations_create(ctx, cmd);
-    }
-
-    ctx->source.owner = (u_char *) ctx->id.data + DSA_SCHEMA_ID_LEN
-                        - NGX_HTTP_DSA_ITEM_OWNER;
-
-    if (ctx->request->method == NGX_HTTP_POST) {
-        return ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ITEMS
-               ? ngx_http_dsa_conversations_add(ctx, cmd)
-               : ngx_http_dsa_conversations_update(ctx, cmd);
-    }
-
-    if (ctx->request->method == NGX_HTTP_DELETE
-        && ctx->what == NGX_HTTP_DSA_CONVERSATIONS_ONE)
-    {
-        rc = dsa_schema_delete(cmd, ctx->arena, ctx->tenant, ctx->id);
-
-    } else {
-        rc = dsa_schema_load(cmd, ctx->arena, ctx->tenant, ctx->id);
-    }
-
-    return rc == DSA_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
-}
-
-
-static ngx_int_t
 ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
-    dsa_schema_command_t *cmd)
+    const ngx_http_dsa_conversations_body_t *body)
 {
-    uint8_t     bytes[DSA_SCHEMA_ID_RANDOM];
     uint32_t    n;
     dsa_str_t  *entries;
-    ngx_int_t   rc;
 
-    if (RAND_bytes(bytes, sizeof(bytes)) != 1) {
-        ngx_log_error(NGX_LOG_CRIT, ctx->request->connection->log, 0,
-                      "RAND_bytes() failed");
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    dsa_schema_make_id((char *) ctx->new_id, bytes);
-
-    ctx->id = dsa_str(ctx->new_id, DSA_SCHEMA_ID_LEN);
-    ctx->source.owner = ctx->new_id + DSA_SCHEMA_ID_LEN
-                        - NGX_HTTP_DSA_ITEM_OWNER;
-    ctx->created = ngx_time();
-
-    rc = ngx_http_dsa_conversations_read_create(ctx->request, ctx->arena,
-                                                &ctx->source, &ctx->entries,
-                                                &ctx->metadata);
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_dsa_conversations_read_create(body) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (ctx->metadata.len == 0) {
@@ -435,86 +553,146 @@ ngx_http_dsa_conversations_create(ngx_http_dsa_conversations_t *ctx,
 
     if (entries == NULL
         || ctx->metadata.failed
-        || dsa_schema_create(cmd, ctx->arena, ctx->tenant, ctx->id,
-                             ctx->created, ngx_http_dsa_redis_ttl(ctx->redis),
+        || dsa_schema_create(&ctx->cmd, ctx->arena, ctx->tenant, ctx->id,
+                             ctx->created,
+                             ngx_http_dsa_redis_storage(ctx->redis),
                              dsa_str(ctx->metadata.data, ctx->metadata.len),
                              entries, n)
            != DSA_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
 static ngx_int_t
 ngx_http_dsa_conversations_add(ngx_http_dsa_conversations_t *ctx,
-    dsa_schema_command_t *cmd)
+    const ngx_http_dsa_conversations_body_t *body)
 {
     uint32_t    n;
     dsa_str_t  *entries;
-    ngx_int_t   rc;
 
-    rc = ngx_http_dsa_conversations_read_items(ctx->request, ctx->arena,
-                                               &ctx->source, &ctx->entries);
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_dsa_conversations_read_items(body) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     entries = ngx_http_dsa_conversations_split(ctx->arena, &ctx->entries, &n);
 
     if (entries == NULL
-        || dsa_schema_add(cmd, ctx->arena, ctx->tenant, ctx->id,
-                          ngx_http_dsa_redis_ttl(ctx->redis), entries, n)
+        || dsa_schema_add(&ctx->cmd, ctx->arena, ctx->tenant, ctx->id,
+                          ngx_http_dsa_redis_storage(ctx->redis), entries, n)
            != DSA_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
 static ngx_int_t
 ngx_http_dsa_conversations_update(ngx_http_dsa_conversations_t *ctx,
-    dsa_schema_command_t *cmd)
+    const ngx_http_dsa_conversations_body_t *body)
 {
-    ngx_int_t  rc;
-
-    rc = ngx_http_dsa_conversations_read_update(ctx->request, ctx->arena,
-                                                &ctx->metadata);
-    if (rc != NGX_DECLINED) {
-        return rc;
-    }
-
-    if (dsa_schema_metadata(cmd, ctx->arena, ctx->tenant, ctx->id,
-                            dsa_str(ctx->metadata.data, ctx->metadata.len))
-        != DSA_OK)
+    if (ngx_http_dsa_conversations_read_update(body) != NGX_OK
+        || dsa_schema_metadata(&ctx->cmd, ctx->arena, ctx->tenant, ctx->id,
+                               ngx_http_dsa_redis_storage(ctx->redis),
+                               dsa_str(ctx->metadata.data, ctx->metadata.len))
+           != DSA_OK)
     {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
-/* Sends the command.  NGX_OK, or the result to finalize the request with. */
-
-static ngx_int_t
-ngx_http_dsa_conversations_send(ngx_http_dsa_conversations_t *ctx,
-    const dsa_schema_command_t *cmd)
+static void
+ngx_http_dsa_conversations_was_read(void *data)
 {
+    ngx_http_dsa_conversations_t *ctx = data;
+
+    if (ctx->object.failure.status != 0) {
+        ngx_http_dsa_conversations_next(ctx);
+        return;
+    }
+
+    ngx_http_dsa_idempotency_claim(ctx->idempotency,
+                                   ngx_http_dsa_conversations_claimed, ctx);
+}
+
+
+/*
+ * A request with a key goes on without its client, so that the one that repeats
+ * it gets the answer.
+ */
+
+static void
+ngx_http_dsa_conversations_claimed(void *data, ngx_int_t rc, dsa_str_t answer)
+{
+    ngx_http_dsa_conversations_t *ctx = data;
+
+    if (ngx_http_dsa_idempotency_claimed(ctx->idempotency)) {
+        ctx->request->read_event_handler = ngx_http_block_reading;
+    }
+
+    if (rc == NGX_DONE) {
+        ctx->more = 0;
+        dsa_buf_add(&ctx->object.body, answer.data, answer.len);
+    }
+
+    ngx_http_dsa_conversations_next(ctx);
+}
+
+
+/* Sends the command, or ends the request. */
+
+static void
+ngx_http_dsa_conversations_next(void *data)
+{
+    ngx_http_dsa_conversations_t *ctx = data;
+
+    ngx_int_t    rc;
     const char  *why;
 
-    ctx->call = ngx_http_dsa_redis_command(ctx->redis, cmd,
+    if (ctx->object.failure.status != 0 || !ctx->more) {
+        ngx_http_dsa_conversations_keep(ctx);
+        rc = ngx_http_dsa_object_send(&ctx->object);
+        ngx_http_finalize_request(ctx->request, rc);
+        return;
+    }
+
+    ctx->more = 0;
+
+    ctx->call = ngx_http_dsa_redis_command(ctx->redis, &ctx->cmd,
                                            ngx_http_dsa_conversations_reply,
                                            ctx, &why);
+    if (ctx->call == NULL) {
+        rc = ngx_http_dsa_send_unavailable(ctx->request, "Conversations", why);
+        ngx_http_finalize_request(ctx->request, rc);
+    }
+}
 
-    return ctx->call != NULL
-           ? NGX_OK
-           : ngx_http_dsa_send_unavailable(ctx->request, "Conversations",
-                                           why);
+
+/* Keeps the answer for a request that repeats this one. */
+
+static void
+ngx_http_dsa_conversations_keep(ngx_http_dsa_conversations_t *ctx)
+{
+    dsa_buf_t  *b;
+
+    b = &ctx->object.body;
+
+    if (ctx->object.failure.status == 0) {
+        ngx_http_dsa_idempotency_finish(ctx->idempotency, 0, ctx->id,
+                                        b->failed ? dsa_str(NULL, 0)
+                                                  : dsa_str(b->data, b->len));
+
+    } else {
+        ngx_http_dsa_idempotency_end(ctx->idempotency, 0);
+    }
 }
 
 
@@ -522,10 +700,10 @@ static void
 ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     const char *why)
 {
+    size_t                         bytes;
     ngx_int_t                      rc;
     ngx_connection_t              *c;
     ngx_http_request_t            *r;
-    dsa_schema_command_t           cmd;
     ngx_http_dsa_conversations_t  *ctx = data;
 
     ctx->call = NULL;
@@ -539,18 +717,20 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
                    "dsa conversation reply: %s", why == NULL ? "ok" : why);
 
     if (why != NULL) {
+
+        /* Redis may have executed the command, or will */
+
+        ctx->executed = 1;
+
         rc = ngx_http_dsa_send_unavailable(r, "Conversations", why);
+        ngx_http_finalize_request(r, rc);
 
     } else {
-        rc = ngx_http_dsa_conversations_answer(ctx, reply, &cmd);
-    }
+        bytes = ngx_http_dsa_object_keep(&ctx->object, reply);
 
-    if (rc == NGX_DECLINED) {
-        rc = ngx_http_dsa_conversations_send(ctx, &cmd);
-    }
-
-    if (ctx->call == NULL) {
-        ngx_http_finalize_request(r, rc);
+        ngx_http_dsa_object_work(&ctx->object, bytes + ctx->entries.len,
+                                 ngx_http_dsa_conversations_answer,
+                                 ngx_http_dsa_conversations_next, ctx);
     }
 
     ngx_http_run_posted_requests(c);

@@ -15,6 +15,8 @@
 #include "redis_schema/conversations.h"
 
 #include "ngx_http_dsa_conversations_body.h"
+#include "ngx_http_dsa_idempotency.h"
+#include "ngx_http_dsa_object.h"
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_responses_list.h"
 
@@ -30,6 +32,7 @@ typedef enum {
 
 
 typedef struct {
+    ngx_http_dsa_object_t               object;     /* of the answer */
     ngx_http_request_t                 *request;
     ngx_http_dsa_redis_t               *redis;
     ngx_http_dsa_conversations_what_e   what;
@@ -45,20 +48,30 @@ typedef struct {
     dsa_buf_t                           metadata;   /* the same */
     ngx_http_dsa_redis_call_t          *call;       /* NULL: none waits */
     u_char                              new_id[DSA_SCHEMA_ID_LEN];
+    dsa_schema_command_t                cmd;        /* in arena */
+    ngx_str_t                           owner;      /* id of the request */
+    ngx_str_t                           account;    /* tenant */
+    ngx_http_dsa_idempotency_t         *idempotency;    /* of a POST; NULL:
+                                                           none */
+    unsigned                            executed:1; /* Redis may have executed
+                                                       cmd without a reply */
+    unsigned                            more:1;     /* cmd is to be sent */
     unsigned                            edited:1;   /* the reply is that of an
                                                        edit */
 } ngx_http_dsa_conversations_t;
 
 
 /*
- * Answers a request by the reply of Redis to its command.  NGX_DECLINED: *cmd,
- * in the arena of ctx, is to be sent, and its reply answers the request.
- * Otherwise the result to finalize the request with, which is NGX_AGAIN if
- * a part of the answer could not be sent yet.
+ * Makes the answer to a request of the reply of Redis to its command.  data is
+ * an ngx_http_dsa_conversations_t.  If more is set then, cmd is to be sent, and
+ * its reply answers the request.  It is work of the object and may run in a
+ * thread.
  */
-ngx_int_t ngx_http_dsa_conversations_answer(
-    ngx_http_dsa_conversations_t *ctx, redisReply *reply,
-    dsa_schema_command_t *cmd);
+void ngx_http_dsa_conversations_answer(void *data);
+
+
+/* the text of the 507 while Redis has no memory */
+extern const char  ngx_http_dsa_conversations_full[];
 
 
 #endif /* _NGX_HTTP_DSA_CONVERSATIONS_ANSWER_H_INCLUDED_ */

@@ -15,7 +15,6 @@
 #include "api/ngx_http_dsa_seal.h"
 
 #include "ngx_http_dsa_conversations_body.h"
-#include "ngx_http_dsa_reply.h"
 
 
 #define NGX_HTTP_DSA_CONVERSATIONS_DEPTH  32
@@ -23,109 +22,99 @@
 #define NGX_HTTP_DSA_CONVERSATIONS_READ   4096      /* bytes of a file */
 
 
+typedef ngx_http_dsa_conversations_body_t  ngx_http_dsa_body_t;
+
+
 static ngx_int_t ngx_http_dsa_conversations_object_body(
-    ngx_http_request_t *r, dsa_arena_t *arena, dsa_json_t **root);
+    const ngx_http_dsa_body_t *body, dsa_json_t **root);
 static dsa_json_t *ngx_http_dsa_conversations_member(const dsa_json_t *root,
     const char *name);
-static ngx_int_t ngx_http_dsa_conversations_metadata(ngx_http_request_t *r,
-    const dsa_json_t *root, dsa_buf_t *metadata);
-static ngx_int_t ngx_http_dsa_conversations_items(ngx_http_request_t *r,
-    dsa_arena_t *arena, const dsa_json_t *items,
-    ngx_http_dsa_conversations_source_t *source, dsa_buf_t *entries);
+static ngx_int_t ngx_http_dsa_conversations_metadata(
+    const ngx_http_dsa_body_t *body, const dsa_json_t *root);
+static ngx_int_t ngx_http_dsa_conversations_items(
+    const ngx_http_dsa_body_t *body, const dsa_json_t *items);
 static int ngx_http_dsa_conversations_open(void *data, dsa_arena_t *arena,
     dsa_str_t sealed, dsa_str_t *text);
 static const char *ngx_http_dsa_conversations_item_id(void *data,
     const char *prefix);
-static ngx_int_t ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
-    const dsa_buf_t *entries, const char *param);
-static ngx_int_t ngx_http_dsa_conversations_parse(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_json_t **root);
-static int ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
+static ngx_int_t ngx_http_dsa_conversations_fits(
+    const ngx_http_dsa_body_t *body, const char *param);
+static ngx_int_t ngx_http_dsa_conversations_parse(
+    const ngx_http_dsa_body_t *body, dsa_json_t **root);
+static int ngx_http_dsa_conversations_feed(const ngx_chain_t *cl,
     dsa_json_parser_t *parser, ngx_uint_t *empty, dsa_err_t *err);
-static ngx_int_t ngx_http_dsa_conversations_list(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_json_t *list, dsa_buf_t *messages);
+static ngx_int_t ngx_http_dsa_conversations_list(
+    const ngx_http_dsa_body_t *body, const dsa_json_t *list);
+static ngx_int_t ngx_http_dsa_conversations_refused(
+    const ngx_http_dsa_body_t *body, const dsa_refusal_t *refusal);
 static void ngx_http_dsa_conversations_rename(char *text, size_t size);
 
 
 ngx_int_t
-ngx_http_dsa_conversations_read_create(ngx_http_request_t *r,
-    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
-    dsa_buf_t *entries, dsa_buf_t *metadata)
+ngx_http_dsa_conversations_read_create(const ngx_http_dsa_body_t *body)
 {
-    ngx_int_t    rc;
     dsa_json_t  *root, *messages, *items;
 
-    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
-
-    if (rc != NGX_DECLINED || root == NULL) {
-        return rc;
+    if (ngx_http_dsa_conversations_object_body(body, &root) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    rc = ngx_http_dsa_conversations_metadata(r, root, metadata);
+    if (root == NULL) {
+        return NGX_OK;
+    }
 
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_dsa_conversations_metadata(body, root) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     messages = ngx_http_dsa_conversations_member(root, "messages");
     items = ngx_http_dsa_conversations_member(root, "items");
 
     if (messages != NULL && items != NULL) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "messages",
-                   "items is given as well; expected only one of them.");
+        return ngx_http_dsa_object_refuse(body->object, NGX_HTTP_BAD_REQUEST,
+                   "messages", "items is given as well; expected only one of "
+                   "them.");
     }
 
     if (items != NULL) {
-        return ngx_http_dsa_conversations_items(r, arena, items, source,
-                                                entries);
+        return ngx_http_dsa_conversations_items(body, items);
     }
 
-    return messages != NULL
-           ? ngx_http_dsa_conversations_list(r, arena, messages, entries)
-           : NGX_DECLINED;
+    return messages != NULL ? ngx_http_dsa_conversations_list(body, messages)
+                            : NGX_OK;
 }
 
 
 ngx_int_t
-ngx_http_dsa_conversations_read_items(ngx_http_request_t *r,
-    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
-    dsa_buf_t *entries)
+ngx_http_dsa_conversations_read_items(const ngx_http_dsa_body_t *body)
 {
-    ngx_int_t    rc;
     dsa_json_t  *root;
 
-    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_dsa_conversations_object_body(body, &root) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    return ngx_http_dsa_conversations_items(r, arena,
-                              ngx_http_dsa_conversations_member(root, "items"),
-                              source, entries);
+    return ngx_http_dsa_conversations_items(body,
+                             ngx_http_dsa_conversations_member(root, "items"));
 }
 
 
 ngx_int_t
-ngx_http_dsa_conversations_read_update(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_buf_t *metadata)
+ngx_http_dsa_conversations_read_update(const ngx_http_dsa_body_t *body)
 {
-    ngx_int_t    rc;
     dsa_json_t  *root;
 
-    rc = ngx_http_dsa_conversations_object_body(r, arena, &root);
-
-    if (rc != NGX_DECLINED) {
-        return rc;
+    if (ngx_http_dsa_conversations_object_body(body, &root) != NGX_OK) {
+        return NGX_ERROR;
     }
 
     if (root == NULL || dsa_json_get(root, "metadata") == NULL) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "metadata",
-                   "metadata is required; expected an object with strings, or "
-                   "null.");
+        return ngx_http_dsa_object_refuse(body->object, NGX_HTTP_BAD_REQUEST,
+                   "metadata", "metadata is required; expected an object with "
+                   "strings, or null.");
     }
 
-    return ngx_http_dsa_conversations_metadata(r, root, metadata);
+    return ngx_http_dsa_conversations_metadata(body, root);
 }
 
 
@@ -148,26 +137,21 @@ ngx_http_dsa_conversations_split(dsa_arena_t *arena, const dsa_buf_t *entries,
 }
 
 
-/*
- * Reads the metadata.  root is NULL for an empty body, which is the same as
- * {}.
- */
+/* *root is NULL for an empty body, which is the same as {}. */
 
 static ngx_int_t
-ngx_http_dsa_conversations_object_body(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_json_t **root)
+ngx_http_dsa_conversations_object_body(const ngx_http_dsa_body_t *body,
+    dsa_json_t **root)
 {
-    ngx_int_t  rc;
-
-    rc = ngx_http_dsa_conversations_parse(r, arena, root);
-
-    if (rc != NGX_DECLINED || *root == NULL
-        || (*root)->type == DSA_JSON_OBJECT)
-    {
-        return rc;
+    if (ngx_http_dsa_conversations_parse(body, root) != NGX_OK) {
+        return NGX_ERROR;
     }
 
-    return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL,
+    if (*root == NULL || (*root)->type == DSA_JSON_OBJECT) {
+        return NGX_OK;
+    }
+
+    return ngx_http_dsa_object_refuse(body->object, NGX_HTTP_BAD_REQUEST, NULL,
                "The body must be a JSON object or empty.");
 }
 
@@ -186,26 +170,25 @@ ngx_http_dsa_conversations_member(const dsa_json_t *root, const char *name)
 
 
 static ngx_int_t
-ngx_http_dsa_conversations_metadata(ngx_http_request_t *r,
-    const dsa_json_t *root, dsa_buf_t *metadata)
+ngx_http_dsa_conversations_metadata(const ngx_http_dsa_body_t *body,
+    const dsa_json_t *root)
 {
     dsa_refusal_t  refusal;
 
     ngx_memzero(&refusal, sizeof(dsa_refusal_t));
 
-    if (dsa_conversation_metadata(metadata, root, &refusal) != DSA_OK) {
-        return ngx_http_dsa_send_error(r, refusal.status, refusal.param,
-                                       refusal.message);
+    if (dsa_conversation_metadata(body->metadata, root, &refusal) != DSA_OK) {
+        return ngx_http_dsa_conversations_refused(body, &refusal);
     }
 
-    return metadata->failed ? NGX_HTTP_INTERNAL_SERVER_ERROR : NGX_DECLINED;
+    return body->metadata->failed
+           ? ngx_http_dsa_object_no_memory(body->object) : NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_conversations_items(ngx_http_request_t *r, dsa_arena_t *arena,
-    const dsa_json_t *items, ngx_http_dsa_conversations_source_t *source,
-    dsa_buf_t *entries)
+ngx_http_dsa_conversations_items(const ngx_http_dsa_body_t *body,
+    const dsa_json_t *items)
 {
     dsa_refusal_t           refusal;
     dsa_responses_reader_t  reader;
@@ -216,19 +199,17 @@ ngx_http_dsa_conversations_items(ngx_http_request_t *r, dsa_arena_t *arena,
     reader.limits.max_messages = DSA_CONVERSATION_ADD;
     reader.limits.hosted = 1;
     reader.open = ngx_http_dsa_conversations_open;
-    reader.data = source;
+    reader.data = body->source;
 
-    if (dsa_conversation_read(entries, arena, items, "items", &reader,
-                              ngx_http_dsa_conversations_item_id, source,
-                              &refusal)
+    if (dsa_conversation_read(body->entries, body->arena, items, "items",
+                              &reader, ngx_http_dsa_conversations_item_id,
+                              body->source, &refusal)
         != DSA_OK)
     {
-        return ngx_http_dsa_send_error(r, refusal.status,
-                   refusal.param[0] != '\0' ? refusal.param : NULL,
-                   refusal.message);
+        return ngx_http_dsa_conversations_refused(body, &refusal);
     }
 
-    return ngx_http_dsa_conversations_fits(r, entries, "items");
+    return ngx_http_dsa_conversations_fits(body, "items");
 }
 
 
@@ -258,48 +239,53 @@ ngx_http_dsa_conversations_item_id(void *data, const char *prefix)
  */
 
 static ngx_int_t
-ngx_http_dsa_conversations_fits(ngx_http_request_t *r,
-    const dsa_buf_t *entries, const char *param)
+ngx_http_dsa_conversations_fits(const ngx_http_dsa_body_t *body,
+    const char *param)
 {
-    uint32_t  n;
+    uint32_t    n;
+    dsa_buf_t  *entries;
+
+    entries = body->entries;
 
     if (entries->failed) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_dsa_object_no_memory(body->object);
     }
 
     n = dsa_schema_split(dsa_str(entries->data, entries->len), NULL);
 
     if (entries->len - n > DSA_SCHEMA_MAX_BYTES) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   param, "They are larger than the 4 MB that a conversation "
-                   "may have.");
+        return ngx_http_dsa_object_refuse(body->object,
+                   NGX_HTTP_REQUEST_ENTITY_TOO_LARGE, param, "They are larger "
+                   "than the 4 MB that a conversation may have.");
     }
 
-    return NGX_DECLINED;
+    return NGX_OK;
 }
 
 
-/* Reads the body.  NGX_DECLINED: *root is its tree, or NULL if it is empty. */
+/* Reads the body.  *root is its tree, or NULL if it is empty. */
 
 static ngx_int_t
-ngx_http_dsa_conversations_parse(ngx_http_request_t *r, dsa_arena_t *arena,
+ngx_http_dsa_conversations_parse(const ngx_http_dsa_body_t *body,
     dsa_json_t **root)
 {
     dsa_err_t           err;
-    ngx_uint_t          empty;
+    ngx_uint_t          empty, status;
     dsa_json_parser_t  *parser;
 
     *root = NULL;
 
-    parser = dsa_json_parser_create(arena, NGX_HTTP_DSA_CONVERSATIONS_DEPTH);
+    parser = dsa_json_parser_create(body->arena,
+                                    NGX_HTTP_DSA_CONVERSATIONS_DEPTH);
     if (parser == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return ngx_http_dsa_object_no_memory(body->object);
     }
 
     empty = 1;
     err.text[0] = '\0';
 
-    if (ngx_http_dsa_conversations_feed(r, parser, &empty, &err) == DSA_OK
+    if (ngx_http_dsa_conversations_feed(body->bufs, parser, &empty, &err)
+        == DSA_OK
         && !empty)
     {
         *root = dsa_json_finish(parser, &err);
@@ -308,34 +294,29 @@ ngx_http_dsa_conversations_parse(ngx_http_request_t *r, dsa_arena_t *arena,
     dsa_json_parser_destroy(parser);
 
     if (*root != NULL || (empty && err.text[0] == '\0')) {
-        return NGX_DECLINED;
+        return NGX_OK;
     }
 
-    if (dsa_arena_exceeded(arena)) {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                   NULL, err.text);
-    }
+    status = dsa_arena_exceeded(body->arena)
+             ? NGX_HTTP_REQUEST_ENTITY_TOO_LARGE : NGX_HTTP_BAD_REQUEST;
 
-    return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, NULL, err.text);
+    return ngx_http_dsa_object_refuse(body->object, status, NULL, err.text);
 }
 
 
+/* Waits for the disk if the body is in a file; it runs in a thread if long. */
+
 static int
-ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
+ngx_http_dsa_conversations_feed(const ngx_chain_t *cl,
     dsa_json_parser_t *parser, ngx_uint_t *empty, dsa_err_t *err)
 {
-    off_t         pos;
-    u_char        data[NGX_HTTP_DSA_CONVERSATIONS_READ];
-    size_t        size;
-    ssize_t       n;
-    ngx_buf_t    *b;
-    ngx_chain_t  *cl;
+    off_t       pos;
+    u_char      data[NGX_HTTP_DSA_CONVERSATIONS_READ];
+    size_t      size;
+    ssize_t     n;
+    ngx_buf_t  *b;
 
-    if (r->request_body == NULL) {
-        return DSA_OK;
-    }
-
-    for (cl = r->request_body->bufs; cl != NULL; cl = cl->next) {
+    for ( /* void */ ; cl != NULL; cl = cl->next) {
         b = cl->buf;
 
         if (ngx_buf_size(b) == 0) {
@@ -357,7 +338,7 @@ ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
         for (pos = b->file_pos; pos < b->file_last; pos += n) {
             size = ngx_min((off_t) sizeof(data), b->file_last - pos);
 
-            n = ngx_read_file(b->file, data, size, pos);
+            n = pread(b->file->fd, data, size, pos);
 
             if (n <= 0) {
                 return dsa_error(err, "The body could not be read.");
@@ -376,8 +357,8 @@ ngx_http_dsa_conversations_feed(ngx_http_request_t *r,
 /* Checks the messages as in a chat, and appends each to the buffer. */
 
 static ngx_int_t
-ngx_http_dsa_conversations_list(ngx_http_request_t *r, dsa_arena_t *arena,
-    dsa_json_t *list, dsa_buf_t *messages)
+ngx_http_dsa_conversations_list(const ngx_http_dsa_body_t *body,
+    const dsa_json_t *list)
 {
     uint32_t            i;
     dsa_chat_t          chat;
@@ -391,25 +372,41 @@ ngx_http_dsa_conversations_list(ngx_http_request_t *r, dsa_arena_t *arena,
     limits.max_tools = NGX_HTTP_DSA_CONVERSATIONS_TOOLS;
     limits.hosted = 1;
 
-    if (dsa_chat_prepend(&chat, arena, list, &limits, &refusal) != DSA_OK) {
+    if (dsa_chat_prepend(&chat, body->arena, list, &limits, &refusal)
+        != DSA_OK)
+    {
         ngx_http_dsa_conversations_rename(refusal.param,
                                           sizeof(refusal.param));
         ngx_http_dsa_conversations_rename(refusal.message,
                                           sizeof(refusal.message));
-        return ngx_http_dsa_send_error(r, refusal.status,
-                   refusal.param[0] != '\0' ? refusal.param : NULL,
-                   refusal.message);
+        return ngx_http_dsa_conversations_refused(body, &refusal);
     }
 
     for (i = 0; i < chat.n_messages; i++) {
-        if (dsa_message_dump(messages, &chat.messages[i]) != DSA_OK) {
-            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        if (dsa_message_dump(body->entries, &chat.messages[i]) != DSA_OK) {
+            return ngx_http_dsa_object_no_memory(body->object);
         }
 
-        dsa_buf_add(messages, "", 1);
+        dsa_buf_add(body->entries, "", 1);
     }
 
-    return ngx_http_dsa_conversations_fits(r, messages, "messages");
+    return ngx_http_dsa_conversations_fits(body, "messages");
+}
+
+
+/* The arena lives as long as the request. */
+
+static ngx_int_t
+ngx_http_dsa_conversations_refused(const ngx_http_dsa_body_t *body,
+    const dsa_refusal_t *refusal)
+{
+    const char  *param;
+
+    param = refusal->param[0] != '\0'
+            ? dsa_arena_dup(body->arena, dsa_strz(refusal->param)) : NULL;
+
+    return ngx_http_dsa_object_refuse(body->object, refusal->status, param,
+                                      refusal->message);
 }
 
 

@@ -16,14 +16,15 @@
 #include "base/buf.h"
 
 #include "ngx_http_dsa_item_id.h"
+#include "ngx_http_dsa_object.h"
 
 
 /*
- * The bodies of POST requests.  The functions return NGX_DECLINED if the body
- * is valid, or else the result to finalize the request with.  arena: for the
- * tree of the body.  entries and metadata are empty buffers of the caller;
- * entries is filled in the format of dsa_schema_split(), metadata with a JSON
- * object.
+ * The bodies of POST requests.  The functions run as work of the object, see
+ * ngx_http_dsa_work(), and return NGX_OK, or NGX_ERROR with its failure.  bufs:
+ * the body.  arena: for its tree.  entries and metadata are empty buffers of
+ * the caller; entries is filled in the format of dsa_schema_split(), metadata
+ * with a JSON object.
  */
 
 /* What is needed to read the items of a body and to make their ids. */
@@ -39,19 +40,27 @@ typedef struct {
 } ngx_http_dsa_conversations_source_t;
 
 
+typedef struct {
+    ngx_http_dsa_object_t                *object;
+    const ngx_chain_t                    *bufs;
+    dsa_arena_t                          *arena;
+    ngx_http_dsa_conversations_source_t  *source;
+    dsa_buf_t                            *entries;
+    dsa_buf_t                            *metadata;
+} ngx_http_dsa_conversations_body_t;
+
+
 /* {"items": [...]} or {"messages": [...]}, metadata; {} or nothing. */
-ngx_int_t ngx_http_dsa_conversations_read_create(ngx_http_request_t *r,
-    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
-    dsa_buf_t *entries, dsa_buf_t *metadata);
+ngx_int_t ngx_http_dsa_conversations_read_create(
+    const ngx_http_dsa_conversations_body_t *body);
 
 /* {"items": [...]} */
-ngx_int_t ngx_http_dsa_conversations_read_items(ngx_http_request_t *r,
-    dsa_arena_t *arena, ngx_http_dsa_conversations_source_t *source,
-    dsa_buf_t *entries);
+ngx_int_t ngx_http_dsa_conversations_read_items(
+    const ngx_http_dsa_conversations_body_t *body);
 
 /* {"metadata": {...}} */
-ngx_int_t ngx_http_dsa_conversations_read_update(ngx_http_request_t *r,
-    dsa_arena_t *arena, dsa_buf_t *metadata);
+ngx_int_t ngx_http_dsa_conversations_read_update(
+    const ngx_http_dsa_conversations_body_t *body);
 
 /* Returns the list of entries, in the arena.  NULL: out of memory. */
 dsa_str_t *ngx_http_dsa_conversations_split(dsa_arena_t *arena,

@@ -10,11 +10,13 @@
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_redis_conf.h"
 #include "ngx_http_dsa_redis_connection.h"
+#include "ngx_http_dsa_redis_memory.h"
 
 
 struct ngx_http_dsa_redis_s {
     ngx_http_dsa_redis_conf_t         conf;
     ngx_http_dsa_ledger_t            *ledger;
+    ngx_shm_zone_t                   *memory;
 
     /* in a worker */
 
@@ -55,6 +57,11 @@ ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
+    redis->memory = ngx_http_dsa_redis_memory_zone(cf);
+    if (redis->memory == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
     *field = redis;
 
     return NGX_CONF_OK;
@@ -70,6 +77,13 @@ ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
     redis->data = data;
     redis->connection.ready = ready;
     redis->connection.data = data;
+
+    if (ngx_http_dsa_redis_memory_start(redis->memory, &redis->connection,
+                                        cycle)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
 
     return ngx_http_dsa_redis_connection_start(&redis->connection,
                                                &redis->conf, cycle);
@@ -112,6 +126,13 @@ ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call)
 }
 
 
+void
+ngx_http_dsa_redis_keep(redisReply *reply)
+{
+    ngx_http_dsa_redis_connection_keep(reply);
+}
+
+
 ngx_uint_t
 ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis)
 {
@@ -133,6 +154,14 @@ ngx_http_dsa_redis_ledger(ngx_http_dsa_redis_t *redis)
 }
 
 
+ngx_int_t
+ngx_http_dsa_redis_memory(ngx_http_dsa_redis_t *redis,
+    dsa_schema_memory_t *figures)
+{
+    return ngx_http_dsa_redis_memory_get(redis->memory, figures);
+}
+
+
 ngx_msec_t
 ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis)
 {
@@ -140,8 +169,16 @@ ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis)
 }
 
 
-time_t
-ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis)
+const dsa_schema_storage_t *
+ngx_http_dsa_redis_storage(ngx_http_dsa_redis_t *redis)
 {
-    return redis->conf.ttl;
+    return &redis->conf.storage;
+}
+
+
+const char *
+ngx_http_dsa_redis_full(ngx_http_dsa_redis_t *redis)
+{
+    return ngx_http_dsa_redis_memory_full(redis->memory)
+           ? "Redis is nearly full" : NULL;
 }

@@ -11,6 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "redis_schema/memory.h"
 #include "ngx_http_dsa_ledger.h"
 #include "ngx_http_dsa_redis_call.h"
 
@@ -25,8 +26,9 @@ typedef struct ngx_http_dsa_redis_s  ngx_http_dsa_redis_t;
 
 /*
  * The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
- * [connect_timeout=] [queue=] [queue_file=] [ttl=].  NGX_CONF_1MORE; conf has
- * an ngx_http_dsa_redis_t * at cmd->offset, which is NULL until then.
+ * [connect_timeout=] [queue=] [queue_file=] [ttl=] [quota=] [objects=].
+ * NGX_CONF_1MORE; conf has an ngx_http_dsa_redis_t * at cmd->offset, which is
+ * NULL until then.
  */
 char *ngx_http_dsa_redis_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
@@ -62,6 +64,12 @@ ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_command(
 /* Ensures that the handler of a pending call is not called. */
 void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
 
+/*
+ * Called by a handler: the reply is not freed when the handler returns.  Its
+ * memory is then freed with freeReplyObject().
+ */
+void ngx_http_dsa_redis_keep(redisReply *reply);
+
 /* Returns 1 if the connection is ready for commands. */
 ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
 
@@ -76,13 +84,29 @@ void ngx_http_dsa_redis_retry_soon(ngx_http_dsa_redis_t *redis);
  */
 ngx_http_dsa_ledger_t *ngx_http_dsa_redis_ledger(ngx_http_dsa_redis_t *redis);
 
+/*
+ * The memory of Redis as a worker of this host has read it last.  NGX_DECLINED:
+ * not in the last 30 seconds, because Redis is away or does not permit INFO.
+ */
+ngx_int_t ngx_http_dsa_redis_memory(ngx_http_dsa_redis_t *redis,
+    dsa_schema_memory_t *figures);
+
 /* Returns the timeout of a command in milliseconds (timeout=). */
 ngx_msec_t ngx_http_dsa_redis_timeout(ngx_http_dsa_redis_t *redis);
 
 /*
- * Returns the seconds that a conversation is kept after its last turn (ttl=).
+ * Returns how long conversations are kept after their last turn, and how much a
+ * tenant may store (ttl=, quota=, objects=).
  */
-time_t ngx_http_dsa_redis_ttl(ngx_http_dsa_redis_t *redis);
+const dsa_schema_storage_t *ngx_http_dsa_redis_storage(
+    ngx_http_dsa_redis_t *redis);
+
+/*
+ * Returns why nothing may be stored for a client now: Redis uses 90 per cent of
+ * its memory, and the rest is for the ledger.  NULL: it may be stored, or the
+ * memory is not known, or Redis evicts keys and so has memory.
+ */
+const char *ngx_http_dsa_redis_full(ngx_http_dsa_redis_t *redis);
 
 
 #endif /* _NGX_HTTP_DSA_REDIS_H_INCLUDED_ */

@@ -45,6 +45,8 @@ typedef struct {
     unsigned                 setup:1;       /* part of the connection setup */
     unsigned                 last:1;        /* the last call of the setup */
     unsigned                 role:1;        /* a setup call: ROLE */
+    unsigned                 probe:1;       /* its success does not show that
+                                               Redis serves other commands */
 } ngx_http_dsa_redis_call_t;
 
 

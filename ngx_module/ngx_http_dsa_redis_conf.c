@@ -7,7 +7,6 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
-#include "redis_schema/schema.h"
 #include "ngx_http_dsa_ledger.h"
 #include "ngx_http_dsa_redis_conf.h"
 
@@ -18,6 +17,10 @@
 
 _Static_assert(NGX_HTTP_DSA_LEDGER_MAX == 1000000,
                "the error of queue= names the limit");
+_Static_assert(DSA_SCHEMA_QUOTA_MAX == 1000000000000LL,
+               "the errors of quota= and objects= name the limit");
+_Static_assert(DSA_SCHEMA_TTL_MAX == 100 * 365 * 24 * 3600LL,
+               "the error of ttl= names the limit");
 
 
 static ngx_uint_t ngx_http_dsa_redis_is_address(const ngx_str_t *arg);
@@ -25,6 +28,8 @@ static char *ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
 static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
+static ngx_int_t ngx_http_dsa_redis_queue_file(ngx_conf_t *cf,
+    const ngx_str_t *path);
 static char *ngx_http_dsa_redis_password(ngx_conf_t *cf, ngx_str_t *password,
     ngx_str_t *name);
 
@@ -44,7 +49,9 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
     conf->timeout = 1000;
     conf->connect_timeout = 1000;
     conf->queue = 20000;
-    conf->ttl = DSA_SCHEMA_CONVERSATION_TTL;
+    conf->storage.ttl = DSA_SCHEMA_CONVERSATION_TTL;
+    conf->storage.max_bytes = DSA_SCHEMA_QUOTA_BYTES;
+    conf->storage.max_objects = DSA_SCHEMA_QUOTA_OBJECTS;
 
     conf->addrs = ngx_array_create(cf->pool, 2, sizeof(ngx_addr_t));
     if (conf->addrs == NULL) {
@@ -204,11 +211,28 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
             : NGX_ERROR;
         expected = "a path";
 
+        if (n == NGX_OK) {
+            n = ngx_http_dsa_redis_queue_file(cf, &conf->queue_file);
+            expected = "a file in a directory that exists, or a new one there";
+        }
+
     } else if (is("ttl")) {
         n = ngx_parse_time(&value, 1);
-        conf->ttl = n;
-        n = n != 0 ? n : NGX_ERROR;
-        expected = "a time of 1s or more, for example 30d";
+        conf->storage.ttl = n;
+        n = (n != 0 && n <= DSA_SCHEMA_TTL_MAX) ? n : NGX_ERROR;
+        expected = "a time from 1s to 100y, for example 30d";
+
+    } else if (is("quota")) {
+        n = ngx_parse_offset(&value);
+        conf->storage.max_bytes = n;
+        n = (n != 0 && n <= DSA_SCHEMA_QUOTA_MAX) ? n : NGX_ERROR;
+        expected = "a size from 1 to 1000000000000, for example 256m";
+
+    } else if (is("objects")) {
+        n = ngx_parse_offset(&value);
+        conf->storage.max_objects = n;
+        n = (n != 0 && n <= DSA_SCHEMA_QUOTA_MAX) ? n : NGX_ERROR;
+        expected = "a number from 1 to 1000000000000, for example 100k";
 
     } else if (is("timeout")) {
         n = ngx_parse_time(&value, 0);
@@ -241,11 +265,45 @@ invalid:
 
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\"; "
                        "expected user=, password_file=, db=, timeout=, "
-                       "connect_timeout=, queue=, queue_file=, ttl=, "
+                       "connect_timeout=, queue=, queue_file=, ttl=, quota=, "
+                       "objects=, "
                        "sentinel=, sentinel_password_file=, or a further "
                        "address with a port", arg);
 
     return NGX_CONF_ERROR;
+}
+
+
+/*
+ * Checks that the workers will find the directory of the file.  The path is
+ * absolute, and has a NUL behind it.
+ */
+
+static ngx_int_t
+ngx_http_dsa_redis_queue_file(ngx_conf_t *cf, const ngx_str_t *path)
+{
+    u_char           *dir, *slash;
+    ngx_file_info_t   fi;
+
+    if (ngx_file_info(path->data, &fi) != NGX_FILE_ERROR) {
+        return ngx_is_file(&fi) ? NGX_OK : NGX_ERROR;
+    }
+
+    dir = ngx_pnalloc(cf->temp_pool, path->len + 1);
+    if (dir == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_memcpy(dir, path->data, path->len + 1);
+
+    for (slash = dir + path->len; slash > dir && *slash != '/'; slash--) {
+        /* void */
+    }
+
+    slash[slash == dir ? 1 : 0] = '\0';
+
+    return ngx_file_info(dir, &fi) != NGX_FILE_ERROR && ngx_is_dir(&fi)
+           ? NGX_OK : NGX_ERROR;
 }
 
 

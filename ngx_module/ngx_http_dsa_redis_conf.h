@@ -11,6 +11,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "redis_schema/schema.h"
+
 
 /* The addresses and the parameters of dsa_redis. */
 
@@ -27,7 +29,8 @@ typedef struct {
     ngx_msec_t    connect_timeout;
     ngx_int_t     queue;                /* slots for ledger entries */
     ngx_str_t     queue_file;           /* empty: beside the pid file */
-    time_t        ttl;                  /* of a conversation, seconds */
+    dsa_schema_storage_t
+                  storage;              /* of each tenant */
 } ngx_http_dsa_redis_conf_t;
 
 

@@ -81,6 +81,11 @@ static const char  ngx_http_dsa_redis_nomem[] =
     "nginx is out of memory";
 
 
+/* the reply that the handler which runs has kept, or NULL */
+
+static redisReply  *ngx_http_dsa_redis_kept;
+
+
 ngx_int_t
 ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
     const ngx_http_dsa_redis_conf_t *conf, ngx_cycle_t *cycle)
@@ -198,6 +203,13 @@ ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
     }
 
     return call;
+}
+
+
+void
+ngx_http_dsa_redis_connection_keep(redisReply *reply)
+{
+    ngx_http_dsa_redis_kept = reply;
 }
 
 
@@ -532,7 +544,11 @@ ngx_http_dsa_redis_replies(ngx_http_dsa_redis_connection_t *rc)
 
         ok = ngx_http_dsa_redis_reply(rc, reply);
 
-        freeReplyObject(reply);
+        if (reply != ngx_http_dsa_redis_kept) {
+            freeReplyObject(reply);
+        }
+
+        ngx_http_dsa_redis_kept = NULL;
 
         if (ok != NGX_OK) {
             return NGX_ERROR;
@@ -548,7 +564,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply)
 {
     void                       *data;
-    ngx_uint_t                  setup, last, role;
+    ngx_uint_t                  setup, last, role, probe;
     const char                 *why;
     ngx_http_dsa_redis_pt       handler;
     ngx_http_dsa_redis_call_t  *call;
@@ -566,6 +582,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     setup = call->setup;
     last = call->last;
     role = call->role;
+    probe = call->probe;
     handler = call->handler;
     data = call->data;
 
@@ -617,7 +634,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
         return NGX_OK;
     }
 
-    if (rc->reported != NULL) {
+    if (rc->reported != NULL && !probe) {
         ngx_http_dsa_redis_report_up(rc);
     }
 

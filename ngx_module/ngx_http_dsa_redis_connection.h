@@ -80,6 +80,9 @@ ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_connection_command(
     ngx_http_dsa_redis_connection_t *rc, const dsa_schema_command_t *cmd,
     ngx_http_dsa_redis_pt handler, void *data, const char **why);
 
+/* Called by a handler: its caller does not free the reply. */
+void ngx_http_dsa_redis_connection_keep(redisReply *reply);
+
 /* Shortens the wait for the next attempt to connect. */
 void ngx_http_dsa_redis_connection_retry_soon(
     ngx_http_dsa_redis_connection_t *rc);

@@ -8,7 +8,10 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "redis_schema/resp.h"
+
 #include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_history.h"
 
@@ -20,9 +23,16 @@
 #define NGX_HTTP_DSA_HISTORY_ARENA  4096
 
 
+/* Allocated from the request's pool. */
+
 typedef struct {
-    ngx_http_dsa_responses_next_pt   next;
-    const dsa_chat_limits_t         *limits;
+    ngx_http_dsa_request_t      *req;
+    ngx_http_dsa_request_pt      next;
+    const dsa_chat_limits_t     *limits;
+    redisReply                  *reply;
+    dsa_response_result_e        result;
+    unsigned                     unread:1;  /* err: the reply cannot be read */
+    dsa_err_t                    err;
 } ngx_http_dsa_history_t;
 
 
@@ -31,16 +41,20 @@ static ngx_int_t ngx_http_dsa_history_load(ngx_http_dsa_request_t *req,
     ngx_http_dsa_history_t *history);
 static void ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
-static ngx_int_t ngx_http_dsa_history_insert(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, redisReply *reply);
+static void ngx_http_dsa_history_insert(void *data);
+static void ngx_http_dsa_history_inserted(void *data);
+static ngx_int_t ngx_http_dsa_history_check(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_history_t *history);
 static ngx_int_t ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
     dsa_response_result_e result);
+static void ngx_http_dsa_history_cleanup(void *data);
 
 
 void
 ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, ngx_http_dsa_responses_next_pt next)
+    const dsa_chat_limits_t *limits, ngx_http_dsa_request_pt next)
 {
+    ngx_pool_cleanup_t         *cln;
     ngx_http_dsa_history_t     *history;
     ngx_http_dsa_api_answer_t  *a;
 
@@ -56,14 +70,19 @@ ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
         return;
     }
 
-    history = ngx_palloc(req->http->pool, sizeof(ngx_http_dsa_history_t));
-
-    if (history == NULL) {
+    cln = ngx_pool_cleanup_add(req->http->pool,
+                               sizeof(ngx_http_dsa_history_t));
+    if (cln == NULL) {
         ngx_http_dsa_failure_memory(&req->failure);
         ngx_http_dsa_request_fail(req);
         return;
     }
 
+    history = cln->data;
+    ngx_memzero(history, sizeof(ngx_http_dsa_history_t));
+
+    cln->handler = ngx_http_dsa_history_cleanup;
+    history->req = req;
     history->next = next;
     history->limits = limits;
 
@@ -184,6 +203,7 @@ ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_history_t *history = data;
 
+    size_t                   bytes;
     ngx_http_dsa_request_t  *req;
 
     req = ngx_http_dsa_request_open(r);
@@ -201,7 +221,72 @@ ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
         return;
     }
 
-    if (ngx_http_dsa_history_insert(req, history->limits, reply) != NGX_OK) {
+    bytes = dsa_resp_bytes(reply);
+
+    req->submit.work = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes
+                                                         + r->request_length));
+    if (req->submit.work == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_redis_keep(reply);
+
+    history->reply = reply;
+    req->submit.bytes += bytes;
+
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_HISTORY,
+                              ngx_http_dsa_history_insert,
+                              ngx_http_dsa_history_inserted, history);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_history_insert(void *data)
+{
+    ngx_http_dsa_history_t *history = data;
+
+    uint32_t                    n;
+    dsa_str_t                  *lists;
+    ngx_http_dsa_submit_t      *submit;
+    ngx_http_dsa_request_t     *req;
+    ngx_http_dsa_api_answer_t  *a;
+
+    req = history->req;
+    submit = &req->submit;
+    a = req->answer.api;
+
+    if (dsa_response_chain_read(&history->result, &lists, &n, submit->work,
+                                history->reply, &history->err)
+        != DSA_OK)
+    {
+        history->unread = 1;
+
+    } else if (history->result == DSA_RESPONSE_FOUND
+               && a->api->history(a, submit->chat, submit->work, lists, n,
+                                  history->limits, req->refusal)
+                  == DSA_OK)
+    {
+        req->refusal->status = 0;
+    }
+
+    ngx_http_dsa_history_cleanup(history);
+}
+
+
+static void
+ngx_http_dsa_history_inserted(void *data)
+{
+    ngx_http_dsa_history_t *history = data;
+
+    ngx_http_dsa_request_t  *req;
+
+    req = history->req;
+
+    if (ngx_http_dsa_history_check(req, history) != NGX_OK) {
         ngx_http_dsa_request_fail(req);
         return;
     }
@@ -213,41 +298,13 @@ ngx_http_dsa_history_loaded(ngx_http_request_t *r, void *data,
 /* NGX_ERROR with a failure. */
 
 static ngx_int_t
-ngx_http_dsa_history_insert(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, redisReply *reply)
+ngx_http_dsa_history_check(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_history_t *history)
 {
-    size_t                      bytes;
-    uint32_t                    i, n;
-    dsa_err_t                   err;
-    dsa_str_t                  *lists;
-    dsa_arena_t                *arena;
-    dsa_refusal_t               refusal;
-    dsa_response_result_e       result;
-    ngx_http_dsa_submit_t      *submit;
-    ngx_http_dsa_api_answer_t  *a;
-
-    a = req->answer.api;
-    submit = &req->submit;
-    bytes = 0;
-
-    for (i = 0; i < reply->elements; i++) {
-        bytes += reply->element[i]->len;
-    }
-
-    arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes
-                                                + req->http->request_length));
-    if (arena == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
-        return NGX_ERROR;
-    }
-
-    submit->work = arena;
-
-    if (dsa_response_chain_read(&result, &lists, &n, arena, reply, &err)
-        != DSA_OK)
-    {
-        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0, "dsa: %s",
-                      err.text);
+    if (history->unread) {
+        ngx_log_error(ngx_http_dsa_burst(history->err.text),
+                      req->http->connection->log, 0, "dsa: %s",
+                      history->err.text);
 
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
                                  NGX_HTTP_DSA_HISTORY_FIELD, "Stored "
@@ -256,18 +313,14 @@ ngx_http_dsa_history_insert(ngx_http_dsa_request_t *req,
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_history_found(req, result) != NGX_OK) {
+    if (ngx_http_dsa_history_found(req, history->result) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    if (a->api->history(a, submit->chat, arena, lists, n, limits, &refusal)
-        != DSA_OK)
-    {
-        ngx_http_dsa_failure_set(&req->failure, refusal.status,
+    if (req->refusal->status != 0) {
+        ngx_http_dsa_failure_set(&req->failure, req->refusal->status,
                                  NGX_HTTP_DSA_HISTORY_FIELD, "%s",
-                                 refusal.message);
+                                 req->refusal->message);
         return NGX_ERROR;
     }
 
@@ -331,6 +384,20 @@ ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
                              "%s", text);
 
     return NGX_ERROR;
+}
+
+
+/* Frees the reply, which the messages do not use. */
+
+static void
+ngx_http_dsa_history_cleanup(void *data)
+{
+    ngx_http_dsa_history_t *history = data;
+
+    if (history->reply != NULL) {
+        freeReplyObject(history->reply);
+        history->reply = NULL;
+    }
 }
 
 

@@ -16,10 +16,8 @@
  * inserts the stored answers that the request continues into its chat.  Then
  * calls next, at once or later, or ends the request with its failure.
  */
-typedef void (*ngx_http_dsa_responses_next_pt)(ngx_http_dsa_request_t *req);
-
 void ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, ngx_http_dsa_responses_next_pt next);
+    const dsa_chat_limits_t *limits, ngx_http_dsa_request_pt next);
 
 
 #endif /* _NGX_HTTP_DSA_RESPONSES_HISTORY_H_INCLUDED_ */

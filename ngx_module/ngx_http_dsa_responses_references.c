@@ -9,8 +9,10 @@
 #include <ngx_http.h>
 
 #include "context/references.h"
+#include "redis_schema/resp.h"
 
 #include "ngx_http_dsa_body.h"
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_references.h"
 
@@ -23,44 +25,50 @@
 /* Allocated from the request's pool. */
 
 typedef struct {
-    ngx_http_dsa_references_next_pt   next;
-    const dsa_json_t                 *root;
+    ngx_http_dsa_request_t           *req;
+    ngx_http_dsa_request_pt           next;
+    redisReply                       *reply;
+    dsa_arena_t                      *work;
     dsa_reference_t                  *refs;
     uint32_t                          n;
     dsa_str_t                         owners[DSA_RESPONSE_OWNERS];
     uint32_t                          n_owners;
     dsa_arena_t                      *keep;     /* until the request ends */
+    int                               rc;       /* DSA_AGAIN: too large;
+                                                   DSA_ERROR with err */
+    dsa_err_t                         err;
 } ngx_http_dsa_references_t;
 
 
-static ngx_int_t ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_references_t *references);
+static void ngx_http_dsa_references_find(void *data);
+static void ngx_http_dsa_references_were_found(void *data);
+static ngx_int_t ngx_http_dsa_references_permitted(
+    ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
     ngx_http_dsa_references_t *references);
 static ngx_int_t ngx_http_dsa_references_load(ngx_http_dsa_request_t *req,
     ngx_http_dsa_references_t *references);
 static void ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
-static ngx_int_t ngx_http_dsa_references_insert(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_references_t *references, redisReply *reply);
-static ngx_int_t ngx_http_dsa_references_resolve(
-    ngx_http_dsa_request_t *req, ngx_http_dsa_references_t *references,
-    redisReply *reply, dsa_arena_t *work);
-static void ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req,
-    const dsa_refusal_t *refusal);
+static void ngx_http_dsa_references_resolve(void *data);
+static int ngx_http_dsa_references_read(
+    ngx_http_dsa_references_t *references);
+static void ngx_http_dsa_references_resolved(void *data);
+static void ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_references_free(
+    ngx_http_dsa_references_t *references);
 static void ngx_http_dsa_references_cleanup(void *data);
 
 
 void
 ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
-    const dsa_json_t *root, ngx_http_dsa_references_next_pt next)
+    ngx_http_dsa_request_pt next)
 {
-    ngx_int_t                   rc;
     ngx_pool_cleanup_t         *cln;
     ngx_http_dsa_references_t  *references;
 
     if (!req->answer.api->api->references) {
-        next(req, root);
+        next(req);
         return;
     }
 
@@ -76,17 +84,56 @@ ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
     ngx_memzero(references, sizeof(ngx_http_dsa_references_t));
 
     cln->handler = ngx_http_dsa_references_cleanup;
-    references->root = root;
+    references->req = req;
     references->next = next;
 
-    rc = ngx_http_dsa_references_find(req, references);
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_REFERENCES,
+                              ngx_http_dsa_references_find,
+                              ngx_http_dsa_references_were_found, references);
+}
 
-    if (rc == NGX_OK && references->n == 0) {
-        next(req, root);
+
+/* A run: finds the references in the body. */
+
+static void
+ngx_http_dsa_references_find(void *data)
+{
+    ngx_http_dsa_references_t *references = data;
+
+    ngx_http_dsa_request_t  *req;
+
+    req = references->req;
+
+    if (dsa_references_find(&references->refs, &references->n,
+                            req->submit.arena, req->root, req->refusal)
+        == DSA_OK)
+    {
+        req->refusal->status = 0;
+    }
+}
+
+
+static void
+ngx_http_dsa_references_were_found(void *data)
+{
+    ngx_http_dsa_references_t *references = data;
+
+    ngx_http_dsa_request_t  *req;
+
+    req = references->req;
+
+    if (req->refusal->status != 0) {
+        ngx_http_dsa_references_refused(req);
+        ngx_http_dsa_request_fail(req);
         return;
     }
 
-    if (rc != NGX_OK
+    if (references->n == 0) {
+        references->next(req);
+        return;
+    }
+
+    if (ngx_http_dsa_references_permitted(req) != NGX_OK
         || ngx_http_dsa_references_owners(req, references) != NGX_OK
         || ngx_http_dsa_references_load(req, references) != NGX_OK)
     {
@@ -95,31 +142,12 @@ ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
 }
 
 
-/*
- * Finds the references in the body.  This function and those below return
- * NGX_ERROR with a failure.
- */
+/* This function and the next two return NGX_ERROR with a failure. */
 
 static ngx_int_t
-ngx_http_dsa_references_find(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_references_t *references)
+ngx_http_dsa_references_permitted(ngx_http_dsa_request_t *req)
 {
-    dsa_refusal_t              refusal;
     ngx_http_dsa_main_conf_t  *mcf;
-
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    if (dsa_references_find(&references->refs, &references->n,
-                            req->submit.arena, references->root, &refusal)
-        != DSA_OK)
-    {
-        ngx_http_dsa_references_refused(req, &refusal);
-        return NGX_ERROR;
-    }
-
-    if (references->n == 0) {
-        return NGX_OK;
-    }
 
     mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
 
@@ -152,9 +180,8 @@ static ngx_int_t
 ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
     ngx_http_dsa_references_t *references)
 {
-    uint32_t       i, k;
-    dsa_str_t      owner;
-    dsa_refusal_t  refusal;
+    uint32_t   i, k;
+    dsa_str_t  owner;
 
     for (i = 0; i < references->n; i++) {
 
@@ -190,10 +217,9 @@ ngx_http_dsa_references_owners(ngx_http_dsa_request_t *req,
     }
 
     if (references->n_owners == 0) {
-        ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-        (void) dsa_references_check(references->refs, references->n, &refusal);
-        ngx_http_dsa_references_refused(req, &refusal);
+        (void) dsa_references_check(references->refs, references->n,
+                                    req->refusal);
+        ngx_http_dsa_references_refused(req);
         return NGX_ERROR;
     }
 
@@ -242,6 +268,7 @@ ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_references_t *references = data;
 
+    size_t                   bytes;
     ngx_http_dsa_request_t  *req;
 
     req = ngx_http_dsa_request_open(r);
@@ -258,79 +285,74 @@ ngx_http_dsa_references_loaded(ngx_http_request_t *r, void *data,
         return;
     }
 
-    if (ngx_http_dsa_references_insert(req, references, reply) != NGX_OK) {
+    bytes = dsa_resp_bytes(reply);
+
+    /* a message of a chat is converted to items, which are parsed again */
+
+    references->work = dsa_arena_create(NGX_HTTP_DSA_ARENA(2 * bytes));
+    references->keep = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes));
+
+    if (references->work == NULL || references->keep == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
         ngx_http_dsa_request_fail(req);
         return;
     }
 
-    references->next(req, references->root);
+    ngx_http_dsa_redis_keep(reply);
+
+    references->reply = reply;
+    req->submit.bytes += bytes;
+
+    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_REFERENCES,
+                              ngx_http_dsa_references_resolve,
+                              ngx_http_dsa_references_resolved, references);
 }
 
 
-static ngx_int_t
-ngx_http_dsa_references_insert(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_references_t *references, redisReply *reply)
+/* A run: puts the stored items in place of the references. */
+
+static void
+ngx_http_dsa_references_resolve(void *data)
 {
-    size_t        i, bytes;
-    ngx_int_t     rc;
-    dsa_arena_t  *work;
+    ngx_http_dsa_references_t *references = data;
 
-    bytes = 0;
+    references->rc = ngx_http_dsa_references_read(references);
 
-    for (i = 0; i < reply->elements; i++) {
-        bytes += reply->element[i]->len;
+    if (references->rc == DSA_OK
+        && dsa_references_check(references->refs, references->n,
+                                references->req->refusal)
+           == DSA_OK)
+    {
+        references->req->refusal->status = 0;
     }
 
-    /* a message of a chat is converted to items, which are parsed again */
-
-    work = dsa_arena_create(NGX_HTTP_DSA_ARENA(2 * bytes));
-    references->keep = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes));
-
-    if (work == NULL || references->keep == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
-        rc = NGX_ERROR;
-
-    } else {
-        rc = ngx_http_dsa_references_resolve(req, references, reply, work);
-    }
-
-    dsa_arena_destroy(work);
-
-    return rc;
+    ngx_http_dsa_references_free(references);
 }
 
 
-static ngx_int_t
-ngx_http_dsa_references_resolve(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_references_t *references, redisReply *reply,
-    dsa_arena_t *work)
+static int
+ngx_http_dsa_references_read(ngx_http_dsa_references_t *references)
 {
     int                    rc;
     uint32_t               i, k;
-    dsa_err_t              err;
+    dsa_err_t             *err;
     dsa_str_t              lists[2];
-    dsa_refusal_t          refusal;
+    dsa_arena_t           *work;
     dsa_conversation_t     c;
     dsa_response_items_t  *items;
+
+    work = references->work;
+    err = &references->err;
 
     items = dsa_arena_alloc(work, (references->n_owners + 1)
                                   * sizeof(dsa_response_items_t));
 
     if (items == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
-        return NGX_ERROR;
+        return dsa_error(err, "out of memory for items");
     }
 
-    rc = dsa_response_items_read(items, references->n_owners, work, reply,
-                                 &err);
-
-    if (rc == DSA_AGAIN) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "input",
-                                 "input: the responses and conversations with "
-                                 "the items that are referred to are larger "
-                                 "than 4 MB; send the items themselves");
-        return NGX_ERROR;
-    }
+    rc = dsa_response_items_read(items, references->n_owners, work,
+                                 references->reply, err);
 
     for (i = 0; i < references->n_owners && rc == DSA_OK; i++) {
 
@@ -340,7 +362,7 @@ ngx_http_dsa_references_resolve(ngx_http_dsa_request_t *req,
         for (k = 0; k < 2 && rc == DSA_OK; k++) {
             if (lists[k].len != 0) {
                 rc = dsa_references_list(references->refs, references->n, work,
-                                         references->keep, lists[k], &err);
+                                         references->keep, lists[k], err);
             }
         }
 
@@ -351,39 +373,72 @@ ngx_http_dsa_references_resolve(ngx_http_dsa_request_t *req,
             c.n = items[i].n;
 
             rc = dsa_references_conversation(references->refs, references->n,
-                                             work, references->keep, &c, &err);
+                                             work, references->keep, &c, err);
         }
     }
 
-    if (rc != DSA_OK) {
-        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0, "dsa: %s",
-                      err.text);
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 "input", "Stored items are not available "
-                                 "now: Redis refused the command, or an item "
-                                 "is damaged.");
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
-
-    if (dsa_references_check(references->refs, references->n, &refusal)
-        != DSA_OK)
-    {
-        ngx_http_dsa_references_refused(req, &refusal);
-        return NGX_ERROR;
-    }
-
-    return NGX_OK;
+    return rc;
 }
 
 
 static void
-ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req,
-    const dsa_refusal_t *refusal)
+ngx_http_dsa_references_resolved(void *data)
 {
-    ngx_http_dsa_failure_set(&req->failure, refusal->status, "input", "%s",
-                             refusal->message);
+    ngx_http_dsa_references_t *references = data;
+
+    ngx_http_dsa_request_t  *req;
+
+    req = references->req;
+
+    if (references->rc == DSA_AGAIN) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "input",
+                                 "input: the responses and conversations with "
+                                 "the items that are referred to are larger "
+                                 "than 4 MB; send the items themselves");
+
+    } else if (references->rc != DSA_OK) {
+        ngx_log_error(ngx_http_dsa_burst(references->err.text),
+                      req->http->connection->log, 0, "dsa: %s",
+                      references->err.text);
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 "input", "Stored items are not available "
+                                 "now: Redis refused the command, or an item "
+                                 "is damaged.");
+
+    } else if (req->refusal->status != 0) {
+        ngx_http_dsa_references_refused(req);
+    }
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    references->next(req);
+}
+
+
+static void
+ngx_http_dsa_references_refused(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_failure_set(&req->failure, req->refusal->status, "input",
+                             "%s", req->refusal->message);
+}
+
+
+/* Frees what is needed only to resolve the references. */
+
+static void
+ngx_http_dsa_references_free(ngx_http_dsa_references_t *references)
+{
+    dsa_arena_destroy(references->work);
+
+    if (references->reply != NULL) {
+        freeReplyObject(references->reply);
+    }
+
+    references->work = NULL;
+    references->reply = NULL;
 }
 
 
@@ -392,5 +447,6 @@ ngx_http_dsa_references_cleanup(void *data)
 {
     ngx_http_dsa_references_t *references = data;
 
+    ngx_http_dsa_references_free(references);
     dsa_arena_destroy(references->keep);
 }

@@ -14,13 +14,10 @@
 /*
  * Replaces references in the items of a body by the stored items of the
  * tenant.  Then calls next, at once or later, or ends the request with its
- * failure.  root lives as long as the request.
+ * failure.
  */
-typedef void (*ngx_http_dsa_references_next_pt)(ngx_http_dsa_request_t *req,
-    const dsa_json_t *root);
-
 void ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
-    const dsa_json_t *root, ngx_http_dsa_references_next_pt next);
+    ngx_http_dsa_request_pt next);
 
 
 #endif /* _NGX_HTTP_DSA_RESPONSES_REFERENCES_H_INCLUDED_ */

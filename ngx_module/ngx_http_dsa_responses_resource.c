@@ -12,6 +12,7 @@
 
 #include "ngx_http_dsa_access.h"
 #include "ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_object.h"
 #include "ngx_http_dsa_reply.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_list.h"
@@ -24,6 +25,7 @@
 
 
 typedef struct {
+    ngx_http_dsa_object_t          object;
     dsa_str_t                      id;
     ngx_http_dsa_responses_page_t  page;    /* of input_items */
     unsigned                       input:1;
@@ -37,11 +39,18 @@ static ngx_int_t ngx_http_dsa_resource_send(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource);
 static void ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
-static ngx_int_t ngx_http_dsa_resource_answer(ngx_http_request_t *r,
+static void ngx_http_dsa_resource_answer(void *data);
+static ngx_int_t ngx_http_dsa_resource_make(
     ngx_http_dsa_resource_t *resource, redisReply *reply);
-static ngx_int_t ngx_http_dsa_resource_unknown(ngx_http_request_t *r);
-static ngx_int_t ngx_http_dsa_resource_unreadable(ngx_http_request_t *r,
-    dsa_err_t *err);
+static ngx_int_t ngx_http_dsa_resource_unreadable(
+    ngx_http_dsa_resource_t *resource, const redisReply *reply);
+static void ngx_http_dsa_resource_finish(void *data);
+
+
+/* The same answer whether no tenant or another tenant has the id. */
+
+static const char  ngx_http_dsa_resource_unknown[] =
+    "There is no response with this id.";
 
 
 ngx_uint_t
@@ -123,7 +132,8 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
     }
 
     if (!dsa_response_id_ok(resource->id)) {
-        return ngx_http_dsa_resource_unknown(r);
+        return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
+                                       ngx_http_dsa_resource_unknown);
     }
 
     rc = ngx_http_discard_request_body(r);
@@ -134,6 +144,12 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
 
     resource->page.secret = mcf->secret;
     ngx_memcpy(resource->page.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
+
+    if (ngx_http_dsa_object_init(&resource->object, r, resource->page.digest)
+        != NGX_OK)
+    {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
 
     return ngx_http_dsa_resource_send(r, mcf->redis, &name, resource);
 }
@@ -241,81 +257,103 @@ ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_resource_t *resource = data;
 
-    ngx_int_t  rc;
+    size_t  bytes;
 
-    rc = why == NULL
-         ? ngx_http_dsa_resource_answer(r, resource, reply)
-         : ngx_http_dsa_send_unavailable(r, "Stored responses", why);
+    if (why != NULL) {
+        ngx_http_finalize_request(r,
+                 ngx_http_dsa_send_unavailable(r, "Stored responses", why));
+        return;
+    }
 
-    ngx_http_finalize_request(r, rc);
+    bytes = ngx_http_dsa_object_keep(&resource->object, reply);
+
+    ngx_http_dsa_object_work(&resource->object, bytes,
+                             ngx_http_dsa_resource_answer,
+                             ngx_http_dsa_resource_finish, resource);
 }
 
 
-static ngx_int_t
-ngx_http_dsa_resource_answer(ngx_http_request_t *r,
-    ngx_http_dsa_resource_t *resource, redisReply *reply)
-{
-    int         rc;
-    int64_t     n;
-    uint32_t    i, fields;
-    dsa_buf_t   body;
-    dsa_err_t   err;
-    dsa_str_t   field[3];
+/* A run. */
 
-    if (r->method == NGX_HTTP_DELETE) {
-        if (dsa_schema_integer(reply, &n, &err) != DSA_OK) {
-            return ngx_http_dsa_resource_unreadable(r, &err);
+static void
+ngx_http_dsa_resource_answer(void *data)
+{
+    ngx_http_dsa_resource_t *resource = data;
+
+    (void) ngx_http_dsa_resource_make(resource, resource->object.reply);
+}
+
+
+/* NGX_OK, or NGX_ERROR with the failure of the object. */
+
+static ngx_int_t
+ngx_http_dsa_resource_make(ngx_http_dsa_resource_t *resource,
+    redisReply *reply)
+{
+    int                     rc;
+    int64_t                 n;
+    uint32_t                i, fields;
+    dsa_str_t               field[3];
+    ngx_http_dsa_object_t  *o;
+
+    o = &resource->object;
+
+    if (o->work.request->method == NGX_HTTP_DELETE) {
+        if (dsa_schema_integer(reply, &n, &o->err) != DSA_OK) {
+            return ngx_http_dsa_resource_unreadable(resource, reply);
         }
 
-        return n != 0 ? ngx_http_dsa_send_deleted(r, resource->id, "response")
-                      : ngx_http_dsa_resource_unknown(r);
+        if (n == 0) {
+            return ngx_http_dsa_object_refuse(o, NGX_HTTP_NOT_FOUND, NULL,
+                                              ngx_http_dsa_resource_unknown);
+        }
+
+        ngx_http_dsa_object_deleted(o, resource->id, "response");
+
+        return NGX_OK;
     }
 
     fields = resource->input ? 1 : 3;
-    rc = dsa_response_fields(field, fields, reply, &err);
+    rc = dsa_response_fields(field, fields, reply, &o->err);
 
     if (rc == DSA_AGAIN) {
-        return ngx_http_dsa_resource_unknown(r);
+        return ngx_http_dsa_object_refuse(o, NGX_HTTP_NOT_FOUND, NULL,
+                                          ngx_http_dsa_resource_unknown);
     }
 
     if (rc != DSA_OK) {
-        return ngx_http_dsa_resource_unreadable(r, &err);
+        return ngx_http_dsa_resource_unreadable(resource, reply);
     }
-
-    ngx_memzero(&body, sizeof(dsa_buf_t));
 
     if (resource->input) {
-        if (ngx_http_dsa_responses_list(&body, field[0], &resource->page, &err)
-            != NGX_OK)
-        {
-            dsa_buf_free(&body);
-            return ngx_http_dsa_resource_unreadable(r, &err);
-        }
-
-    } else {
-        for (i = 0; i < fields; i++) {
-            dsa_buf_add(&body, field[i].data, field[i].len);
-        }
+        return ngx_http_dsa_responses_list(&o->body, field[0],
+                                           &resource->page, &o->err)
+               == NGX_OK
+               ? NGX_OK : ngx_http_dsa_resource_unreadable(resource, NULL);
     }
 
-    return ngx_http_dsa_send_json(r, NGX_HTTP_OK, &body);
-}
+    for (i = 0; i < fields; i++) {
+        dsa_buf_add(&o->body, field[i].data, field[i].len);
+    }
 
-
-/* The same answer whether no tenant or another tenant has the id. */
-
-static ngx_int_t
-ngx_http_dsa_resource_unknown(ngx_http_request_t *r)
-{
-    return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
-                                   "There is no response with this id.");
+    return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_resource_unreadable(ngx_http_request_t *r, dsa_err_t *err)
+ngx_http_dsa_resource_unreadable(ngx_http_dsa_resource_t *resource,
+    const redisReply *reply)
 {
-    return ngx_http_dsa_send_unreadable(r, err,
-               "The stored response is not available now: Redis refused the "
-               "command, or the response is damaged.");
+    return ngx_http_dsa_object_unreadable(&resource->object,
+                                          "Stored responses", reply);
+}
+
+
+static void
+ngx_http_dsa_resource_finish(void *data)
+{
+    ngx_http_dsa_resource_t *resource = data;
+
+    ngx_http_finalize_request(resource->object.work.request,
+                              ngx_http_dsa_object_send(&resource->object));
 }

@@ -8,9 +8,11 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_responses_save.h"
+#include "ngx_http_dsa_responses_withdraw.h"
 
 
 /* memory for the words of the command, without the texts of the node */
@@ -19,14 +21,20 @@
 
 
 typedef struct {
-    ngx_http_dsa_save_pt    handler;
-    const char             *why;
-    unsigned                later:1;    /* the command is sent */
+    ngx_http_dsa_save_pt                  handler;
+    const char                           *why;
+    ngx_http_dsa_responses_withdrawal_t  *withdrawal;   /* NULL once it is not
+                                                           needed, or is
+                                                           started */
+    unsigned                              later:1;  /* the command is sent */
 } ngx_http_dsa_responses_save_t;
 
 
+static void ngx_http_dsa_responses_save_cleanup(void *data);
 static void ngx_http_dsa_responses_save_reply(ngx_http_request_t *r,
     void *data, redisReply *reply, const char *why);
+static void ngx_http_dsa_responses_save_log(ngx_http_request_t *r,
+    const char *why);
 
 
 static const char  ngx_http_dsa_responses_nomem[] = "nginx is out of memory";
@@ -39,16 +47,23 @@ ngx_http_dsa_responses_save(ngx_http_request_t *r,
     const char **why)
 {
     ngx_int_t                       rc;
+    const char                     *full;
     dsa_arena_t                    *arena;
+    ngx_pool_cleanup_t             *cln;
     dsa_schema_command_t            cmd;
     ngx_http_dsa_responses_save_t  *save;
 
     *why = ngx_http_dsa_responses_nomem;
 
-    save = ngx_pcalloc(r->pool, sizeof(ngx_http_dsa_responses_save_t));
-    if (save == NULL) {
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_responses_save_t));
+    if (cln == NULL) {
         return NGX_DECLINED;
     }
+
+    save = cln->data;
+    ngx_memzero(save, sizeof(ngx_http_dsa_responses_save_t));
+
+    cln->handler = ngx_http_dsa_responses_save_cleanup;
 
     save->handler = handler;
 
@@ -57,12 +72,28 @@ ngx_http_dsa_responses_save(ngx_http_request_t *r,
         goto failed;
     }
 
+    full = ngx_http_dsa_redis_full(redis);
+
+    if (full != NULL) {
+        *why = full;
+        goto failed;
+    }
+
+    save->withdrawal = ngx_http_dsa_responses_withdraw_create(redis, tenant,
+                                                              node->id, why);
+    if (save->withdrawal == NULL) {
+        goto failed;
+    }
+
+    *why = ngx_http_dsa_responses_nomem;
+
     arena = dsa_arena_create(NGX_HTTP_DSA_RESPONSES_SAVE_ARENA);
     rc = NGX_ERROR;
 
     if (arena != NULL
         && dsa_response_save(&cmd, arena, dsa_str(tenant->data, tenant->len),
-                             node, ngx_time(), ngx_http_dsa_redis_ttl(redis))
+                             node, ngx_time(),
+                             ngx_http_dsa_redis_storage(redis))
            == DSA_OK)
     {
         rc = ngx_http_dsa_responses_command(r, redis, &cmd,
@@ -86,11 +117,22 @@ failed:
 
     ngx_http_dsa_metrics_add(responses_unsaved, 1);
 
-    ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                  "dsa: the response \"%*s\" is not stored: %s",
-                  node->id.len, node->id.data, *why);
+    ngx_http_dsa_responses_save_log(r, *why);
 
     return NGX_DECLINED;
+}
+
+
+/* A request that ends before Redis replies has not reported anything. */
+
+static void
+ngx_http_dsa_responses_save_cleanup(void *data)
+{
+    ngx_http_dsa_responses_save_t *save = data;
+
+    if (save->withdrawal != NULL) {
+        ngx_http_dsa_responses_withdraw_free(save->withdrawal);
+    }
 }
 
 
@@ -100,7 +142,7 @@ ngx_http_dsa_responses_save_reply(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_responses_save_t *save = data;
 
-    int64_t    n;
+    int64_t    n, bytes;
     dsa_err_t  err;
 
     if (!save->later) {
@@ -108,17 +150,36 @@ ngx_http_dsa_responses_save_reply(ngx_http_request_t *r, void *data,
         return;
     }
 
-    if (why == NULL && dsa_schema_integer(reply, &n, &err) != DSA_OK) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
+    if (why != NULL) {
+        ngx_http_dsa_responses_withdraw_start(save->withdrawal);
+        save->withdrawal = NULL;
+
+    } else if (dsa_schema_over_quota(reply, &bytes, &n)) {
+        why = DSA_SCHEMA_QUOTA_TEXT;
+
+    } else if (dsa_schema_integer(reply, &n, &err) != DSA_OK) {
+        ngx_log_error(ngx_http_dsa_burst(err.text), r->connection->log, 0,
+                      "dsa: %s", err.text);
         why = "Redis refused the command";
     }
 
     if (why != NULL) {
         ngx_http_dsa_metrics_add(responses_unsaved, 1);
 
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
-                      "dsa: the response is not stored: %s", why);
+        ngx_http_dsa_responses_save_log(r, why);
     }
 
     save->handler(r, why);
+}
+
+
+static void
+ngx_http_dsa_responses_save_log(ngx_http_request_t *r, const char *why)
+{
+    dsa_err_t  text;
+
+    (void) dsa_error(&text, "the response is not stored: %s", why);
+
+    ngx_log_error(ngx_http_dsa_burst(text.text), r->connection->log, 0,
+                  "dsa: %s", text.text);
 }

@@ -16,8 +16,8 @@
 #include "context/chat.h"
 #include "context/sampled.h"
 
-#include "ngx_http_dsa_failure.h"
 #include "ngx_http_dsa_redis.h"
+#include "ngx_http_dsa_work.h"
 
 
 /*
@@ -53,15 +53,18 @@ typedef struct {
     ngx_str_t                    tenant;    /* empty: the same */
     ngx_str_t                    id;        /* of the request, for logs */
 
-    /* while a reply is expected */
-    ngx_http_request_t          *http;
+    /* while messages are restored */
+    ngx_http_dsa_work_t         *work;
     ngx_http_dsa_redis_call_t   *call;      /* NULL: no reply is expected */
     ngx_event_t                  timer;
     ngx_http_dsa_retention_pt    handler;
     dsa_chat_t                  *chat;
-    ngx_http_dsa_failure_t      *failure;
+    size_t                       bytes;     /* of the chat */
+    dsa_str_t                   *keys;      /* of the messages in Redis */
     uint32_t                    *wanted;    /* indices of messages */
     uint32_t                     n_wanted;
+    uint32_t                     max_wanted;
+    struct ngx_http_dsa_retention_records_s  *records;
 
     dsa_arena_t                 *arena;     /* of what was restored */
     uint64_t                     restored;  /* messages */
@@ -72,14 +75,13 @@ typedef struct {
 
 
 /*
- * Restores messages of the current tool round.  NGX_OK: the chat is complete,
- * and the handler is not called.  NGX_AGAIN: the handler will be called,
- * within the timeout of dsa_redis, unless the retention is freed first.
- * NGX_ERROR: the failure is set.  The chat must live until then; restored
- * texts are in rt->arena.
+ * Restores messages of the current tool round of a chat of so many bytes.  The
+ * handler is called at once, or later unless the request ends before; Redis
+ * has its timeout for the reply.  The chat must live until then; restored texts
+ * are in rt->arena.
  */
-ngx_int_t ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
-    ngx_http_request_t *r, dsa_chat_t *chat, ngx_http_dsa_failure_t *failure,
+void ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
+    ngx_http_dsa_work_t *work, dsa_chat_t *chat, size_t bytes,
     ngx_http_dsa_retention_pt handler);
 
 /*

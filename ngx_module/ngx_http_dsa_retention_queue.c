@@ -91,6 +91,13 @@ ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
     }
 
     e = NULL;
+    why = ngx_http_dsa_redis_full(redis);
+
+    if (why != NULL) {
+        ngx_http_dsa_retention_queue_lost(id->data, id->len, why);
+        return;
+    }
+
     why = "too many records are waiting for Redis";
 
     if (ngx_http_dsa_retained_n < NGX_HTTP_DSA_RETENTION_ENTRIES
@@ -235,6 +242,7 @@ ngx_http_dsa_retention_queue_send_one(ngx_http_dsa_retained_t *e)
     if (dsa_schema_retain(&cmd, arena,
                           dsa_str(e->tenant, NGX_HTTP_DSA_TENANT_LEN),
                           dsa_str(e->key, DSA_RETAIN_KEY), e->ttl,
+                          ngx_http_dsa_redis_storage(e->redis),
                           dsa_str(e->record.data, e->record.len))
         == DSA_OK)
     {
@@ -254,6 +262,7 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
     const char *why)
 {
     char                      text[DSA_RESP_TEXT];
+    int64_t                   bytes, objects;
     ngx_http_dsa_retained_t  *e = data;
 
     e->call = NULL;
@@ -266,13 +275,19 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
         return;
     }
 
-    if (why == NULL && reply->type == REDIS_REPLY_STATUS) {
+    if (why == NULL && reply->type == REDIS_REPLY_INTEGER) {
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "dsa request %*s: answer retained, %uz bytes",
                        e->id_len, e->id, e->record.len);
 
         ngx_http_dsa_retained_backoff = NGX_HTTP_DSA_RETENTION_BACKOFF_MIN;
         ngx_http_dsa_metrics_add(retention_saved, 1);
+
+    } else if (why == NULL
+               && dsa_schema_over_quota(reply, &bytes, &objects))
+    {
+        ngx_http_dsa_retention_queue_lost(e->id, e->id_len,
+                                          DSA_SCHEMA_QUOTA_TEXT);
 
     } else {
         ngx_http_dsa_retention_queue_lost(e->id, e->id_len,

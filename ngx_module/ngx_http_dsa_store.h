@@ -27,22 +27,20 @@
 /*
  * Acquires the lease of a conversation for a request, and loads the
  * conversation.  The handler runs in the context of the request, at once or
- * later.  Status 200: conversation is set, and its messages are valid until
- * the handler returns; 400: id is not a conversation id; 404: the tenant has
- * no such conversation; 409: another turn has the lease; 503: Redis cannot be
- * used.  Unless the status is 200, why is the reason, a static string.  The
- * handler is not called if the request ends first, or if NGX_ERROR (out of
- * memory) is returned.  If the handler runs later, posted requests are run
- * after it.
+ * later.  Status 200: reply is that of Redis, for dsa_schema_begun(); it is
+ * valid until the handler returns, unless the handler keeps it.  400: id is not
+ * a conversation id; 503: Redis cannot be used.  Unless the status is 200, why
+ * is the reason, a static string.  The handler is not called if the request
+ * ends first, or if NGX_ERROR (out of memory) is returned.  If the handler runs
+ * later, posted requests are run after it.
  */
-typedef void (*ngx_http_dsa_store_load_pt)(ngx_http_request_t *r,
-    ngx_uint_t status, const dsa_schema_conversation_t *conversation,
-    const char *why);
+typedef void (*ngx_http_dsa_store_load_pt)(ngx_http_request_t *r, void *data,
+    ngx_uint_t status, redisReply *reply, const char *why);
 
 ngx_int_t ngx_http_dsa_store_load(ngx_http_request_t *r,
     ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
     ngx_http_dsa_lease_t *lease, const ngx_str_t *owner,
-    ngx_http_dsa_store_load_pt handler);
+    ngx_http_dsa_store_load_pt handler, void *data);
 
 
 /* A turn of a conversation, which is stored at the end of its request. */

@@ -10,14 +10,14 @@
 
 #include "redis_schema/conversations.h"
 
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_store.h"
 
 
-/* memory for the words of the command, and for the list of the messages */
+/* memory for the words of the command */
 
 #define NGX_HTTP_DSA_STORE_COMMAND  4096
-#define NGX_HTTP_DSA_STORE_LIST     (1024 * 1024)
 
 
 /* Allocated from the request's pool. */
@@ -26,20 +26,20 @@ typedef struct {
     ngx_http_request_t          *request;
     ngx_http_dsa_redis_call_t   *call;      /* NULL: no command is pending */
     ngx_http_dsa_store_load_pt   handler;
+    void                        *data;
 } ngx_http_dsa_store_load_t;
 
 
 static void ngx_http_dsa_store_load_cleanup(void *data);
 static void ngx_http_dsa_store_load_reply(void *data, redisReply *reply,
     const char *why);
-static void ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load,
-    redisReply *reply);
 
 
 ngx_int_t
 ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     ngx_str_t *tenant, ngx_str_t *id, ngx_http_dsa_lease_t *lease,
-    const ngx_str_t *request_id, ngx_http_dsa_store_load_pt handler)
+    const ngx_str_t *request_id, ngx_http_dsa_store_load_pt handler,
+    void *data)
 {
     dsa_str_t                   name, owner;
     const char                 *why;
@@ -52,7 +52,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     owner = dsa_str(tenant->data, tenant->len);
 
     if (!dsa_schema_id_ok(name) || !dsa_schema_name_ok(owner)) {
-        handler(r, NGX_HTTP_BAD_REQUEST, NULL,
+        handler(r, data, NGX_HTTP_BAD_REQUEST, NULL,
                 "the value is not a conversation id; expected \"conv_\" and 32 "
                 "hexadecimal digits, as POST /conversations returns them");
         return NGX_OK;
@@ -63,7 +63,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     why = ngx_http_dsa_ledger_queue_blocked(redis);
 
     if (why != NULL) {
-        handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+        handler(r, data, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
         return NGX_OK;
     }
 
@@ -75,6 +75,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     load = cln->data;
     load->request = r;
     load->handler = handler;
+    load->data = data;
     load->call = NULL;
 
     cln->handler = ngx_http_dsa_store_load_cleanup;
@@ -102,7 +103,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     dsa_arena_destroy(arena);
 
     if (load->call == NULL) {
-        handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+        handler(r, data, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
         return NGX_OK;
     }
 
@@ -146,72 +147,11 @@ ngx_http_dsa_store_load_reply(void *data, redisReply *reply, const char *why)
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
                        "dsa conversation not loaded: %s", why);
 
-        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
+        load->handler(r, load->data, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
 
     } else {
-        ngx_http_dsa_store_loaded(load, reply);
+        load->handler(r, load->data, NGX_HTTP_OK, reply, NULL);
     }
 
     ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_dsa_store_loaded(ngx_http_dsa_store_load_t *load, redisReply *reply)
-{
-    dsa_err_t                   err;
-    dsa_arena_t                *arena;
-    ngx_http_request_t         *r;
-    dsa_schema_change_e         result;
-    dsa_schema_conversation_t   c;
-
-    r = load->request;
-
-    arena = dsa_arena_create(NGX_HTTP_DSA_STORE_LIST);
-    if (arena == NULL) {
-        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                      "nginx is out of memory");
-        return;
-    }
-
-    if (dsa_schema_begun(&result, &c, arena, reply, &err) != DSA_OK) {
-        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0, "dsa: %s", err.text);
-
-        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                      reply->type == REDIS_REPLY_ERROR
-                      ? "Redis refuses to write at present"
-                      : "the stored conversation cannot be read");
-
-        dsa_arena_destroy(arena);
-        return;
-    }
-
-    switch (result) {
-
-    case DSA_SCHEMA_CHANGE_DONE:
-        ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
-                       "dsa conversation loaded: version %L, %uD messages, "
-                       "%uz bytes", c.version, c.n_messages, c.bytes);
-
-        load->handler(r, NGX_HTTP_OK, &c, NULL);
-        break;
-
-    case DSA_SCHEMA_CHANGE_BUSY:
-        load->handler(r, NGX_HTTP_CONFLICT, NULL,
-                      "another request is in progress for this conversation; "
-                      "send this one again when that one has ended");
-        break;
-
-    case DSA_SCHEMA_CHANGE_GONE:
-        load->handler(r, NGX_HTTP_NOT_FOUND, NULL,
-                      "there is no such conversation");
-        break;
-
-    default: /* DSA_SCHEMA_CHANGE_DAMAGED */
-        load->handler(r, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                      "the stored conversation cannot be read");
-        break;
-    }
-
-    dsa_arena_destroy(arena);
 }

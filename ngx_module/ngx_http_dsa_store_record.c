@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_store.h"
@@ -35,7 +36,8 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     if (rc != NGX_OK) {
         ngx_http_dsa_metrics_add(redis_refused, 1);
 
-        ngx_log_error(NGX_LOG_ERR, turn->request->connection->log, 0,
+        ngx_log_error(ngx_http_dsa_burst(*why),
+                      turn->request->connection->log, 0,
                       "dsa: the turn of request \"%*s\" is not stored: %s",
                       entry->request.len, entry->request.data, *why);
     }
@@ -51,7 +53,16 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     const dsa_schema_record_t *entry, const ngx_http_dsa_turn_t *turn,
     const char **why)
 {
+    const char           *full;
     ngx_http_dsa_save_t  *save;
+
+    full = ngx_http_dsa_redis_full(redis);
+
+    if (full != NULL) {
+        (void) ngx_http_dsa_ledger_queue_add(redis, slot, entry, NULL, why);
+        *why = full;
+        return NGX_DECLINED;
+    }
 
     save = ngx_http_dsa_save_create(turn->request, &turn->conversation,
                                     turn->version, turn->messages,

@@ -272,7 +272,7 @@ is(respond($id, 'r')->{status}, 200, 'a turn');
 is(respond($id, 'r')->{status}, 200, 'and another one');
 my $c = $redis->cmd('HGET', key($id), 'count');
 cmp_ok($c, '<=', 2000, "$c entries");
-is($redis->cmd('HLEN', key($id)), $c + 7, 'as many as are counted');
+is($redis->cmd('HLEN', key($id)), $c + 8, 'as many as are counted');
 
 $id = create();
 my $big = user('x' x 1_000_000);
@@ -314,7 +314,8 @@ for my $case ([ 'items', sub { $item = add($id, [ user('x') ])
 }
 
 
-# What is in Redis is not a conversation.
+# What is in Redis is not a conversation: an error of the server, and none that
+# another host could help with.
 
 for my $case (
     [ 'another type', sub { $redis->cmd('DEL', $_[0]);
@@ -331,11 +332,11 @@ for my $case (
     $damage->($at);
 
     my $n = submitted($fake);
-    is($t->get("$uri/$id")->{status}, 503, "$name: GET");
-    is($t->get("$uri/$id/items")->{status}, 503, "$name: its items");
-    is($t->request('DELETE', "$uri/$id/items/$item")->{status}, 503,
+    is($t->get("$uri/$id")->{status}, 500, "$name: GET");
+    is($t->get("$uri/$id/items")->{status}, 500, "$name: its items");
+    is($t->request('DELETE', "$uri/$id/items/$item")->{status}, 500,
        "$name: an item");
-    is(respond($id, 'x')->{status}, 503, "$name: a turn");
+    is(respond($id, 'x')->{status}, 500, "$name: a turn");
     is(scalar submitted($fake), $n, "$name: nothing is computed");
     is($t->request('DELETE', "$uri/$id")->{status}, 200,
        "$name: it can be deleted");
@@ -353,7 +354,7 @@ for my $garbage ('', 'x', '[]', '"x"', '{"type":"message"}', '{"type":5}',
 
     for my $path ('', '/items', '/items/x') {
         my $status = $t->get("$uri/$id$path")->{status};
-        like($status, qr/^(?:200|404|503)$/, substr "$garbage $path", 0, 40);
+        like($status, qr/^(?:200|404|500)$/, substr "$garbage $path", 0, 40);
     }
 
     like(respond($id, 'x')->{status}, qr/^(?:200|400|500)$/, 'a turn');
@@ -362,7 +363,8 @@ for my $garbage ('', 'x', '[]', '"x"', '{"type":"message"}', '{"type":5}',
 is($t->get("$uri/$none")->{status}, 404, 'the workers are alive') for 1 .. 4;
 
 
-# Redis refuses to write: what changes something gets a 503, and changes it not.
+# Redis refuses to write: what changes something gets a 503, or a 507 for its
+# memory, and changes it not.
 
 for my $case (
     [ 'full', sub { $redis->cmd(qw/ CONFIG SET maxmemory 1 /) },
@@ -378,10 +380,11 @@ for my $case (
     my $n = submitted($fake);
 
     $break->();
-    is(add($id, [ user('c') ])->{status}, 503, "$name: items");
-    is($t->post("$uri/$id", { metadata => {} })->{status}, 503,
-       "$name: metadata");
-    is($t->post($uri, {})->{status}, 503, "$name: a conversation");
+    my $status = $name eq 'full' ? 507 : 503;
+    is(add($id, [ user('c') ])->{status}, $status, "$name: items");
+    is($t->post("$uri/$id", { metadata => { c => 'd' x 99 } })->{status},
+       $status, "$name: metadata");
+    is($t->post($uri, {})->{status}, $status, "$name: a conversation");
     is(respond($id, 'x')->{status}, 503, "$name: a turn");
     is(scalar submitted($fake), $n, "$name: nothing is computed");
     is($t->request('DELETE', "$uri/$id/items/$item")->{status},

@@ -59,6 +59,20 @@ sub conversation {
 }
 
 
+# Requests in the ledger, of all days and tenants.
+
+sub entries {
+    my $n = 0;
+
+    for my $key ($redis->keys('dsa1:*:ledger:*')) {
+        my $fields = $redis->hgetall($key);
+        $n += $fields->{$_} for grep { /\|requests$/ } keys %$fields;
+    }
+
+    return $n;
+}
+
+
 sub messages { conversation(@_)->{messages} }
 sub version { conversation(@_)->{version} }
 
@@ -432,7 +446,7 @@ is(version($id), 2, 'and is written');
 $id = create({});
 $s = $t->stream(script($lines, conversation => $id));
 $s->next_event;
-my $markers = () = $redis->keys('dsa1:*:done:*');
+my $entries = entries();
 $server->signal('STOP');
 ctl($fake, 'go 1');
 @said = $s->events;
@@ -443,8 +457,7 @@ is_deeply([ map { $_->{json}{conversation} || () } @said ],
                         . 'conversation before the next turn' } ],
           'and reports that this is not known');
 $server->signal('CONT');
-wait_until(sub { $markers + 1 == (() = $redis->keys('dsa1:*:done:*')) }, 20,
-           'the ledger');
+wait_until(sub { entries() == $entries + 1 }, 20, 'the ledger');
 wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
            'its confirmation');
 wait_until(sub { $t->get("$uri/$id")->{status} == 200 }, 20, 'each worker')
@@ -563,6 +576,9 @@ sub begun {
 sub refusing {
     my ($name, $break, $heal, $how) = @_;
 
+    wait_until(sub { $t->post($uri, {})->{status} == 200 }, 60,
+               'nginx to see that Redis has memory');
+
     my @ids = map { create({}) } 0 .. 39;
     my (@stored, @open);
 
@@ -664,10 +680,10 @@ for my $how ('stays', 'heals soon', 'reloaded') {
 # The keys in Redis and their lifetimes.
 
 is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:[cl]:conv_[0-9a-f]{32}
-                     |done:chatcmpl-[0-9a-f]{32}
+                     |done:[0-9a-f]{16}
                      |s:[A-Za-z0-9]{22}
                      |ledger:\d{4}-\d\d-\d\d
-                     |rolled)$/x } $redis->keys ], [],
+                     |rolled|stored)$/x } $redis->keys ], [],
           'no other keys');
 
 my @forever = grep { $redis->cmd('TTL', $_) < 0 } $redis->keys;
@@ -686,8 +702,8 @@ cmp_ok($ttl, '>', 3500, 'since the last turn');
 # A damaged conversation is refused.
 
 $redis->cmd('HDEL', $key, 0);
-is($t->get("$uri/$id")->{status}, 503, 'a damaged one');
-is($t->post($chat, ask('x', conversation => $id))->{status}, 503,
+is($t->get("$uri/$id")->{status}, 500, 'a damaged one');
+is($t->post($chat, ask('x', conversation => $id))->{status}, 500,
    'is not continued');
 
 

@@ -70,10 +70,10 @@ is($final->{usage}{$_}, $whole->{usage}{$_}, "its $_")
 
 # answers that are parsed by a schema
 
-for (
-    [ 'parse', qr/^\{"type":"json_schema","schema":\{.*"a"/ ],
-    [ 'parseStream', qr/^\{"type":"json_schema","schema":\{.*"a"/ ],
-    [ 'responsesParse', qr/^\{"type":"json_schema","schema":\{.*"a"/ ])
+my $schema = qr/^\{"type":"json_schema","strict":true,"schema":\{.*"a"/;
+
+for ([ 'parse', $schema ], [ 'parseStream', $schema ],
+     [ 'responsesParse', $schema ])
 {
     my ($command, $grammar) = @$_;
     my %request = %{ script("T {\"a\"|: |4|2}") };

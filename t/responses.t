@@ -598,7 +598,7 @@ sub continued {
 
 $redis->cmd('HDEL', $key, 'output');
 is(continued($second->{id})->{status}, 500, 'a field is missing');
-is($t->get("$uri/$first->{id}", @alice)->{status}, 503, 'and cannot be read');
+is($t->get("$uri/$first->{id}", @alice)->{status}, 500, 'and cannot be read');
 $redis->cmd('HSET', $key, 'output', '[{"type":"king"}]');
 is(continued($second->{id})->{status}, 500, 'an item that cannot be');
 $redis->cmd('HSET', $key, 'output', '{"a');
@@ -609,7 +609,7 @@ is($r->{status}, 404, 'a parent is gone');
 like($r->{json}{error}{message}, qr/deleted or has expired/, 'which is said');
 $redis->cmd('SET', $key, 'x', 'EX', 100);
 is(continued($second->{id})->{status}, 500, 'the parent has another type');
-is($t->get("$uri/$first->{id}", @alice)->{status}, 503, 'and cannot be read');
+is($t->get("$uri/$first->{id}", @alice)->{status}, 500, 'and cannot be read');
 $redis->cmd('DEL', $key);
 $redis->cmd('HSET', "$prefix" . id('a'), 'parent', id('a'), 'input', '[]',
             'output', '[]');

@@ -51,7 +51,7 @@ ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_key(w, "completed_at");
 
     if (status == NGX_HTTP_DSA_RESPONSES_COMPLETED) {
-        dsa_json_uint(w, ngx_time());
+        dsa_json_uint(w, a->ended);
 
     } else {
         dsa_json_null(w);
