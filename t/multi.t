@@ -139,9 +139,9 @@ refused('more than', $r,
         over(10000, 'more than 10010', 'more than 10000', 10));
 asked();
 
-# hostile: an engine rejects a prompt that would fit, without a count
+# hostile: an engine rejects a prompt that would fit by its own count
 
-$r = $t->post($chat, script("noaccept\nprompt 0\nerror context x\n",
+$r = $t->post($chat, script("noaccept\nprompt 1\nerror context x\n",
                             model => 'm'));
 refused('a wrong count', $r, over(10000, 4097, 1, 4096));
 asked();
@@ -179,6 +179,12 @@ $r = $t->post($chat, script("error overloaded too many\n", model => 'm'));
 is($r->{status}, 503, 'overloaded after the accept');
 is($r->{headers}{'retry-after'}, 1, 'try again');
 is($r->{json}{error}{code}, 'overloaded', 'its code');
+is(scalar(split / /, asked()), 1, 'no other engine was asked');
+
+$r = $t->post($chat, script("error tenant too many\n", model => 'm'));
+is($r->{status}, 429, 'removed for another tenant after the accept');
+is($r->{headers}{'retry-after'}, 1, 'try again');
+is($r->{json}{error}{type}, 'rate_limit_error', 'its type');
 is(scalar(split / /, asked()), 1, 'no other engine was asked');
 
 my $s = $t->stream(script("t a\nerror overloaded too many\n"));

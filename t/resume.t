@@ -19,6 +19,7 @@ my $true = JSON::PP::true;
 my $gone = 'The engine went away before the answer was complete.';
 my $none = 'The engine went away before the answer was complete, and no other '
            . 'engine can continue it.';
+my $stopped = 'The engine was stopped before the answer was complete.';
 
 
 # Backend null.  Where a grammar is in force, its tokens depend on the seed.
@@ -310,6 +311,20 @@ unlike(last_submit($pair[1]), qr/resume=/, 'there is nothing to resume from');
 is($m->{usage}{prompt_cache_hit_tokens}, 90, 'the hits of the second');
 is($m->{usage}{completion_tokens}, 3, 'and the tokens');
 
+# an engine that sends a wrong record is left as one that died
+
+script_of($pair, 0, "noaccept\nprompt 100\ncached 60\naccept\nT a|b|c\n"
+                    . "record tokens id 0xffffffff\nhold");
+my $r = $pair->post($chat, { map { $_ => $ask{$_} }
+                             grep { $_ ne 'stream_options' } keys %ask });
+is($r->{json}{choices}[0]{message}{content}, 'abcef', 'a wrong record');
+is("@{ $r->{json}{usage} }{qw/ prompt_tokens prompt_cache_hit_tokens
+                               completion_tokens /}", '100 60 6', 'its usage');
+is($pair->logged(qr/\[error\].* sent TOKENS with id 4294967295, expected 0 /),
+   1, 'it is logged');
+sessions($pair, 2);
+load($pair, 0);
+
 # not streamed; the other APIs; reasoning and tools go on where they were
 
 script_of($pair, 0, "t a\nhold");
@@ -343,8 +358,21 @@ for my $case ([ $chat, \%ask, sub { $_[0]{choices}[0]{message}{content} } ],
 }
 
 
+# An engine that stops ends its answers itself.
 
-# It moves once.  Engines that reject it are left out.
+script_of($pair, 0, "noaccept\nprompt 100\ncached 60\naccept\nT a|b|c\n"
+                    . 'error draining stopped');
+script_of($pair, 1, "prompt 100\ncached 90\nt e\nt f");
+$m = DSA::HTTP->gather($pair->stream({ %ask, stream => $true })->events);
+is($m->{content}, 'abcef', 'an engine stops: the text of both');
+is_deeply($m->{errors}, [], 'no error');
+is($m->{usage}{completion_tokens}, 6, 'the tokens of both, and the end token');
+is($m->{usage}{prompt_tokens}, 100, 'one prompt');
+is($m->{usage}{prompt_cache_hit_tokens}, 60, 'with the hits of the first');
+like(last_submit($pair[1]), qr/ resume=0,1,2/, 'the tokens so far are sent');
+
+
+# After a death it moves once.  Engines that reject it are left out.
 
 my ($four, @four) = fakes('four', [], [], [], []);
 
@@ -384,6 +412,27 @@ $m = DSA::HTTP->gather(twice()->events);
 is_deeply([ map { $_->{message} } @{ $m->{errors} } ], [ $none ],
           'no engine is left');
 
+# engines that accept it and stop are tried once each
+
+$_->kill9 for @four[1 .. 3];
+$_->restart for @four;
+sessions($four, 4);
+load($four, $_) for 0 .. 3;
+script_of($four, $_, "t a\nerror draining stopped") for 0 .. 3;
+
+my $tried = map { submitted($_) } @four;
+
+$m = DSA::HTTP->gather($four->stream({ %ask, stream => $true })->events);
+is_deeply([ map { $_->{message} } @{ $m->{errors} } ], [ $none =~
+          s/went away/was stopped/r ], 'all engines stop: an error');
+is($m->{content}, 'aaaa', 'behind the text of all');
+is(scalar(map { submitted($_) } @four) - $tried, 4, 'each was tried once');
+$_->kill9 for @four;
+$_->restart for @four[1 .. 3];
+sessions($four, 3);
+load($four, $_) for 1 .. 3;
+ctl($four[$_], 'drain 1') for 1 .. 2;
+
 # the client leaves
 
 $four[0]->restart;
@@ -416,7 +465,6 @@ is($m->{usage}{completion_tokens}, 2, 'and the tokens of both');
 for my $case ([ 'another model', [], [ 'model=other' ] ],
               [ 'other weights', [], [ 'fingerprint=other' ] ],
               [ 'another context', [], [ 'context=9999999' ] ],
-              [ 'an earlier version of the link', [], [ 'versions=7,7' ] ],
               [ 'one engine', [] ],
               [ 'a rollout', [], [], rollout => { } ])
 {
@@ -433,6 +481,28 @@ for my $case ([ 'another model', [], [ 'model=other' ] ],
     is($m->{content}, 'a', "$name: behind the text so far");
     is(scalar(submitted($fake[1])), 0, "$name: the other engine gets nothing")
         if $b;
+    $t->done;
+}
+
+# The same for engines that stop.
+
+for my $case ([ 'stop: another model', 'model=other' ],
+              [ 'stop: a rollout', undef, rollout => { } ])
+{
+    my ($name, $other, %more) = @$case;
+    my ($t, @fake) = fakes($name =~ tr/ :/-/dr, [], [ $other || () ]);
+
+    script_of($t, 0, "t a\nerror draining stopped");
+
+    my $m = DSA::HTTP->gather($t->stream({ %ask, %more, stream => $true },
+        uri => %more ? '/rollout/chat/completions' : $chat)->events);
+
+    is_deeply([ map { $_->{message} } @{ $m->{errors} } ],
+              [ %more ? $stopped : $none =~ s/went away/was stopped/r ],
+              "$name: an error");
+    is($m->{content}, 'a', "$name: behind the text so far");
+    is($m->{done}, 0, "$name: no [DONE]");
+    is(scalar(submitted($fake[1])), 0, "$name: the other engine gets nothing");
     $t->done;
 }
 
