@@ -11,6 +11,7 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 #include <ngx_http.h>
+#include <ngx_thread_pool.h>
 
 
 /*
@@ -39,6 +40,7 @@ typedef struct {
     ngx_str_t                     currency; /* dsa_currency */
     ngx_shm_zone_t               *metrics;
     ngx_shm_zone_t               *tenants;
+    ngx_thread_pool_t            *threads;  /* for ngx_http_dsa_work() */
     ngx_int_t                     request_id;   /* index of $request_id */
     ngx_uint_t                    secret_file;  /* dsa_secret is configured */
     u_char                        secret[NGX_HTTP_DSA_SECRET];
@@ -49,6 +51,8 @@ typedef struct {
     struct ngx_http_dsa_pool_s   *pool;     /* dsa_pass */
     struct ngx_http_dsa_pool_s   *health;   /* dsa_health */
     struct ngx_http_dsa_page_s   *console;  /* dsa_console */
+    ngx_http_handler_pt           handler;  /* of one of these directives */
+    ngx_str_t                     serves;   /* its name */
     ngx_http_complex_value_t     *tenant;   /* NULL: by key or certificate */
     ngx_msec_t                    keepalive;
     ngx_msec_t                    timeout;

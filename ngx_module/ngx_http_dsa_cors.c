@@ -26,7 +26,8 @@ static ngx_uint_t ngx_http_dsa_cors_any(const ngx_array_t *origins);
 /* the response headers that a page may read besides the safelisted ones */
 
 static const ngx_str_t  ngx_http_dsa_cors_exposed = ngx_string(
-    "Retry-After, request-id, x-request-id, "
+    "Retry-After, request-id, x-request-id, Idempotent-Replayed, "
+    "X-Should-Retry, "
     "x-ratelimit-limit-requests, x-ratelimit-limit-tokens, "
     "x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
     "x-ratelimit-reset-requests, x-ratelimit-reset-tokens");

@@ -33,6 +33,29 @@ ngx_http_dsa_failure_set(ngx_http_dsa_failure_t *failure, ngx_uint_t status,
 
 
 void
+ngx_http_dsa_failure_refused(ngx_http_dsa_failure_t *failure,
+    ngx_pool_t *pool, const dsa_refusal_t *refusal)
+{
+    size_t  len;
+    char   *param;
+
+    param = NULL;
+    len = ngx_strlen(refusal->param);
+
+    if (len != 0) {
+        param = ngx_pnalloc(pool, len + 1);
+
+        if (param != NULL) {
+            ngx_memcpy(param, refusal->param, len + 1);
+        }
+    }
+
+    ngx_http_dsa_failure_set(failure, refusal->status, param, "%s",
+                             refusal->message);
+}
+
+
+void
 ngx_http_dsa_failure_memory(ngx_http_dsa_failure_t *failure)
 {
     ngx_http_dsa_failure_set(failure, NGX_HTTP_INTERNAL_SERVER_ERROR, NULL,

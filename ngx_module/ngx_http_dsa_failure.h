@@ -11,6 +11,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "context/chat.h"
+
 
 /* Why a request cannot be answered.  The first failure counts. */
 
@@ -38,6 +40,10 @@ typedef struct {
 void ngx_http_dsa_failure_set(ngx_http_dsa_failure_t *failure,
     ngx_uint_t status, const char *param, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Sets the failure for a field that was refused; its name is copied to pool. */
+void ngx_http_dsa_failure_refused(ngx_http_dsa_failure_t *failure,
+    ngx_pool_t *pool, const dsa_refusal_t *refusal);
 
 /* Sets the failure for a failed allocation. */
 void ngx_http_dsa_failure_memory(ngx_http_dsa_failure_t *failure);

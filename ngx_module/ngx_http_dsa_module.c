@@ -11,6 +11,7 @@
 #include "redis_schema/retained.h"
 
 #include "ngx_http_dsa_access.h"
+#include "ngx_http_dsa_burst.h"
 #include "ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_console.h"
 #include "ngx_http_dsa_cors.h"
@@ -28,10 +29,13 @@
 #include "ngx_http_dsa_retention.h"
 #include "ngx_http_dsa_retention_queue.h"
 #include "ngx_http_dsa_secret.h"
+#include "ngx_http_dsa_shutdown.h"
 #include "ngx_http_dsa_status.h"
 #include "ngx_http_dsa_tenants.h"
+#include "ngx_http_dsa_value.h"
 #include "ngx_http_dsa_variables.h"
 #include "ngx_http_dsa_window.h"
+#include "ngx_http_dsa_work.h"
 
 
 static char *ngx_http_dsa_keys(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -47,8 +51,10 @@ static char *ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd,
 static char *ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 static char *ngx_http_dsa_serve_pool(ngx_conf_t *cf,
-    ngx_http_dsa_pool_t **pool, ngx_http_handler_pt handler);
-static char *ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_handler_pt handler);
+    ngx_http_dsa_loc_conf_t *dlcf, ngx_http_dsa_pool_t **pool,
+    ngx_http_handler_pt handler);
+static char *ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_dsa_loc_conf_t *dlcf,
+    ngx_http_handler_pt handler);
 static char *ngx_http_dsa_positive(ngx_conf_t *cf, void *post, void *data);
 static void *ngx_http_dsa_create_main_conf(ngx_conf_t *cf);
 static void *ngx_http_dsa_create_loc_conf(ngx_conf_t *cf);
@@ -167,7 +173,7 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
 
     { ngx_string("dsa_keepalive"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_dsa_value_msec,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, keepalive),
       NULL },
@@ -188,14 +194,14 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
 
     { ngx_string("dsa_timeout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_dsa_value_msec,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, timeout),
       &ngx_http_dsa_positive_post },
 
     { ngx_string("dsa_output_limit"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_size_slot,
+      ngx_http_dsa_value_size,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, output_limit),
       NULL },
@@ -209,7 +215,7 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
 
     { ngx_string("dsa_context_strategy"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_enum_slot,
+      ngx_http_dsa_value_enum,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, context_strategy),
       ngx_http_dsa_window_strategies },
@@ -223,21 +229,21 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
 
     { ngx_string("dsa_retention"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_enum_slot,
+      ngx_http_dsa_value_enum,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, retention),
       &ngx_http_dsa_retention_modes },
 
     { ngx_string("dsa_retention_ttl"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_msec_slot,
+      ngx_http_dsa_value_msec,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, retention_ttl),
       &ngx_http_dsa_positive_post },
 
     { ngx_string("dsa_rollout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_conf_set_size_slot,
+      ngx_http_dsa_value_size,
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, rollout),
       NULL },
@@ -303,7 +309,8 @@ ngx_http_dsa_pass(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    return ngx_http_dsa_serve_pool(cf, &dlcf->pool, ngx_http_dsa_handler);
+    return ngx_http_dsa_serve_pool(cf, dlcf, &dlcf->pool,
+                                   ngx_http_dsa_handler);
 }
 
 
@@ -312,7 +319,7 @@ ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    return ngx_http_dsa_serve_pool(cf, &dlcf->health,
+    return ngx_http_dsa_serve_pool(cf, dlcf, &dlcf->health,
                                    ngx_http_dsa_health_handler);
 }
 
@@ -339,29 +346,29 @@ ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         return NGX_CONF_ERROR;
     }
 
-    return ngx_http_dsa_serve(cf, ngx_http_dsa_console_handler);
+    return ngx_http_dsa_serve(cf, dlcf, ngx_http_dsa_console_handler);
 }
 
 
 static char *
 ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    return ngx_http_dsa_serve(cf, ngx_http_dsa_prometheus_handler);
+    return ngx_http_dsa_serve(cf, conf, ngx_http_dsa_prometheus_handler);
 }
 
 
 static char *
 ngx_http_dsa_status(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    return ngx_http_dsa_serve(cf, ngx_http_dsa_status_handler);
+    return ngx_http_dsa_serve(cf, conf, ngx_http_dsa_status_handler);
 }
 
 
 /* A directive with the name of a pool, whose handler serves the location. */
 
 static char *
-ngx_http_dsa_serve_pool(ngx_conf_t *cf, ngx_http_dsa_pool_t **pool,
-    ngx_http_handler_pt handler)
+ngx_http_dsa_serve_pool(ngx_conf_t *cf, ngx_http_dsa_loc_conf_t *dlcf,
+    ngx_http_dsa_pool_t **pool, ngx_http_handler_pt handler)
 {
     ngx_str_t  *value;
 
@@ -376,17 +383,38 @@ ngx_http_dsa_serve_pool(ngx_conf_t *cf, ngx_http_dsa_pool_t **pool,
         return NGX_CONF_ERROR;
     }
 
-    return ngx_http_dsa_serve(cf, handler);
+    return ngx_http_dsa_serve(cf, dlcf, handler);
 }
 
 
+/* A location has one handler of its content; the last would win silently. */
+
 static char *
-ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_handler_pt handler)
+ngx_http_dsa_serve(ngx_conf_t *cf, ngx_http_dsa_loc_conf_t *dlcf,
+    ngx_http_handler_pt handler)
 {
+    ngx_str_t                 *value;
     ngx_http_core_loc_conf_t  *clcf;
 
+    value = cf->args->elts;
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+
+    if (dlcf->handler == handler) {
+        return "is duplicate";
+    }
+
+    if (clcf->handler != NULL) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" follows another directive that answers "
+                           "the requests of location \"%V\", such as "
+                           "\"proxy_pass\"; expected one of them",
+                           &value[0], &clcf->name);
+        return NGX_CONF_ERROR;
+    }
+
     clcf->handler = handler;
+    dlcf->handler = handler;
+    dlcf->serves = value[0];
 
     return NGX_CONF_OK;
 }
@@ -438,6 +466,8 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
      *     conf->pool = NULL;
      *     conf->health = NULL;
      *     conf->console = NULL;
+     *     conf->handler = NULL;
+     *     conf->serves = { 0, NULL };
      */
 
     conf->tenant = NGX_CONF_UNSET_PTR;
@@ -506,6 +536,15 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     clcf = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
 
+    if (conf->handler != NULL && clcf->handler != conf->handler) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"%V\" of location \"%V\" has no effect, because "
+                           "another directive, such as \"proxy_pass\", answers "
+                           "its requests; expected one of them",
+                           &conf->serves, &clcf->name);
+        return NGX_CONF_ERROR;
+    }
+
     if (conf->pool == NULL && clcf->noname && clcf->handler == NULL
         && prev->pool != NULL)
     {
@@ -559,12 +598,21 @@ ngx_http_dsa_init(ngx_conf_t *cf)
         return NGX_ERROR;
     }
 
+    if (mcf->keys_sync != NULL && mcf->redis != NULL) {
+        ngx_http_dsa_ledger_keys(ngx_http_dsa_redis_ledger(mcf->redis),
+                                 ngx_http_dsa_keys_max(mcf->keys));
+    }
+
     mcf->tenants = ngx_http_dsa_tenants_zone(cf);
     if (mcf->tenants == NULL) {
         return NGX_ERROR;
     }
 
     if (ngx_http_dsa_secret_init(cf, mcf) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (mcf->pools.nelts != 0 && ngx_http_dsa_work_init(cf) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -634,6 +682,10 @@ ngx_http_dsa_init_process(ngx_cycle_t *cycle)
         return NGX_OK;
     }
 
+    if (ngx_http_dsa_shutdown_start(cycle) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
     ngx_http_dsa_metrics_start(mcf->metrics);
     ngx_http_dsa_tenants_start(mcf->tenants, cycle);
 
@@ -690,5 +742,6 @@ ngx_http_dsa_exit_process(ngx_cycle_t *cycle)
         ngx_http_dsa_redis_exit_worker(mcf->redis);
     }
 
+    ngx_http_dsa_burst_exit();
     ngx_http_dsa_metrics_stop();
 }

@@ -458,14 +458,9 @@ for (
       [ { format => { type => 'json_schema' } },
         qr/output_config.format.schema: missing field/ ],
       [ { format => { %$format, schema => $true } },
-        qr/output_config.format.schema: invalid type/ ],
-      [ { format => { %$format, schema => { properties => {
-            a => { if => {} } } } } },
-        qr/output_config.format.schema.properties.a: .*"if"/ ] ],
+        qr/output_config.format.schema: invalid type/ ] ],
     [ 'output_format', [ undef, $format ],
-      [ 'x', qr/output_format: invalid type/ ],
-      [ { %$format, schema => { if => {} } },
-        qr/output_format.schema: .*"if"/ ] ],
+      [ 'x', qr/output_format: invalid type/ ] ],
     [ 'context_management',
       [ undef, {}, { edits => [] }, { edits => [{ keep => 'all',
                               type => 'clear_thinking_20251015' }] } ],
@@ -516,7 +511,7 @@ refused($t->post($uri, { model => 'deepseek-chat', max_tokens => 1 }), 400,
 
 # so does a format, which is in the prompt as well
 
-my $of_schema = qr/\ grammar=\{"type":"json_schema",
+my $of_schema = qr/\ grammar=\{"type":"json_schema","strict":true,
                     "schema":\{"enum":\ \["a",\ "b"\]\}\}$/x;
 
 for ([ 'a format', { output_config => { format => $format } },
@@ -532,6 +527,26 @@ for ([ 'a format', { output_config => { format => $format } },
     like((submitted($fake))[-1], $grammar, "$name: the grammar");
     like((submitted($fake))[-1], qr/## Response Format:.*"type": "json_schema"/,
          "$name: the prompt");
+}
+
+# what the engine refuses in it, in an answer and in a count
+
+for ([ { output_config => { format => $format } }, 'properties.a',
+       'output_config.format.schema.properties.a' ],
+     [ { output_format => $format }, '', 'output_format.schema' ],
+     [ { %tool, tool_choice => { type => 'any' } },
+       'tools[0].function.parameters.items', 'tools[0].input_schema.items' ])
+{
+    my ($fields, $path, $name) = @$_;
+
+    for my $to ($uri, "$uri/count_tokens") {
+        my $body = say("noaccept\nerror grammar $path \"if\" is unknown\n",
+                       %$fields);
+        delete $body->{max_tokens} if $to ne $uri;
+
+        refused($t->post($to, $body), 400, $bad,
+                qr/^\Q$name: "if" is unknown\E$/, "$to: $name");
+    }
 }
 
 refused($t->post($uri, body('x', output_config => { format => $format },

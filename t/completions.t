@@ -186,7 +186,8 @@ for (@cases) {
 is($t->post($uri, body('Say "hi"', echo => \1))->{json}{choices}[0]{text},
    'Say "hi"echo: Say "hi"', 'echo');
 
-$r = $t->post($uri, script_body("t One\nT \\x74wo|\\xe4\\xb8|\\xad!",
+$r = $t->post($uri, script_body("t One\nT \\x74wo|<>\\xe4\\xb8|"
+                                . "\\xe4\\xb8\\xad!<>\\xad!",
                                 logprobs => 2));
 my $l = $r->{json}{choices}[0]{logprobs};
 is_deeply([ sort keys %$l ], [ qw/ text_offset token_logprobs tokens

@@ -47,6 +47,7 @@ my @preflight = ('Access-Control-Request-Method', 'POST',
 # what the page's fetch() may see of a response
 
 my @exposed = qw/ Retry-After request-id x-request-id
+                  Idempotent-Replayed X-Should-Retry
                   x-ratelimit-limit-requests x-ratelimit-limit-tokens
                   x-ratelimit-remaining-requests x-ratelimit-remaining-tokens
                   x-ratelimit-reset-requests x-ratelimit-reset-tokens /;

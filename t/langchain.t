@@ -84,7 +84,8 @@ for my $class (@classes) {
 my $json = '"type": "object", "properties": {"a": {"type": "integer"';
 my %modes = (
     jsonSchema => [ "!fake\nT {\"a\"|: |4|2}",
-                    qr/^\{"type":"json_schema","schema":\{.*\Q$json\E/ ],
+                    qr/^\{"type":"json_schema","strict":\w+,
+                       "schema":\{.*\Q$json\E/x ],
     functionCalling => [ "!fake\n"
                          . tool_calls([ 'answer', 'a', 'false', '42' ]),
                          qr/^\{"type":"tools",.*"tools":\[\{"name":"answer"/ ],

@@ -60,8 +60,6 @@ ngx_http_dsa_anthropic_create(ngx_pool_t *pool)
         return NULL;
     }
 
-    n->pool = pool;
-
     return &n->answer;
 }
 
@@ -99,26 +97,32 @@ static ngx_int_t
 ngx_http_dsa_anthropic_keep_stop(ngx_http_dsa_anthropic_t *n,
     const dsa_chat_t *chat)
 {
+    size_t    size;
+    u_char   *p;
     uint32_t  i;
 
     if (chat->n_stop == 0) {
         return NGX_OK;
     }
 
-    n->stop = ngx_palloc(n->pool, chat->n_stop * sizeof(ngx_str_t));
+    size = chat->n_stop * sizeof(ngx_str_t);
+
+    for (i = 0; i < chat->n_stop; i++) {
+        size += chat->stop[i].len;
+    }
+
+    n->stop = malloc(size);
     if (n->stop == NULL) {
         return NGX_ERROR;
     }
 
+    p = (u_char *) &n->stop[chat->n_stop];
+
     for (i = 0; i < chat->n_stop; i++) {
+        n->stop[i].data = p;
         n->stop[i].len = chat->stop[i].len;
-        n->stop[i].data = ngx_pnalloc(n->pool, chat->stop[i].len);
 
-        if (n->stop[i].data == NULL) {
-            return NGX_ERROR;
-        }
-
-        ngx_memcpy(n->stop[i].data, chat->stop[i].data, chat->stop[i].len);
+        p = ngx_cpymem(p, chat->stop[i].data, chat->stop[i].len);
     }
 
     n->n_stop = chat->n_stop;
@@ -167,7 +171,10 @@ ngx_http_dsa_anthropic_finish(ngx_http_dsa_api_answer_t *a,
 static void
 ngx_http_dsa_anthropic_free(ngx_http_dsa_api_answer_t *a)
 {
-    /* nothing to free: the state is allocated from the pool of the request */
+    ngx_http_dsa_anthropic_t *n = (ngx_http_dsa_anthropic_t *) a;
+
+    free(n->stop);
+    n->stop = NULL;
 }
 
 

@@ -18,7 +18,6 @@
 typedef struct {
     ngx_http_dsa_api_answer_t answer;
 
-    ngx_pool_t               *pool;
     ngx_str_t                *stop;         /* the request's stop_sequences */
     ngx_uint_t                n_stop;
     ngx_uint_t                index;        /* of the open block; if none is

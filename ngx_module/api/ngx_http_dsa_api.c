@@ -22,6 +22,10 @@ ngx_http_dsa_api_delta(void *answer, dsa_delta_e what, uint32_t call,
         return DSA_ERROR;
     }
 
+    if (a->message != NULL || a->api->collects) {
+        a->collected += text.len;
+    }
+
     if (a->message != NULL) {
         ngx_http_dsa_message_add(a->message, what, call, text, a->call_id);
     }

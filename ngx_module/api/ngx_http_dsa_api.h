@@ -45,6 +45,9 @@
  * before the text of another choice begins.  finish is called for the choice of
  * a stream that ends last, or for the first choice, which writes all of them.
  *
+ * read, history, turn, node and finish may run in a thread.  They use only the
+ * memory of the answers and what they are passed; a->out is not sent meanwhile.
+ *
  * delta, close and ping are called for streams only.  finish writes an answer
  * that is not streamed from the collected message.  If collects is set, delta
  * is called for such an answer too.  If count is set, only create, read,
@@ -123,6 +126,9 @@ struct ngx_http_dsa_api_answer_s {
     ngx_str_t                 fingerprint;
     time_t                    created;
 
+    /* set before turn, node and finish */
+    time_t                    ended;
+
     /* set before finish */
     ngx_http_dsa_finish_e     reason;
     uint32_t                  stop;         /* 1 + the index of the stop string
@@ -142,6 +148,8 @@ struct ngx_http_dsa_api_answer_s {
                                                        complete */
 
     ngx_http_dsa_message_t   *message;      /* NULL: not collected */
+    size_t                    collected;    /* bytes, about, that are kept
+                                               until finish */
     dsa_buf_t                 rows;         /* of the rollout, not written
                                                yet */
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];

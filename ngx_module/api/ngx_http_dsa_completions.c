@@ -106,6 +106,7 @@ ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 
     if (chat->completion->echo) {
         dsa_json_escape(&c->echo, chat->completion->prompt);
+        a->collected = a->stream ? 0 : c->echo.len;
     }
 
     return DSA_OK;

@@ -36,7 +36,8 @@ static const ngx_http_dsa_openai_status_t  ngx_http_dsa_openai_statuses[] = {
     { 422, "invalid_request_error", "invalid_request_error" },
     { 429, "rate_limit_error", "rate_limit_exceeded" },
     { 503, "server_error", "service_unavailable" },
-    { 504, "server_error", "timeout" }
+    { 504, "server_error", "timeout" },
+    { 507, "server_error", "insufficient_storage" }
 };
 
 

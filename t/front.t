@@ -1,0 +1,417 @@
+# Copyright (C) The nginx-dsa authors
+#
+# Two hosts behind conf/nginx-front.conf: callers stay with the host that has
+# their prefixes, whichever header has their key; no request is lost and none is
+# billed twice while an engine restarts or a host's nginx is reloaded, stopped
+# or killed; and a tenant that floods is refused by its own excess.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake qw/ ask /;
+use DSA::HTTP;
+use DSA::Keys;
+use DSA::Process;
+use DSA::Test;
+
+my $chat = '/v1/chat/completions';
+my @names = map { "caller$_" } 1 .. 8;
+my @keys = map { key_record($_) } @names, 'flood';
+
+my $front = DSA::Test->new('front');
+my $redis = $front->start_redis();
+my (@host, %engine);
+
+for my $name ('a', 'b') {
+    my $t = DSA::Test->new("front-$name");
+
+    push @host, $t;
+    write_keys($t->path('keys'), @keys);
+
+    $engine{$t} = $t->start_engine(conf => {
+        backend => 'null rate=100', name => 'v32', max_running => 4,
+        max_waiting => 12, drain_timeout => '60s' });
+
+    start($t);
+}
+
+
+sub start {
+    my ($t) = @_;
+
+    $t->start_nginx(workers => 2, http =>
+        'dsa_keys file=%%DIR%%/keys zone=keys:1m;
+         dsa_redis 127.0.0.1:' . $redis->port . ' ttl=1h;
+         log_format host "$dsa_key $status $dsa_cached_tokens";
+         access_log %%DIR%%/host.log host;');
+}
+
+
+# The configuration, on this machine.  Its hosts are these.
+
+my $conf = read_file("$DSA::Test::root/conf/nginx-front.conf");
+my @servers = $conf =~ /^ *server +(\S+) +max_fails=0;$/mg;
+
+is(scalar @servers, 2, 'the configuration has two hosts');
+like($conf, qr/proxy_next_upstream_tries +2;/, 'and tries as many');
+
+$conf =~ s/\Q$servers[$_]\E/"127.0.0.1:" . $host[$_]->port/e for 0, 1;
+$conf =~ s/^(?:user|worker_processes|worker_rlimit_nofile|pid)\s.*\n//mg;
+$conf =~ s/^error_log\s.*\n//m;
+$conf =~ s{/var/log/nginx/}{%%DIR%%/}g;
+$conf =~ s/listen  80  default_server/listen  127.0.0.1:%%PORT%%/;
+$conf =~ s/^ *listen  \[::\]:80 .*\n//m;
+$conf =~ s/^http \{$/http {\n    %%HTTP%%/m;
+
+$front->start_nginx(conf => "%%GLOBALS%%\n$conf");
+
+
+# The headers with the key of a caller; x-api-key for every other one.
+
+sub key {
+    my ($name, $form) = @_;
+
+    $form = $name =~ /[02468]$/ ? 'x-api-key' : 'authorization'
+        if !defined $form;
+
+    return (headers => [ $form eq 'x-api-key'
+                         ? ('x-api-key' => key_text($name))
+                         : (Authorization => 'Bearer ' . key_text($name)) ]);
+}
+
+sub id { key_record($_[0])->{id} }
+
+
+# What a host has logged: for each key, "STATUS CACHED" of each request.
+
+sub logged {
+    my ($t) = @_;
+    my %got;
+
+    for (split /\n/, read_file($t->path('host.log')) // '') {
+        my ($key, $what) = split / /, $_, 2;
+        push @{ $got{$key} }, $what;
+    }
+
+    return \%got;
+}
+
+sub count {
+    my ($t, $name) = @_;
+
+    return scalar @{ logged($t)->{ id($name) } || [] };
+}
+
+
+# A caller always goes to one host, and all hosts have some
+
+my (%home, %on);
+my $prompt = join ' ', 'Remember this.', map { "word$_" } 1 .. 200;
+
+for my $name (@names) {
+    my @before = map { count($_, $name) } @host;
+    my @hits;
+
+    for my $form ('authorization', 'x-api-key', 'authorization') {
+        my $r = $front->post($chat, ask("$name: $prompt", model => 'v32',
+                                        max_tokens => 4), key($name, $form));
+
+        is($r->{status}, 200, "$name: $form") or diag($r->{body});
+        push @hits, $r->{json}{usage}{prompt_tokens_details}{cached_tokens};
+    }
+
+    wait_until(sub { 3 == eval { my $n = 0;
+                                 $n += count($host[$_], $name) - $before[$_]
+                                     for 0, 1; $n } }, 30, 'the logs');
+
+    my @n = map { count($host[$_], $name) - $before[$_] } 0, 1;
+
+    is(join(' ', sort @n), '0 3', "$name: one host, with either header");
+    is($hits[0], 0, "$name: the first has no prefix");
+    cmp_ok($hits[$_], '>', 100, "$name: the next find it") for 1, 2;
+
+    $home{$name} = $n[0] ? 0 : 1;
+    $on{ $home{$name} }++;
+}
+
+is(scalar keys %on, 2, 'both hosts have callers') or diag(explain(\%home));
+
+
+# The load: each caller repeats its prompt, in streams and in one piece.  A
+# process writes a line for each answer.
+
+my $stop = $front->path('stop');
+my @clients;
+
+sub load {
+    my (%opt) = @_;
+
+    unlink $stop;
+
+    @clients = map {
+        my $name = $_;
+        my $out = $front->path("$opt{name}.$name");
+
+        {
+            name => $name, out => $out,
+            process => $front->daemon("$opt{name}-$name", sub {
+                open my $fh, '>>', $out or die "$out: $!\n";
+                my $n = 0;
+
+                while (!-e $stop) {
+                    my $stream = $opt{streams} && $n % 2;
+                    my $text = one($name, $stream);
+
+                    syswrite $fh, "$text\n";
+                    $n++;
+                }
+            }),
+        };
+    } @names;
+
+    return;
+}
+
+
+# A request of the load: "STATUS PROMPT COMPLETION", or what went wrong.
+
+sub one {
+    my ($name, $stream) = @_;
+
+    my $body = ask("$name: $prompt", model => 'v32', max_tokens => 6,
+                   $stream ? (stream => JSON::PP::true, stream_options =>
+                              { include_usage => JSON::PP::true }) : ());
+    my ($usage, $status);
+
+    eval {
+        if ($stream) {
+            my $s = $front->stream($body, key($name), timeout => slow(60));
+
+            $status = $s->status;
+
+            if ($status == 200) {
+                my $m = DSA::HTTP->gather($s->events);
+
+                $usage = $m->{usage};
+                $status = 'cut' if !$m->{done} || $m->{error};
+            }
+
+        } else {
+            my $r = $front->post($chat, $body, key($name),
+                                 timeout => slow(60));
+
+            $status = $r->{status};
+            $usage = $r->{json}{usage} if $status == 200;
+        }
+
+        1;
+    } or $status = "failed: $@" =~ s/\s+/ /gr;
+
+    return join ' ', $status, $usage ? @$usage{qw/ prompt_tokens
+                                                   completion_tokens /} : ();
+}
+
+sub lines { grep { $_ ne '' } split /\n/, read_file($_[0]{out}) // '' }
+
+
+# Waits until every caller has some more answers.
+
+sub progress {
+    my ($what, $more) = @_;
+    my %before = map { $_->{name} => scalar lines($_) } @clients;
+
+    wait_until(sub {
+        !grep { lines($_) < $before{ $_->{name} } + $more } @clients
+    }, 60, "answers $what");
+
+    pass("answers $what");
+}
+
+sub loaded {
+    write_file($stop, '');
+
+    my %sum;
+
+    for my $client (@clients) {
+        $client->{process}->wait_end(60);
+
+        for (lines($client)) {
+            my ($status, @tokens) = split / /;
+
+            $sum{status}{$status}++;
+            $sum{requests}++;
+            $sum{prompt_tokens} += $tokens[0] // 0;
+            $sum{completion_tokens} += $tokens[1] // 0;
+        }
+    }
+
+    return \%sum;
+}
+
+
+# The sums of the ledger, of both hosts together.
+
+sub ledger {
+    my $r = $front->redis($redis);
+    my %sum = map { $_ => 0 } qw/ requests prompt_tokens completion_tokens /;
+
+    for my $key ($r->keys('dsa1:*:ledger:*')) {
+        my $fields = $r->hgetall($key);
+
+        for (grep { !/^key_/ } keys %$fields) {
+            my $name = s/.*\|//r;
+            $sum{$name} += $fields->{$_} if exists $sum{$name};
+        }
+    }
+
+    return \%sum;
+}
+
+sub billed {
+    my ($name, $before, $got) = @_;
+    my %want = map { $_ => $before->{$_} + $got->{$_} }
+               qw/ requests prompt_tokens completion_tokens /;
+
+    eval {
+        wait_until(sub {
+            my $now = ledger();
+            !grep { $now->{$_} != $want{$_} } keys %want;
+        }, 30, 'the ledger');
+    };
+
+    is_deeply(ledger(), \%want, "$name: each answer is billed, once");
+}
+
+# Waits until each worker of a host has its engine.
+
+sub ready {
+    my ($t) = @_;
+
+    wait_until(sub { (eval { $t->metrics->{dsa_sessions} } // 0) == 2 }, 60,
+               'a host');
+}
+
+
+my $before = ledger();
+
+load(name => 'graceful', streams => 1);
+progress('at first', 4);
+
+for my $t (@host) {
+    $engine{$t}->stop('TERM', 60);
+    progress('without an engine', 4);
+    $engine{$t}->restart();
+    ready($t);
+
+    $t->reload();
+    progress('after a reload', 4);
+
+    $t->stop_nginx('QUIT');
+    progress('without a host', 4);
+    start($t);
+    progress('with both', 4);
+}
+
+my $got = loaded();
+
+is_deeply([ keys %{ $got->{status} } ], [ 200 ],
+          'restarts, reloads and stops: no request is lost')
+    or diag(explain($got->{status}));
+billed('restarts, reloads and stops', $before, $got);
+
+# each host has its callers again, with their prefixes
+
+for my $name (@names) {
+    my $n = count($host[ $home{$name} ], $name);
+    my $r = $front->post($chat, ask("$name: $prompt", model => 'v32',
+                                    max_tokens => 4), key($name));
+
+    wait_until(sub { count($host[ $home{$name} ], $name) == $n + 1 }, 30,
+               "$name at home");
+    is($r->{status}, 200, "$name is at home");
+}
+
+
+# An engine and a host that are killed.  What was streamed is broken; what was
+# not is computed by the other host, and billed once.
+
+$before = ledger();
+load(name => 'killed');
+progress('at first', 2);
+
+$engine{ $host[0] }->kill9();
+progress('without an engine', 4);
+$engine{ $host[0] }->restart();
+ready($host[0]);
+progress('with both', 2);
+
+$host[1]->stop_nginx('TERM');
+progress('without a host', 4);
+start($host[1]);
+progress('with both', 2);
+
+$got = loaded();
+
+is_deeply([ keys %{ $got->{status} } ], [ 200 ], 'kills: no request is lost')
+    or diag(explain($got->{status}));
+billed('kills', $before, $got);
+
+
+# A tenant that floods: its own excess is 429, which no other host gets, and
+# nobody else is refused.
+
+my %flood;
+my @streams;
+my ($light) = grep { $home{$_} == 0 } @names;
+my @asked = map { count($_, 'flood') } @host;
+
+for (1 .. 60) {
+    push @streams, $front->stream(
+        ask("flood $_", model => 'v32', max_tokens => 400, ignore_eos =>
+            JSON::PP::true), key('flood'), head => 0);
+}
+
+load(name => 'beside');
+progress('beside a flood', 3);
+$got = loaded();
+
+is_deeply([ keys %{ $got->{status} } ], [ 200 ], 'others are served')
+    or diag(explain($got->{status}));
+
+# those that are refused have a status now; the others are ended here
+
+for (@streams) {
+    my $status = eval { $_->read_head(0.2); $_->status } // 'waits';
+
+    $flood{$status}++;
+    is($_->header('Retry-After'), 1, 'a refusal has Retry-After')
+        if $status eq '429';
+    $_->close();
+}
+
+cmp_ok($flood{429} // 0, '>=', 60 - 4 - 12 - 1, 'the excess is refused');
+is_deeply([ grep { !/^(?:200|429|waits)$/ } keys %flood ], [],
+          'by nothing else') or diag(explain(\%flood));
+
+wait_until(sub { 60 == eval { my $n = 0; $n += count($host[$_], 'flood')
+                                              - $asked[$_] for 0, 1; $n } },
+           30, 'the logs');
+is(join(' ', sort map { count($host[$_], 'flood') - $asked[$_] } 0, 1), '0 60',
+   'by one host alone');
+
+
+# nothing is left: an error in the form of the API
+
+$_->stop_nginx('QUIT') for @host;
+
+my $r = $front->post($chat, ask('x'), key('caller1'));
+
+is($r->{status}, 503, 'no host');
+is($r->{headers}{'retry-after'}, 1, 'try again');
+is($r->{json}{error}{code}, 'service_unavailable', 'in the form of the API');
+
+$_->done for @host;
+$front->done;
