@@ -37,7 +37,10 @@ is(scalar @records + @alerts, scalar @rules, 'each rule is one of both');
 $t->start_redis();
 $t->start_fake() for 1, 2;
 write_keys($t->path('keys'), key_record('anna'));
-$t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;');
+$t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;',
+                workers => 2);
+wait_until(sub { exists $t->metrics->{dsa_redis_memory_used_bytes} }, 20,
+           'the memory of Redis');
 is($t->post('/v1/chat/completions', ask('x'), bearer(key_text('anna')))
    ->{status}, 200, 'a chat');
 
@@ -66,6 +69,53 @@ for my $family (keys %type) {
 
 my %added = map { $_ => 1 } qw/ instance job /;
 my %recorded = map { $_->{record} => 1 } @records;
+
+
+# The memory of Redis, which one worker reads for all
+
+my $redis = $t->redis;
+
+sub memory { $t->metrics->{"dsa_redis_memory_$_[0]"} }
+
+$redis->cmd(qw/ CONFIG SET maxmemory 50mb /);
+wait_until(sub { memory('limit_bytes') == 50 * 1024 * 1024 }, 20, 'its limit');
+
+my ($used) = $redis->cmd(qw/ INFO memory /) =~ /^used_memory:(\d+)/m;
+
+cmp_ok(abs($used - memory('used_bytes')), '<', 1_000_000, 'what is used of it');
+is(memory('evicts'), 0, 'and nothing is evicted');
+
+$redis->cmd(qw/ CONFIG SET maxmemory-policy allkeys-lru /);
+wait_until(sub { memory('evicts') == 1 }, 20, 'a policy that evicts');
+
+my $evicts = qr/\[warn\].*removes data.*noeviction/;
+my $lossy = qr/\[warn\].*no append-only file.*appendonly yes/;
+my $unknown = qr/\[warn\].*memory of Redis is not known: .*NOPERM.*info/;
+
+wait_until(sub { $t->logged($lossy) }, 20, 'a warning that it is not durable');
+wait_until(sub { $t->logged($evicts) }, 20, 'a warning');
+
+$redis->cmd(qw/ ACL SETUSER default -info /);
+wait_until(sub { $t->logged($unknown) }, 20, 'INFO to be refused');
+ok(!(grep { /_memory_/ } keys %{ $t->metrics }), 'none of its metrics');
+wait_until(sub { $redis->cmd(qw/ ACL LOG /)->[0][1] >= 2 }, 30,
+           'a second refusal');
+
+$redis->cmd(qw/ ACL SETUSER default +info /);
+wait_until(sub { exists $t->metrics->{dsa_redis_memory_used_bytes} }, 20,
+           'the memory again');
+
+# each of the workers could read it, but they do so in turn
+
+my ($calls) = $redis->cmd(qw/ INFO commandstats /)
+              =~ /^cmdstat_info:calls=(\d+)/m;
+my ($uptime) = $redis->cmd(qw/ INFO server /)
+               =~ /^uptime_in_seconds:(\d+)/m;
+
+is($t->logged($lossy), 1, 'one of them logged that it is not durable');
+is($t->logged($evicts), 1, 'and one the policy');
+is($t->logged($unknown), 1, 'and the refusal, once');
+cmp_ok($calls, '<=', 3 + $uptime / 5, "$calls INFO in $uptime seconds");
 
 
 # Reports the metrics and labels of a query that /metrics does not have.
