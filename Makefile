@@ -1,11 +1,12 @@
-# make            everything in build/: ngx_http_dsa_module.so, dsa-engine, dsa
+# make            everything in build/: ngx_http_dsa_module.so, dsa-engine, dsa,
+#                 and dsa-cuda where there is nvcc
 # make demo       installs what is missing, builds, starts all of it on
 #                 loopback, chats and plans a trip (ONCE=1, PORT=, MODEL=,
 #                 BACKEND=cuda)
 # make test       installs what is missing, builds, runs what this machine can
 # make test-gpu   what needs a GPU: the ops, golden outputs, serving on it
 # make asan       the same tests with everything under ASan and UBSan
-# make tsan       the engine's threads under TSan
+# make tsan       the threads of the engine and of nginx under TSan
 # make soak       random faults under load for SOAK_TIME seconds; SOAK_SEED
 #                 repeats the choices of a run
 # make fuzz       each fuzz target for FUZZ_TIME seconds
@@ -35,9 +36,10 @@ JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
 PROVE       = prove --timer -It/lib -r t/
 
-# where nvcc is found, and cuBLASLt with it, the ops' CUDA versions and
-# "backend cuda" are built in; nvcc itself says where its toolkit is, because
-# the one on the PATH may be a script or a link
+# Where nvcc is found, and cuBLASLt with it, dsa-engine has "backend cuda", and
+# dsa-cuda is dsa with the commands that use a GPU.  Nothing else needs NVIDIA's
+# libraries.  nvcc itself reports where its toolkit is, because the one on the
+# PATH may be a script or a link.
 
 NVCC     ?= $(firstword $(wildcard $(shell command -v nvcc) \
             /usr/local/cuda/bin/nvcc))
@@ -49,42 +51,58 @@ endif
 ifneq ($(wildcard $(CUDA)/include/cublasLt.h),)
 NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
             -lineinfo -Xcompiler -Wall
-LIBS     += -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
-CFLAGS   += -DDSA_CUDA=1 -isystem $(CUDA)/include
-CU_OBJ   := $(patsubst %.cu,$(BUILD)/obj/%.cu.o,$(wildcard kernels/*.cu))
-CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
-GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
-CUDA_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,bench/gpu.c bench/kernels.c \
-            bench/bound.c bench/routing.c bench/comm.c bench/comm_nccl.c \
-            $(wildcard bench/engine*.c bench/node*.c bench/op_*.c))
 NCCL     := $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h)
+DSA_CUDA := $(BUILD)/dsa-cuda
+GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
+CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
+
+# what is linked before libdsa.a: these versions of the files that differ with
+# CUDA come before those of the library
+
+CUDA_PICK := $(patsubst %.c,$(BUILD)/cuda/%.o,engine/service/backends.c \
+             engine/service/conf.c)
+CUDA_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(filter-out \
+            engine/cuda/plan.c,$(wildcard engine/cuda/*.c))) \
+            $(patsubst %.cu,$(BUILD)/cuda/%.cu.o,$(wildcard kernels/*.cu))
+CUDA_LINK := $(CUDA_PICK) $(BUILD)/libdsa-cuda.a
+CUDA_LIBS = -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
+TOOL_CUDA := $(patsubst %.c,$(BUILD)/cuda/%.o,tools/bench.c tools/logits.c \
+             bench/gpu.c bench/kernels.c bench/bound.c bench/routing.c \
+             bench/comm.c bench/comm_nccl.c \
+             $(wildcard bench/bits*.c bench/engine*.c bench/node*.c \
+             bench/op_*.c))
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
-NO_CUDA   = $(filter-out engine/cuda/plan.c,$(wildcard engine/cuda/*.c))
 endif
 
-LIB_SRC  := $(filter-out engine/service/main.c $(NO_CUDA),$(wildcard \
+# the plan of GPU memory is made without a GPU and without CUDA
+
+LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             base/*.c context/*.c grammar/*.c kernels/*.c redis_schema/*.c \
-            engine/*/*.c))
+            engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
-            bench/cache.c) $(CUDA_OBJ)
+            bench/cache.c)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
 HANG     := $(BUILD)/t/hang_engine
 SAMPLE   := $(BUILD)/t/sample_grammar
+SECCOMP  := $(BUILD)/t/seccomp
+PRELOAD  := $(BUILD)/t/nginx_preload.so
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
-            $(BUILD)/bench/grammar $(BUILD)/bench/limits
+            $(BUILD)/bench/grammar $(BUILD)/bench/limits \
+            $(BUILD)/bench/stages $(BUILD)/bench/heavy
 MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h base/*.h \
-            context/*.h grammar/*.h redis_schema/*.h engine/link*.h)
+            context/*.h redis_schema/*.h engine/link*.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
-            context/*.c grammar/*.c redis_schema/*.c)
+            context/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
             console/*.js)
 PREFIX_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_keys.o \
              $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_map.o
+CHECK_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_record_check.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
@@ -95,8 +113,8 @@ all: module engine tools tests $(BENCHES)
 
 module: $(MODULE)
 engine: $(BUILD)/dsa-engine
-tools: $(BUILD)/dsa
-tests: $(TESTS) $(FAKE) $(HANG) $(SAMPLE)
+tools: $(BUILD)/dsa $(DSA_CUDA)
+tests: $(TESTS) $(FAKE) $(HANG) $(SAMPLE) $(SECCOMP) $(PRELOAD)
 model: $(MODEL_DIR)/config.json
 golden: $(GOLDEN)
 
@@ -141,39 +159,66 @@ $(BUILD)/obj/%.o: %.c
 
 $(BUILD)/obj/kernels/%.o: CFLAGS += $(KERNEL_OPT)
 
-$(BUILD)/obj/%.cu.o: %.cu
+$(BUILD)/cuda/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -DDSA_CUDA=1 -isystem $(CUDA)/include -MMD -MP -c -o $@ $<
+
+$(BUILD)/cuda/%.cu.o: %.cu
 	@mkdir -p $(@D)
 	$(NVCC) $(NVFLAGS) -MMD -MP -MF $(@:.o=.d) -c -o $@ $<
 
-$(BUILD)/libdsa.a: $(LIB_OBJ) $(CU_OBJ)
+$(BUILD)/libdsa.a: $(LIB_OBJ)
+$(BUILD)/libdsa-cuda.a: $(CUDA_OBJ)
+
+$(BUILD)/%.a:
 	@rm -f $@
 	$(AR) qcs $@ $^
 
-$(BUILD)/dsa-engine: $(BUILD)/obj/engine/service/main.o $(BUILD)/libdsa.a
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+$(BUILD)/dsa-engine: $(BUILD)/obj/engine/service/main.o $(CUDA_LINK) \
+                     $(BUILD)/libdsa.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
 ifneq ($(NCCL),)
-$(BUILD)/obj/bench/comm_nccl.o: CFLAGS += -DDSA_NCCL=1
+$(BUILD)/cuda/bench/comm_nccl.o: CFLAGS += -DDSA_NCCL=1
 endif
 
 $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(BUILD)/libdsa.a
+$(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(CHECK_OBJ) \
+                   $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
-$(BUILD)/t/test_%: $(BUILD)/obj/t/gpu/test_%.o $(BUILD)/obj/t/gpu/gpu.o \
-                   $(BUILD)/obj/t/gpu/exchange.o $(BUILD)/libdsa.a
+ifneq ($(DSA_CUDA),)
+$(BUILD)/dsa-cuda: $(TOOL_CUDA) $(filter-out $(TOOL_CUDA:$(BUILD)/cuda/%=\
+                   $(BUILD)/obj/%),$(TOOL_OBJ)) $(CUDA_LINK) $(BUILD)/libdsa.a
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
+
+$(BUILD)/t/test_conf: $(BUILD)/cuda/t/unit/test_conf.o $(CUDA_LINK) \
+                      $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS) -lcmocka
+
+$(BUILD)/t/test_%: $(BUILD)/cuda/t/gpu/test_%.o $(BUILD)/cuda/t/gpu/gpu.o \
+                   $(BUILD)/cuda/t/gpu/exchange.o $(CUDA_LINK) \
+                   $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS) -lcmocka
+
+$(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
+    $(BUILD)/cuda/t/gpu/spin.cu.o
+endif
 
 $(BUILD)/t/test_prefix: $(PREFIX_OBJ)
 
-$(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
-    $(BUILD)/obj/t/gpu/spin.cu.o
-
-$(BUILD)/t/test_versions: LDFLAGS += -Wl,--wrap=dsa_sched_create
+$(BUILD)/t/test_done: LDFLAGS += -Wl,--wrap=dsa_sched_create
+$(BUILD)/t/test_json: LDFLAGS += -Wl,--wrap=yajl_parse
+$(BUILD)/t/test_grammar_cache: LDFLAGS += -Wl,--wrap=dsa_grammar_compile
+$(BUILD)/t/test_constrained: LDFLAGS += \
+	-Wl,--wrap=dsa_states_token,--wrap=dsa_states_mask
+$(BUILD)/t/test_grammar_memory: LDFLAGS += \
+	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 $(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
          $(BUILD)/libdsa.a
@@ -183,6 +228,17 @@ $(HANG): $(BUILD)/obj/t/hang/hang_engine.o $(BUILD)/obj/engine/service/main.o \
 $(FAKE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard t/fake/*.c))
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^
+
+$(SECCOMP): $(BUILD)/obj/t/sandbox/seccomp.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^
+
+# without SAN, because it is preloaded before a sanitizer's library
+
+$(PRELOAD): t/preload/nginx_preload.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(OPT) $(WARN) -D_GNU_SOURCE -shared -fPIC -o $@ $< \
+	    -lyajl -lcrypto -ldl
 
 $(SAMPLE): $(BUILD)/obj/t/ajv/sample_grammar.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
@@ -195,11 +251,13 @@ $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/grammar: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(PREFIX_OBJ) $(BUILD)/libdsa.a
+$(BUILD)/bench/stages: $(PREFIX_OBJ) $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(BUILD)/libdsa.a
+$(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(CHECK_OBJ) \
+                      $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(LIBS)
 
@@ -214,7 +272,7 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 
 
 .PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench deb \
-        deb-install install clean
+        deb-install cuda-toolkit install clean
 
 deps:
 	$(DEPS) build
@@ -242,7 +300,7 @@ test-gpu:
 
 asan:
 	$(DEPS) build test asan
-	t/lib/nginx-asan $(BUILD)/nginx-asan
+	t/lib/nginx-sanitized address $(BUILD)/nginx-asan
 	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/asan OPT="-O1 -g -fno-omit-frame-pointer" \
 	    SAN="-fsanitize=address,undefined -fno-sanitize-recover=undefined" \
 	    NGINX_SRC=$(abspath $(BUILD)/nginx-asan/source) \
@@ -253,19 +311,28 @@ asan:
 
 # Fences order the rings between two processes, which TSan does not watch, so
 # gcc's warning about fences is off.  The threads of the engine are ordered by
-# mutexes and atomics alone.
+# mutexes and atomics alone, and those of nginx by its thread pool.
 
-TSAN_TEST = engine engine_life threads link session thread_pool mask_thread \
+TSAN_TEST = engine engine_life threads journal link session thread_pool mask_thread \
             model redis redis_faults redis_cluster redis_random
 
 tsan:
-	$(DEPS) build test
+	$(DEPS) build test asan
+	t/lib/nginx-sanitized thread $(BUILD)/nginx-tsan
 	$(MAKE) -j$(JOBS) NVCC= BUILD=$(BUILD)/tsan \
 	    OPT="-O1 -g -fno-omit-frame-pointer -Wno-tsan" \
-	    SAN="-fsanitize=thread" golden engine $(BUILD)/tsan/t/hang_engine \
+	    SAN="-fsanitize=thread" \
+	    NGINX_SRC=$(abspath $(BUILD)/nginx-tsan/source) \
+	    NGINX_CC_OPT="-DNGX_DEBUG_PALLOC=1" \
+	    NGINX_LD_OPT="-Wl,-z,nodelete" golden engine module \
+	    $(BUILD)/tsan/t/hang_engine $(BUILD)/tsan/t/fake_engine \
+	    $(BUILD)/tsan/t/nginx_preload.so \
 	    $(TSAN_TEST:%=$(BUILD)/tsan/t/test_%)
 	for t in $(TSAN_TEST); do \
 	    DSA_SANITIZED=1 $(BUILD)/tsan/t/test_$$t || exit 1; done
+	DSA_BUILD=$(BUILD)/tsan \
+	    DSA_NGINX=$(abspath $(BUILD)/nginx-tsan/nginx) DSA_SLOW=5 \
+	    DSA_SANITIZED=1 prove --timer -It/lib t/work.t t/work-hold.t
 
 soak:
 	$(DEPS) build test
@@ -287,30 +354,40 @@ bench:
 	$(MAKE) -j$(JOBS) module engine model $(BENCHES)
 	DSA_BUILD=$(BUILD) bench/run -w
 
-# the packages are built from the files that git knows, as they are now
+# The packages are built from the files that git knows, as they are now;
+# nginx-dsa-engine-cuda is one of them where there is nvcc.
 
 deb:
 	$(DEPS) build deb
 	rm -rf $(BUILD)/deb
 	mkdir -p $(BUILD)/deb/nginx-dsa
 	git ls-files -z | xargs -0 cp --parents -t $(BUILD)/deb/nginx-dsa
-	cd $(BUILD)/deb/nginx-dsa && dpkg-buildpackage -b -us -uc
+	sed -i "1s/(.*)/($$(debian/version))/" \
+	    $(BUILD)/deb/nginx-dsa/debian/changelog
+	cd $(BUILD)/deb/nginx-dsa && dpkg-buildpackage -b -us -uc -J$(JOBS) \
+	    $(if $(DSA_CUDA),-Ppkg.nginx-dsa.cuda)
 	rm -rf $(BUILD)/deb/nginx-dsa
 	lintian --fail-on error $(BUILD)/deb/*.changes
 
 # as root, after "make deb"
 
 deb-install: model
-	debian/test-install $(BUILD)
+	debian/test-install $(BUILD) $(CUDA)
+
+# for debian/rules
+
+cuda-toolkit:
+	@echo $(CUDA)
 
 install: all
 	install -D -t $(DESTDIR)$(PREFIX)/lib/nginx/modules $(MODULE)
 	install -D -t $(DESTDIR)$(PREFIX)/sbin $(BUILD)/dsa-engine
-	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/dsa
+	install -D -t $(DESTDIR)$(PREFIX)/bin $(BUILD)/dsa $(DSA_CUDA)
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/lib/systemd/system \
 	    conf/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples \
-	    conf/nginx.conf conf/engine.conf conf/engine-v3.2-8gpu.conf \
+	    conf/nginx.conf conf/nginx-front.conf conf/engine.conf \
+	    conf/engine-v3.2-8gpu.conf \
 	    conf/redis.conf conf/logrotate.d/dsa \
 	    conf/prometheus/dsa.rules.yml
 	install -D -m 644 conf/grafana/dsa.json \
@@ -319,4 +396,4 @@ install: all
 clean:
 	rm -rf $(BUILD)
 
--include $(shell test -d $(BUILD)/obj && find $(BUILD)/obj -name '*.d')
+-include $(shell find $(BUILD)/obj $(BUILD)/cuda -name '*.d' 2> /dev/null)

@@ -8,6 +8,7 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Test;
+use DSA::Weights;
 use Test::More;
 
 my $t = DSA::Test->new('docs');
@@ -67,7 +68,7 @@ for my $file ('README.md', 'ngx_module/README.md') {
 }
 
 my ($known) = $source =~ /"expected (user=[^;]*)", arg\)/;
-is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|TIME)`/g),
+is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|SIZE|TIME)`/g),
           set($known =~ /(\w+)=/g), 'parameters of dsa_redis');
 
 
@@ -229,6 +230,7 @@ is(scalar @confs, 2, 'README.md has two configurations of engines');
 mkdir $v32 or die "mkdir: $!\n";
 write_file("$v32/config.json", read_file("$root/bench/v3.2/config.json"));
 write_file("$v32/tokenizer.json", read_file("$small/tokenizer.json"));
+sparse_weights($v32);
 $ENV{CUDA_VISIBLE_DEVICES} = '';
 
 for my $engine (@confs) {
@@ -236,6 +238,8 @@ for my $engine (@confs) {
 
     $engine =~ s{^model\s.*}{model $model;}m;
     $engine =~ s{^socket_group .*\n}{}m if $> != 0;
+    $engine =~ s{unix:/run/dsa/}{'unix:' . $t->dir . '/'}e;
+    $engine =~ s{^(host_memory|kv_memory)\s.*}{$1 64m;}m;
 
     ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
                          write_file($t->path('engine.conf'), $engine));

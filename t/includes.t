@@ -48,7 +48,7 @@ my %may_include = (
                               'engine/tokenizer/', @interface ],
 
     'engine/service/'    => [ 'base/', 'engine/', 'grammar/' ],
-    'ngx_module/'        => [ 'base/', 'context/', 'grammar/', 'redis_schema/',
+    'ngx_module/'        => [ 'base/', 'context/', 'redis_schema/',
                               'engine/link' ],
 );
 

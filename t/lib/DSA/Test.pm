@@ -193,6 +193,8 @@ sub sanitizer_env {
     return {
         ASAN_OPTIONS  => "$log:detect_leaks=$leaks:detect_odr_violation=0",
         UBSAN_OPTIONS => "$log:print_stacktrace=1",
+        TSAN_OPTIONS  => "$log:suppressions=$root/t/lib/tsan.supp:"
+                         . 'print_suppressions=0',
         LSAN_OPTIONS  => "suppressions=$root/t/lib/lsan.supp:"
                          . 'print_suppressions=0',
     };
@@ -373,6 +375,13 @@ sub start_nginx {
 sub write_nginx_conf {
     my ($self, %opt) = @_;
 
+    # see t/preload/nginx_preload.c
+
+    if ($opt{preload}) {
+        $self->{preload} = $self->path('preload');
+        mkdir $self->{preload};
+    }
+
     my $text = exists $opt{conf} ? $opt{conf} : $self->default_conf(%opt);
 
     $self->{workers} = $opt{workers} || $self->{workers} || 1;
@@ -461,7 +470,8 @@ sub expand {
 
     my $globals = "$load${user}worker_processes  $workers;\n"
                   . join('', map { "env  ${_}_OPTIONS;\n" }
-                                 qw/ ASAN UBSAN LSAN /)
+                                 qw/ ASAN UBSAN LSAN TSAN /)
+                  . (defined $self->{preload} ? "env  DSA_PRELOAD;\n" : '')
                   . "pid  $d/nginx.pid;\n"
                   . "error_log  $d/$self->{log}  $level;\n";
     my $http = "access_log  $d/access.log;\n    $temp";
@@ -495,6 +505,14 @@ sub nginx_argv {
     my ($self, @more) = @_;
 
     my $env = $self->sanitizer_env('nginx');
+
+    # a sanitizer's library need not come first
+
+    if (defined $self->{preload}) {
+        $env->{LD_PRELOAD} = "$self->{build}/t/nginx_preload.so";
+        $env->{DSA_PRELOAD} = $self->{preload};
+        $env->{ASAN_OPTIONS} .= ':verify_asan_link_order=0';
+    }
 
     return ['env', (map { "$_=$env->{$_}" } sort keys %$env),
             $self->{nginx}, '-p', "$self->{dir}/", '-c',
@@ -664,6 +682,40 @@ sub logged {
 }
 
 
+# With preload => 1 of start_nginx.  hold("before") or hold("after") makes
+# threads wait there at each task, held returns whether one has waited since
+# then, and release lets them go on.  turn returns the most bytes that an event
+# loop has handled in one turn.
+
+sub hold {
+    my ($self, $when) = @_;
+
+    unlink "$self->{preload}/held.$when";
+    write_file("$self->{preload}/$when", '');
+
+    return;
+}
+
+sub held { -e "$_[0]{preload}/held.$_[1]" }
+
+sub release {
+    my ($self, @when) = @_;
+
+    unlink map { "$self->{preload}/$_" } @when ? @when : qw/ before after /;
+
+    return;
+}
+
+sub turn {
+    my ($self) = @_;
+
+    my ($most) = sort { $b <=> $a } 0, map { read_file($_) || 0 }
+                 glob "$self->{preload}/turn.*";
+
+    return $most + 0;
+}
+
+
 # Permits an alert that the test provokes itself, such as that of a killed
 # worker.
 
@@ -746,6 +798,8 @@ sub stop_all {
     my ($self) = @_;
 
     my @failed;
+
+    $self->release() if defined $self->{preload};
 
     if (-d $self->{dir}) {
         my $pid = $self->nginx_pid;
