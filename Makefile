@@ -25,7 +25,7 @@ LDFLAGS   = $(SAN)
 LIBS      = -lyajl -lpcre2-8 -lcrypto -lxxhash -lhiredis -lm -lpthread
 
 # the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorize,
-# and without contraction they have the same bits on all (kernels/simd.h)
+# and without contraction they have the same bits on all (kernels/core/simd.h)
 KERNEL_OPT = -O3 -fno-math-errno -fno-trapping-math -ffp-contract=off
 
 NGINX_SRC  ?= /usr/share/nginx/src
@@ -63,7 +63,7 @@ CUDA_PICK := $(patsubst %.c,$(BUILD)/cuda/%.o,engine/service/backends.c \
              engine/service/conf.c)
 CUDA_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(filter-out \
             engine/cuda/plan.c,$(wildcard engine/cuda/*.c))) \
-            $(patsubst %.cu,$(BUILD)/cuda/%.cu.o,$(wildcard kernels/*.cu))
+            $(patsubst %.cu,$(BUILD)/cuda/%.cu.o,$(wildcard kernels/*/*.cu))
 CUDA_LINK := $(CUDA_PICK) $(BUILD)/libdsa-cuda.a
 CUDA_LIBS = -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
 TOOL_CUDA := $(patsubst %.c,$(BUILD)/cuda/%.o,tools/bench.c tools/logits.c \
@@ -78,7 +78,7 @@ endif
 # the plan of GPU memory is made without a GPU and without CUDA
 
 LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
-            base/*.c context/*.c grammar/*.c kernels/*.c redis_schema/*.c \
+            base/*.c context/*.c grammar/*.c kernels/*/*.c redis_schema/*.c \
             engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
@@ -94,15 +94,15 @@ BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
             $(BUILD)/bench/grammar $(BUILD)/bench/limits \
             $(BUILD)/bench/stages $(BUILD)/bench/heavy
-MODULE_H := $(wildcard ngx_module/symbols.map ngx_module/*.h ngx_module/api/*.h base/*.h \
-            context/*.h redis_schema/*.h engine/link*.h)
-MODULE_C := $(wildcard ngx_module/*.c ngx_module/api/*.c base/*.c \
+MODULE_H := $(wildcard ngx_module/symbols.map \
+            ngx_module/*/*.h base/*.h context/*.h redis_schema/*.h engine/link*.h)
+MODULE_C := $(wildcard ngx_module/*.c ngx_module/*/*.c base/*.c \
             context/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
             console/*.js)
-PREFIX_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_keys.o \
-             $(BUILD)/obj/ngx_module/ngx_http_dsa_prefix_map.o
-CHECK_OBJ = $(BUILD)/obj/ngx_module/ngx_http_dsa_record_check.o
+PREFIX_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_prefix_keys.o \
+             $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_prefix_map.o
+CHECK_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_record_check.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
@@ -125,7 +125,7 @@ golden: $(GOLDEN)
 $(BUILD)/nginx/Makefile: config config.make Makefile $(MODULE_H) \
                          $(NGINX_SRC)/src/core/nginx.h \
                          base console context grammar redis_schema ngx_module \
-                         ngx_module/api
+                         $(wildcard ngx_module/*/.)
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	( cd $(NGINX_SRC) && bash -uc '. ./conf_flags && exec ./configure \

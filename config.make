@@ -8,7 +8,7 @@ dsa_page=$NGX_OBJS/ngx_http_dsa_console_page.h
 
 cat << END                                                    >> $NGX_MAKEFILE
 
-$NGX_OBJS/addon/ngx_module/ngx_http_dsa_console.o: $dsa_page
+$NGX_OBJS/addon/observe/ngx_http_dsa_console.o: $dsa_page
 
 $dsa_page: $(echo $dsa/console/embed $dsa/console/*.html $dsa/console/*.css \
                   $dsa/console/*.js) ; \

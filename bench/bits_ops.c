@@ -12,9 +12,9 @@
 
 #include "bench/bits.h"
 #include "bench/gpu.h"
-#include "kernels/attention.h"
-#include "kernels/gemm.h"
-#include "kernels/random.h"
+#include "kernels/attention/attention.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/sample/random.h"
 
 
 /*

@@ -5,7 +5,7 @@
 
 
 #include "bench/bound.h"
-#include "kernels/cuda.h"
+#include "kernels/core/cuda.h"
 
 
 #define DSA_BOUND_KEY       (DSA_CUDA_LATENT + DSA_CUDA_ROPE)

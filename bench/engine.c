@@ -14,7 +14,7 @@
 #include "bench/engine.h"
 #include "engine/cuda/group.h"
 #include "engine/cuda/weights.h"
-#include "kernels/cache.h"
+#include "kernels/attention/cache.h"
 
 
 static int dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv);

@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 #include "bench/bound.h"
-#include "kernels/cuda.h"
+#include "kernels/core/cuda.h"
 
 
 /*

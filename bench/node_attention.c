@@ -5,10 +5,10 @@
 
 
 #include "bench/node_ops.h"
-#include "kernels/fp8.h"
-#include "kernels/indexer.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/core/fp8.h"
+#include "kernels/index/indexer.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 
 
 /* The ops of a layer up to the norm before its FFN. */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "bench/node.h"
-#include "kernels/exchange.h"
-#include "kernels/random.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/sample/random.h"
 
 
 /*

@@ -5,7 +5,7 @@
 
 
 #include "bench/node_ops.h"
-#include "kernels/moe.h"
+#include "kernels/moe/moe.h"
 
 
 /* The ops of a layer's FFN. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "bench/node.h"
-#include "kernels/random.h"
+#include "kernels/sample/random.h"
 
 
 /* What the engine leaves to the driver, the library and graphs. */

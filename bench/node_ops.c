@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "bench/node_ops.h"
-#include "kernels/embed.h"
-#include "kernels/norm.h"
+#include "kernels/row/embed.h"
+#include "kernels/row/norm.h"
 
 
 /* The ops of embedding and head, and how the parts of a step are measured. */

@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/attention.h"
-#include "kernels/random.h"
+#include "kernels/attention/attention.h"
+#include "kernels/sample/random.h"
 
 
 /*

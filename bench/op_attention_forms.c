@@ -12,13 +12,13 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/attention.h"
-#include "kernels/cache.h"
-#include "kernels/fp8.h"
-#include "kernels/gemm.h"
-#include "kernels/indexer.h"
-#include "kernels/random.h"
-#include "kernels/rope.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/fp8.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/index/indexer.h"
+#include "kernels/row/rope.h"
+#include "kernels/sample/random.h"
 
 
 /*

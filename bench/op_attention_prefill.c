@@ -12,8 +12,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/attention.h"
-#include "kernels/random.h"
+#include "kernels/attention/attention.h"
+#include "kernels/sample/random.h"
 
 
 #define DSA_BENCH_PICKS     2048

@@ -11,14 +11,14 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/attention.h"
-#include "kernels/cache.h"
-#include "kernels/embed.h"
-#include "kernels/fp8.h"
-#include "kernels/indexer.h"
-#include "kernels/norm.h"
-#include "kernels/random.h"
-#include "kernels/rope.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/fp8.h"
+#include "kernels/index/indexer.h"
+#include "kernels/row/embed.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
+#include "kernels/sample/random.h"
 
 
 #define DSA_BENCH_HIDDEN    7168

@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/gemm.h"
-#include "kernels/random.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/sample/random.h"
 
 
 /* Several weights alternate, so that none is found in the L2 (50 MB). */

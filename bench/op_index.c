@@ -10,9 +10,9 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/cache.h"
-#include "kernels/indexer.h"
-#include "kernels/random.h"
+#include "kernels/attention/cache.h"
+#include "kernels/index/indexer.h"
+#include "kernels/sample/random.h"
 
 
 /*

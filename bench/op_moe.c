@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/moe.h"
-#include "kernels/random.h"
+#include "kernels/moe/moe.h"
+#include "kernels/sample/random.h"
 
 
 #define DSA_BENCH_HIDDEN    7168

@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/random.h"
-#include "kernels/sample.h"
+#include "kernels/sample/random.h"
+#include "kernels/sample/sample.h"
 
 
 #define DSA_BENCH_VOCAB     129280

@@ -10,8 +10,8 @@
 #include <cuda_runtime_api.h>
 
 #include "bench/gpu.h"
-#include "kernels/indexer.h"
-#include "kernels/random.h"
+#include "kernels/index/indexer.h"
+#include "kernels/sample/random.h"
 
 
 #define DSA_BENCH_TOPK      2048

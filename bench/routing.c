@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "bench/routing.h"
-#include "kernels/moe.h"
+#include "kernels/moe/moe.h"
 
 
 #define DSA_ROUTING_SAMPLES     16

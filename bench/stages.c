@@ -27,7 +27,7 @@
 #include "context/retain.h"
 #include "context/summary.h"
 #include "context/window.h"
-#include "ngx_module/ngx_http_dsa_prefix_keys.h"
+#include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
 
 
 #define BODY     (7900 * 1000)          /* bytes of a body */

@@ -14,7 +14,7 @@ use Test::More;
 my $t = DSA::Test->new('docs');
 my $root = $DSA::Test::root;
 my $readme = read_file("$root/README.md");
-my $source = join '', map { read_file($_) } glob "$root/ngx_module/*.c";
+my $source = join '', map { read_file($_) } glob "$root/ngx_module/{*,*/*}.c";
 
 
 sub set { my %h = map { $_ => 1 } @_; return [ sort keys %h ] }

@@ -70,7 +70,7 @@ if (!@headers || !poke($headers[0][0] + 8, $headers[0][1])) {
 
 my $added = 0;
 
-for my $file (glob "$DSA::Test::root/ngx_module/*.c") {
+for my $file (glob "$DSA::Test::root/ngx_module/*/*.c") {
     my $text = read_file($file);
     my $n = () = $text =~ /ngx_shared_memory_add\(/g;
     my $without = () = $text =~ /->noreuse = 1/g;

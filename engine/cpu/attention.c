@@ -7,10 +7,10 @@
 #include <math.h>
 
 #include "engine/cpu/parts.h"
-#include "kernels/fp8.h"
-#include "kernels/hadamard.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/core/fp8.h"
+#include "kernels/row/hadamard.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 
 
 /*

@@ -5,10 +5,10 @@
 
 
 #include "engine/cpu/parts.h"
-#include "kernels/bf16.h"
-#include "kernels/exchange.h"
-#include "kernels/fp8.h"
-#include "kernels/moe.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/fp8.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/moe/moe.h"
 
 
 typedef struct {

@@ -5,7 +5,7 @@
 
 
 #include "engine/cpu/parts.h"
-#include "kernels/indexer.h"
+#include "kernels/index/indexer.h"
 
 
 /* The selection as a job; a piece is up to DSA_INDEX_TOKENS of a sequence. */

@@ -7,8 +7,8 @@
 #include <assert.h>
 
 #include "engine/cpu/parts.h"
-#include "kernels/bf16.h"
-#include "kernels/exchange.h"
+#include "kernels/core/bf16.h"
+#include "kernels/exchange/exchange.h"
 
 
 /* Products as a job of the thread pool. */

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 
 #include "engine/cpu/parts.h"
-#include "kernels/fp8.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/core/fp8.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 
 
 /* A job over the tokens of a step. */

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "engine/cpu/parts.h"
-#include "kernels/bf16.h"
+#include "kernels/core/bf16.h"
 
 
 /*

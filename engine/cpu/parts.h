@@ -12,10 +12,10 @@
 
 #include "base/threads.h"
 #include "engine/cpu/model.h"
-#include "kernels/attention.h"
-#include "kernels/cache.h"
-#include "kernels/gemm.h"
-#include "kernels/moe.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/moe/moe.h"
 
 
 /*

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "engine/cpu/parts.h"
-#include "kernels/bf16.h"
-#include "kernels/fp8.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/fp8.h"
 
 
 /*

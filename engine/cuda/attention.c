@@ -5,12 +5,12 @@
 
 
 #include "engine/cuda/rank.h"
-#include "kernels/exchange.h"
-#include "kernels/fp8.h"
-#include "kernels/gemm.h"
-#include "kernels/indexer.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/core/fp8.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/index/indexer.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 
 
 #define DSA_LATENT_EPS      1e-6f       /* as engine/cpu/attention.c */

@@ -5,9 +5,9 @@
 
 
 #include "engine/cuda/rank.h"
-#include "kernels/exchange.h"
-#include "kernels/gemm.h"
-#include "kernels/moe.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/moe/moe.h"
 
 
 static int dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y,

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/cuda/batch.h"
-#include "kernels/copy.h"
+#include "kernels/row/copy.h"
 
 
 static int dsa_inflight_part(dsa_copy_t *part, void *to, const void *from,

@@ -5,9 +5,9 @@
 
 
 #include "engine/cuda/rank.h"
-#include "kernels/embed.h"
-#include "kernels/exchange.h"
-#include "kernels/norm.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/row/embed.h"
+#include "kernels/row/norm.h"
 
 
 static int dsa_cuda_layers(dsa_cuda_rank_t *rank,

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "engine/cuda/loader.h"
-#include "kernels/fp8.h"
-#include "kernels/random.h"
+#include "kernels/core/fp8.h"
+#include "kernels/sample/random.h"
 
 
 #define DSA_LOAD_ALIGN      256

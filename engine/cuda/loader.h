@@ -11,7 +11,7 @@
 #include "engine/checkpoint/shard.h"
 #include "engine/checkpoint/weights.h"
 #include "engine/cuda/reader.h"
-#include "kernels/cuda.h"
+#include "kernels/core/cuda.h"
 
 
 /*

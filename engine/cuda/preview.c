@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/cuda/preview.h"
-#include "kernels/cache.h"
+#include "kernels/attention/cache.h"
 
 
 static int dsa_preview_needs(void *data, dsa_plan_needs_t *needs,

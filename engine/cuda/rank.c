@@ -12,8 +12,8 @@
 
 #include "base/log.h"
 #include "engine/cuda/rank.h"
-#include "kernels/random.h"
-#include "kernels/rope.h"
+#include "kernels/row/rope.h"
+#include "kernels/sample/random.h"
 
 
 /*

@@ -14,13 +14,13 @@
 #include "engine/cuda/plan.h"
 #include "engine/cuda/step.h"
 #include "engine/cuda/weights.h"
-#include "kernels/attention.h"
-#include "kernels/cache.h"
-#include "kernels/cuda.h"
-#include "kernels/exchange.h"
-#include "kernels/gemm.h"
-#include "kernels/moe.h"
-#include "kernels/sample.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/cuda.h"
+#include "kernels/exchange/exchange.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/moe/moe.h"
+#include "kernels/sample/sample.h"
 
 
 /*

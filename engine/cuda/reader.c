@@ -13,8 +13,8 @@
 #include "engine/checkpoint/pieces.h"
 #include "engine/checkpoint/scan.h"
 #include "engine/cuda/reader.h"
-#include "kernels/bf16.h"
-#include "kernels/cuda.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/cuda.h"
 
 
 /* A task with its position in the files. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/cuda/batch.h"
-#include "kernels/copy.h"
+#include "kernels/row/copy.h"
 
 
 /*

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "engine/cuda/rank.h"
-#include "kernels/bf16.h"
+#include "kernels/core/bf16.h"
 
 
 int

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "engine/cuda/rank.h"
-#include "kernels/gemm.h"
+#include "kernels/gemm/gemm.h"
 
 
 /*

@@ -10,7 +10,7 @@
 
 #include "engine/cuda/loader.h"
 #include "engine/cuda/weights.h"
-#include "kernels/fp8.h"
+#include "kernels/core/fp8.h"
 
 
 /*

@@ -16,8 +16,8 @@
 #include "context/chat.h"
 #include "context/parse.h"
 #include "engine/link_event.h"
-#include "ngx_module/ngx_http_dsa_usage.h"
 #include "redis_schema/responses.h"
+#include "ngx_module/core/ngx_http_dsa_usage.h"
 
 #include "ngx_http_dsa_message.h"
 

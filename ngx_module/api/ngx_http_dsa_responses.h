@@ -10,7 +10,7 @@
 
 #include "context/responses.h"
 
-#include "ngx_module/ngx_http_dsa_item_id.h"
+#include "ngx_module/core/ngx_http_dsa_item_id.h"
 
 #include "ngx_http_dsa_api.h"
 

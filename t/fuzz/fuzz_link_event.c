@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "context/parse.h"
 #include "engine/link_rollout.h"
-#include "ngx_module/ngx_http_dsa_record_check.h"
+#include "ngx_module/engine/ngx_http_dsa_record_check.h"
 
 
 #define HELLO      1                /* in the first byte */

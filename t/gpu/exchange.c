@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/bf16.h"
-#include "kernels/random.h"
+#include "kernels/core/bf16.h"
+#include "kernels/sample/random.h"
 #include "t/gpu/exchange.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"

@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/exchange.h"
+#include "kernels/exchange/exchange.h"
 
 
 /*

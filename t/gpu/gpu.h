@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernels/bf16.h"
-#include "kernels/cuda.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/cuda.h"
 
 
 /*

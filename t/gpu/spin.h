@@ -8,7 +8,7 @@
 #define _DSA_T_SPIN_H_INCLUDED_
 
 
-#include "kernels/cuda.h"
+#include "kernels/core/cuda.h"
 
 
 /*

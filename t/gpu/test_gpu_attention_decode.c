@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/attention.h"
-#include "kernels/cache.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/attention.h"
+#include "kernels/attention/attention.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

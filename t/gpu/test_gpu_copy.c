@@ -14,7 +14,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/copy.h"
+#include "kernels/row/copy.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -21,14 +21,14 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/attention.h"
-#include "kernels/cache.h"
-#include "kernels/embed.h"
-#include "kernels/fp8.h"
-#include "kernels/hadamard.h"
-#include "kernels/indexer.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/fp8.h"
+#include "kernels/index/indexer.h"
+#include "kernels/row/embed.h"
+#include "kernels/row/hadamard.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

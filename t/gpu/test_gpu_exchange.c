@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/bf16.h"
+#include "kernels/core/bf16.h"
 #include "t/gpu/exchange.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"

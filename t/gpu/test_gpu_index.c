@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/cache.h"
-#include "kernels/fp8.h"
-#include "kernels/indexer.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/fp8.h"
+#include "kernels/index/indexer.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -20,7 +20,7 @@
 #include "engine/checkpoint/safetensors_write.h"
 #include "engine/checkpoint/scan.h"
 #include "engine/cuda/weights.h"
-#include "kernels/fp8.h"
+#include "kernels/core/fp8.h"
 #include "t/gpu/gpu.h"
 
 

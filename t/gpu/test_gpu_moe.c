@@ -20,8 +20,8 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/fp8.h"
-#include "kernels/moe.h"
+#include "kernels/core/fp8.h"
+#include "kernels/moe/moe.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

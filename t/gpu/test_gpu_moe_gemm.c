@@ -12,10 +12,10 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/fp8.h"
-#include "kernels/gemm.h"
-#include "kernels/moe.h"
-#include "kernels/random.h"
+#include "kernels/core/fp8.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/moe/moe.h"
+#include "kernels/sample/random.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -21,8 +21,8 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/moe.h"
-#include "kernels/random.h"
+#include "kernels/moe/moe.h"
+#include "kernels/sample/random.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

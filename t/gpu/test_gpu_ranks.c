@@ -14,9 +14,9 @@
 #include <cuda_runtime_api.h>
 
 #include "engine/cuda/group.h"
-#include "kernels/indexer.h"
-#include "kernels/moe.h"
-#include "kernels/random.h"
+#include "kernels/index/indexer.h"
+#include "kernels/moe/moe.h"
+#include "kernels/sample/random.h"
 #include "t/gpu/gpu.h"
 
 

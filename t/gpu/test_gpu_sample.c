@@ -23,7 +23,7 @@
 #include <cuda_runtime_api.h>
 
 #include "engine/cpu/sampler.h"
-#include "kernels/sample.h"
+#include "kernels/sample/sample.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "kernels/indexer.h"
+#include "kernels/index/indexer.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
 

@@ -24,7 +24,7 @@
 
 #include "engine/link.h"
 #include "engine/link_request.h"
-#include "ngx_module/ngx_http_dsa_record_check.h"
+#include "ngx_module/engine/ngx_http_dsa_record_check.h"
 
 
 #define LINK_CLIENT_EXPECT        256       /* slots whose records it checks */

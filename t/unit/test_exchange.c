@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernels/exchange.h"
+#include "kernels/exchange/exchange.h"
 #include "t/unit/numbers.h"
 
 

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernels/bf16.h"
-#include "kernels/exp.h"
-#include "kernels/fp8.h"
-#include "kernels/gemm.h"
-#include "kernels/hadamard.h"
-#include "kernels/moe.h"
-#include "kernels/norm.h"
-#include "kernels/rope.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/exp.h"
+#include "kernels/core/fp8.h"
+#include "kernels/gemm/gemm.h"
+#include "kernels/moe/moe.h"
+#include "kernels/row/hadamard.h"
+#include "kernels/row/norm.h"
+#include "kernels/row/rope.h"
 #include "t/unit/numbers.h"
 
 

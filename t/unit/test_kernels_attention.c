@@ -12,11 +12,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernels/attention.h"
-#include "kernels/bf16.h"
-#include "kernels/cache.h"
-#include "kernels/fp8.h"
-#include "kernels/indexer.h"
+#include "kernels/attention/attention.h"
+#include "kernels/attention/cache.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/fp8.h"
+#include "kernels/index/indexer.h"
 #include "t/unit/numbers.h"
 
 

@@ -12,9 +12,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernels/bf16.h"
-#include "kernels/fp8.h"
-#include "kernels/gemm.h"
+#include "kernels/core/bf16.h"
+#include "kernels/core/fp8.h"
+#include "kernels/gemm/gemm.h"
 #include "t/unit/numbers.h"
 
 

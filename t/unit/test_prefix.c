@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "context/control_tokens.h"
-#include "ngx_module/ngx_http_dsa_prefix_keys.h"
-#include "ngx_module/ngx_http_dsa_prefix_map.h"
+#include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
+#include "ngx_module/engine/ngx_http_dsa_prefix_map.h"
 
 
 #define BOS   DSA_CONTROL_BOS

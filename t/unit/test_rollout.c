@@ -17,7 +17,7 @@
 #include "engine/backend.h"
 #include "engine/cpu/sampler.h"
 #include "engine/service/rollout.h"
-#include "ngx_module/ngx_http_dsa_record_check.h"
+#include "ngx_module/engine/ngx_http_dsa_record_check.h"
 
 
 /*

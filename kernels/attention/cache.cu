@@ -1,0 +1,328 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+extern "C" {
+#include "cache.h"
+}
+
+#include "kernels/index/index.cuh"
+
+
+#define DSA_CACHE_EPS      1e-6f
+#define DSA_CACHE_BLOCK    4        /* tokens of a block */
+#define DSA_CACHE_OWN      (DSA_CUDA_LATENT / 32)
+#define DSA_CACHE_ROW      (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+#define DSA_CACHE_SCALES   (DSA_CUDA_LATENT + DSA_CUDA_LATENT / DSA_GROUP * 4)
+
+#define DSA_CACHE_THREADS  288      /* 4 tokens of 72 chunks */
+#define DSA_CACHE_CHUNKS   (DSA_CACHE_ROW / DSA_CHUNK)
+#define DSA_CACHE_TURNS    4
+
+
+static __device__ __forceinline__ float
+dsa_cache_inverse(float sum, uint32_t n)
+{
+    return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(__fdiv_rn(sum, (float) n),
+                                                DSA_CACHE_EPS)));
+}
+
+
+/*
+ * Writes a latent: 16 elements a lane and eight lanes a scale, then two rope
+ * values a lane.
+ */
+
+static __device__ __forceinline__ void
+dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
+    const float *norm, const float *angles, uint32_t lane)
+{
+    int     i;
+    float   v[DSA_CACHE_OWN], p[2], sum, r, a, b, c, s;
+    uint2   lo, hi;
+    float4  w;
+
+    dsa_unpack8(v, dsa_load16(kv + lane * DSA_CACHE_OWN));
+    dsa_unpack8(v + 8, dsa_load16(kv + lane * DSA_CACHE_OWN + 8));
+    dsa_unpack2(p, *(const uint32_t *) (kv + DSA_CUDA_LATENT + lane * 2));
+
+    c = angles[lane];
+    s = angles[DSA_CUDA_ROPE / 2 + lane];
+
+    sum = 0;
+
+#pragma unroll
+    for (i = 0; i < DSA_CACHE_OWN; i++) {
+        sum = __fadd_rn(sum, __fmul_rn(v[i], v[i]));
+    }
+
+    r = dsa_cache_inverse(dsa_warp_sum(sum), DSA_CUDA_LATENT);
+
+#pragma unroll
+    for (i = 0; i < DSA_CACHE_OWN; i += 4) {
+        w = *(const float4 *) (norm + lane * DSA_CACHE_OWN + i);
+
+        v[i] = __fmul_rn(w.x, __fmul_rn(v[i], r));
+        v[i + 1] = __fmul_rn(w.y, __fmul_rn(v[i + 1], r));
+        v[i + 2] = __fmul_rn(w.z, __fmul_rn(v[i + 2], r));
+        v[i + 3] = __fmul_rn(w.w, __fmul_rn(v[i + 3], r));
+    }
+
+    dsa_round_bf16<DSA_CACHE_OWN>(v);
+
+    sum = dsa_float_ue8m0(dsa_scale(dsa_amax<DSA_CACHE_OWN, 8>(v)));
+    r = dsa_reciprocal(sum);
+
+    lo = dsa_e4m3x8(v, r);
+    hi = dsa_e4m3x8(v + 8, r);
+    dsa_store16(record + lane * DSA_CACHE_OWN,
+                make_uint4(lo.x, lo.y, hi.x, hi.y));
+
+    if (lane % 8 == 0) {
+        *(float *) (record + DSA_CUDA_LATENT + lane / 8 * 4) = sum;
+    }
+
+    a = p[0];
+    b = p[1];
+    p[0] = __fsub_rn(__fmul_rn(a, c), __fmul_rn(b, s));
+    p[1] = __fadd_rn(__fmul_rn(a, s), __fmul_rn(b, c));
+
+    *(uint32_t *) (record + DSA_CACHE_SCALES + lane * 4) = dsa_pack2(p);
+}
+
+
+/* Writes an index key with eight lanes. */
+
+static __device__ __forceinline__ float
+dsa_cache_sum8(float v)
+{
+    v = __fadd_rn(v, __shfl_xor_sync(0xffffffff, v, 4));
+    v = __fadd_rn(v, __shfl_xor_sync(0xffffffff, v, 2));
+
+    return __fadd_rn(v, __shfl_xor_sync(0xffffffff, v, 1));
+}
+
+
+static __device__ __forceinline__ float
+dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
+    const float *bias, const float *angles, uint32_t lane)
+{
+    int       i, at;
+    float     sum, mean, r;
+    uint32_t  first;
+
+    first = dsa_index_first(lane);
+
+    dsa_unpack8(v, dsa_load16(k + first));
+    dsa_unpack8(v + 8, dsa_load16(k + first + 32));
+
+    sum = 0;
+
+#pragma unroll
+    for (i = 0; i < DSA_INDEX_OWN; i++) {
+        sum = __fadd_rn(sum, v[i]);
+    }
+
+    mean = __fdiv_rn(dsa_cache_sum8(sum), (float) DSA_CUDA_INDEX);
+    sum = 0;
+
+#pragma unroll
+    for (i = 0; i < DSA_INDEX_OWN; i++) {
+        v[i] = __fsub_rn(v[i], mean);
+        sum = __fadd_rn(sum, __fmul_rn(v[i], v[i]));
+    }
+
+    r = dsa_cache_inverse(dsa_cache_sum8(sum), DSA_CUDA_INDEX);
+
+#pragma unroll
+    for (i = 0; i < DSA_INDEX_OWN; i++) {
+        at = first + i % 8 + i / 8 * 32;
+        v[i] = __fadd_rn(__fmul_rn(__fmul_rn(v[i], r), norm[at]), bias[at]);
+    }
+
+    dsa_round_bf16<DSA_INDEX_OWN>(v);
+    dsa_index_rope(v, angles, lane);
+    dsa_index_hadamard(v, lane);
+
+    return dsa_index_scale(v);
+}
+
+
+/* One warp for each of four latents, and one warp for their four keys. */
+
+static __global__ void __launch_bounds__(32 * (DSA_CACHE_BLOCK + 1))
+dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
+    const float *k_bias, const float *table, const int32_t *position,
+    uint32_t rows)
+{
+    int           live;
+    float         v[DSA_INDEX_OWN], scale;
+    size_t        row;
+    uint8_t      *page;
+    int32_t       s;
+    uint32_t      lane, warp;
+    const float  *angles;
+
+    dsa_begin();
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    row = (size_t) blockIdx.x * DSA_CACHE_BLOCK
+          + (warp < DSA_CACHE_BLOCK ? warp : lane / DSA_INDEX_LANES);
+    s = row < rows ? slot[row] : -1;
+    live = s >= 0 && (uint32_t) s / DSA_CACHE_TOKENS < cache.pages;
+
+    row = row < rows ? row : 0;
+    s = live ? s : 0;
+    page = cache.base + (uint32_t) s / DSA_CACHE_TOKENS * cache.page;
+    s %= DSA_CACHE_TOKENS;
+    angles = table + (size_t) (live ? position[row] : 0) * DSA_CUDA_ROPE;
+
+    if (warp < DSA_CACHE_BLOCK) {
+        if (live) {
+            dsa_cache_write_latent(page + s * DSA_CUDA_RECORD,
+                                   kv + row * ld_kv, kv_norm, angles, lane);
+        }
+
+        return;
+    }
+
+    scale = dsa_cache_key(v, k + row * ld_k, k_norm, k_bias, angles,
+                          lane % DSA_INDEX_LANES);
+
+    if (live) {
+        page += cache.keys;
+        dsa_index_store(page + s * DSA_CUDA_INDEX, v, scale,
+                        lane % DSA_INDEX_LANES);
+
+        if (lane % DSA_INDEX_LANES == 0) {
+            *(float *) (page + DSA_CACHE_TOKENS * DSA_CUDA_INDEX + s * 4)
+                = scale;
+        }
+    }
+}
+
+
+/*
+ * Each thread decodes one chunk at a time: 8 codes, or 8 elements of the rope
+ * part.
+ */
+
+static __global__ void __launch_bounds__(DSA_CACHE_THREADS)
+dsa_cache_latents_kernel(dsa_bf16_t *out, dsa_cuda_cache_t cache,
+    const int32_t *pages, uint32_t n)
+{
+    int             i;
+    uint4           v[DSA_CACHE_TURNS];
+    float           scale[DSA_CACHE_TURNS];
+    uint2           codes;
+    uint32_t        at, chunk, first;
+    const uint8_t  *record;
+
+    dsa_begin();
+
+    chunk = threadIdx.x % DSA_CACHE_CHUNKS;
+    first = blockIdx.x * DSA_CACHE_BLOCK * DSA_CACHE_TURNS
+            + threadIdx.x / DSA_CACHE_CHUNKS;
+
+#pragma unroll
+    for (i = 0; i < DSA_CACHE_TURNS; i++) {
+        at = first + i * DSA_CACHE_BLOCK;
+
+        if (at >= n) {
+            continue;
+        }
+
+        record = cache.base + pages[at / DSA_CACHE_TOKENS] * cache.page
+                 + at % DSA_CACHE_TOKENS * DSA_CUDA_RECORD;
+
+        if (chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
+            codes = *(const uint2 *) (record + chunk * DSA_CHUNK);
+            v[i].x = codes.x;
+            v[i].y = codes.y;
+            scale[i] = *(const float *) (record + DSA_CUDA_LATENT
+                                         + chunk / DSA_GROUP_LANES * 4);
+
+        } else {
+            v[i] = dsa_load16(record + DSA_CACHE_SCALES
+                              + (chunk - DSA_CUDA_LATENT / DSA_CHUNK) * 16);
+        }
+    }
+
+#pragma unroll
+    for (i = 0; i < DSA_CACHE_TURNS; i++) {
+        at = first + i * DSA_CACHE_BLOCK;
+
+        if (at >= n) {
+            continue;
+        }
+
+        if (chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
+            v[i] = dsa_e4m3x8_bf16(make_uint2(v[i].x, v[i].y), scale[i]);
+        }
+
+        dsa_store16(out + (size_t) at * DSA_CACHE_ROW + chunk * DSA_CHUNK,
+                    v[i]);
+    }
+}
+
+
+static int
+dsa_cache_ok(const dsa_cuda_cache_t *cache)
+{
+    return ((uintptr_t) cache->base & 127) == 0 && cache->page % 128 == 0
+           && cache->keys % 128 == 0;
+}
+
+
+extern "C" int
+dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
+    const float *k_bias, const float *table, const int32_t *position,
+    uint32_t rows, dsa_stream_t stream)
+{
+    if (!dsa_cache_ok(cache) || ld_kv % DSA_CHUNK != 0
+        || ld_k % DSA_CHUNK != 0 || !dsa_aligned16(kv)
+        || !dsa_aligned16(kv_norm) || !dsa_aligned16(k)
+        || !dsa_aligned16(table))
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    if (rows == 0) {
+        return cudaSuccess;
+    }
+
+    return dsa_launch(dsa_cache_write_kernel,
+                      (rows + DSA_CACHE_BLOCK - 1) / DSA_CACHE_BLOCK,
+                      32 * (DSA_CACHE_BLOCK + 1), 0, stream, *cache, slot, kv,
+                      ld_kv, kv_norm, k, ld_k, k_norm, k_bias, table, position,
+                      rows);
+}
+
+
+extern "C" int
+dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
+    const int32_t *pages, uint32_t n, dsa_stream_t stream)
+{
+    uint32_t  tokens;
+
+    if (!dsa_cache_ok(cache) || !dsa_aligned16(out)) {
+        return cudaErrorInvalidValue;
+    }
+
+    if (n == 0) {
+        return cudaSuccess;
+    }
+
+    tokens = DSA_CACHE_BLOCK * DSA_CACHE_TURNS;
+
+    return dsa_launch(dsa_cache_latents_kernel, (n + tokens - 1) / tokens,
+                      DSA_CACHE_THREADS, 0, stream, out, *cache, pages, n);
+}

@@ -1,0 +1,108 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CACHE_H_INCLUDED_
+#define _DSA_CACHE_H_INCLUDED_
+
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernels/core/cuda.h"
+
+
+/*
+ * The cache in pages of 64 tokens.  A page is one block of memory for all
+ * layers.  A layer's part always has both the latents of the tokens and their
+ * index keys:
+ *
+ *              latent, of a token               index keys, of a page
+ *     served   latent e4m3 values,              64 tokens' e4m3 values, then
+ *              a float32 scale for each 128,    64 float32 scales
+ *              rope BF16 values
+ *     exact    latent, rope float32 values      64 tokens' float32 values
+ *
+ * In the published dimensions, served takes 656 and 132 bytes for a token.
+ * Scales are powers of two, even if those of the weights are not, because
+ * readers multiply by them in BF16, which is exact only for powers of two.
+ * The rope part is not quantized, because quantizing it would cost the most
+ * accuracy.
+ *
+ * pages is the block table of a sequence: the token at position p is entry
+ * p % 64 of page pages[p / 64].
+ */
+
+#define DSA_CACHE_TOKENS  64
+
+
+typedef struct {
+    uint32_t    served;
+    uint32_t    latent;         /* elements of a latent */
+    uint32_t    rope;           /* of its rope part */
+    uint32_t    index;          /* of an index key */
+    uint64_t    token;          /* bytes of a latent record */
+    uint64_t    keys;           /* offset of a layer's index keys */
+    uint64_t    layer;          /* bytes of a layer's part */
+    uint64_t    page;           /* bytes of a page */
+} dsa_cache_t;
+
+
+/* Fills cache from the elements of a token and the number of layers. */
+void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
+    uint32_t latent, uint32_t rope, uint32_t index);
+
+/*
+ * Stores n tokens from position start on: c [n, latent + rope], ld_c elements
+ * from a token to the next, and key [n, index], all float32.  base is the
+ * address of page 0.
+ */
+void dsa_cache_write(const dsa_cache_t *cache, void *base, uint32_t layer,
+    const uint32_t *pages, uint32_t start, size_t n, const float *c,
+    size_t ld_c, const float *key);
+
+/*
+ * Reads the latents c [n, latent] and k_rope [n, rope], float32, of the tokens
+ * at position[0 .. n-1], or at first .. first+n-1 if position is NULL.
+ */
+void dsa_cache_latents(float *c, float *k_rope, const dsa_cache_t *cache,
+    const void *base, uint32_t layer, const uint32_t *pages,
+    const int32_t *position, uint32_t first, size_t n);
+
+/*
+ * Reads the index keys of positions first .. first+n-1: key [n, index]
+ * float32, not yet multiplied by scale [n], which is 1 in exact precision.
+ */
+void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
+    const void *base, uint32_t layer, const uint32_t *pages, uint32_t first,
+    size_t n);
+
+
+/*
+ * CUDA.  Writes the cache entries of rows tokens at slot [rows]; nothing is
+ * written for -1.  kv [rows, 576] bf16, ld_kv apart: its first 512 elements
+ * are RMS-normed with kv_norm [512] float32, the other 64 rotated,
+ * interleaved.  k [rows, 128] bf16, ld_k apart: LayerNorm with k_norm and
+ * k_bias [128], then its first 64 elements rotated half-split, then Hadamard.
+ * eps of both norms is 1e-6; each step is rounded to bf16.  table, position:
+ * as for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8; kv,
+ * kv_norm, k and table are 16-byte aligned.
+ */
+int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
+    const float *k_bias, const float *table, const int32_t *position,
+    uint32_t rows, dsa_stream_t stream);
+
+/*
+ * CUDA.  out [n, 576] bf16, latent and rope part, of positions 0 .. n-1 of a
+ * sequence with pages [ceil(n / 64)].  Exact, because scales are powers of
+ * two.
+ */
+int dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
+    const int32_t *pages, uint32_t n, dsa_stream_t stream);
+
+
+#endif /* _DSA_CACHE_H_INCLUDED_ */

@@ -1,0 +1,36 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_RANDOM_H_INCLUDED_
+#define _DSA_RANDOM_H_INCLUDED_
+
+
+#include "kernels/core/cuda.h"
+
+
+/*
+ * CUDA.  Random numbers for weights without files and for measurements: n
+ * elements, uniform in mean - scale .. mean + scale, as a function of (seed,
+ * index) alone.  e4m3: every finite code with equal probability.
+ */
+int dsa_cuda_random_f32(float *x, size_t n, float mean, float scale,
+    uint64_t seed, dsa_stream_t stream);
+int dsa_cuda_random_bf16(dsa_bf16_t *x, size_t n, float mean, float scale,
+    uint64_t seed, dsa_stream_t stream);
+int dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  Random cache entries: n parts of a layer, one after another (64
+ * records of 656 bytes, 64 index keys, 64 scales).  Codes have 0 as the last
+ * bit of their mantissa and either sign, scales are 2^-7, rope parts are in -1
+ * .. 1.
+ */
+int dsa_cuda_random_cache(void *base, size_t n, uint64_t seed,
+    dsa_stream_t stream);
+
+
+#endif /* _DSA_RANDOM_H_INCLUDED_ */

@@ -1,0 +1,698 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/engine/ngx_http_dsa_session.h"
+#include "ngx_module/store/ngx_http_dsa_ledger_queue.h"
+#include "ngx_http_dsa_usage_record.h"
+
+
+static ngx_int_t ngx_http_dsa_usage_record_store(
+    ngx_http_dsa_usage_record_t *record, const ngx_http_dsa_turn_t *turn,
+    const char **why);
+static void ngx_http_dsa_usage_record_charge(
+    ngx_http_dsa_usage_record_t *record);
+static ngx_int_t ngx_http_dsa_usage_record_cost(
+    ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_update(
+    ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_counts(
+    ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record,
+    void *data);
+static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev);
+static void ngx_http_dsa_usage_record_drained(
+    ngx_http_dsa_usage_record_t *record);
+static void ngx_http_dsa_usage_record_free(
+    ngx_http_dsa_usage_record_t *record);
+
+
+ngx_http_dsa_usage_record_t *
+ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
+    ngx_str_t *tenant, ngx_str_t *id, ngx_log_t *log)
+{
+    ngx_http_dsa_usage_record_t  *record;
+
+    assert(id->len != 0 && id->len <= NGX_HTTP_DSA_ID_LEN);
+    assert(tenant->len == 0 || tenant->len == NGX_HTTP_DSA_TENANT_LEN);
+
+    record = ngx_calloc(sizeof(ngx_http_dsa_usage_record_t), log);
+    if (record == NULL) {
+        return NULL;
+    }
+
+    record->first.record = record;
+    record->slot = NGX_ERROR;
+    ngx_memcpy(record->id, id->data, id->len);
+    record->entry.request = dsa_str(record->id, id->len);
+
+    if (tenant->len != 0) {
+        record->redis = redis;
+        ngx_memcpy(record->tenant, tenant->data, tenant->len);
+        record->entry.tenant = dsa_str(record->tenant, tenant->len);
+    }
+
+    return record;
+}
+
+
+void
+ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_prices_t *prices, time_t start)
+{
+    record->prices = prices;
+    record->start = start;
+}
+
+
+void
+ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
+    const u_char *id)
+{
+    ngx_memcpy(record->key, id, DSA_KEY_ID_LEN);
+    record->entry.key = dsa_str(record->key, DSA_KEY_ID_LEN);
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
+    ngx_uint_t n, ngx_log_t *log)
+{
+    ngx_uint_t  i;
+
+    assert(record->n_others == 0);
+
+    record->others = ngx_calloc(n * sizeof(ngx_http_dsa_usage_call_t), log);
+    if (record->others == NULL) {
+        return NGX_ERROR;
+    }
+
+    record->n_others = n;
+
+    for (i = 0; i < n; i++) {
+        record->others[i].record = record;
+    }
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
+    ngx_str_t *model)
+{
+    assert(model->len < sizeof(record->model));
+    assert(!record->priced);
+
+    ngx_memcpy(record->model, model->data, model->len);
+    record->entry.model = dsa_str(record->model, model->len);
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record,
+    const char **why)
+{
+    if (record->redis == NULL) {
+        return NGX_OK;
+    }
+
+    ngx_http_dsa_usage_record_counts(record);
+
+    record->slot = ngx_http_dsa_ledger_queue_reserve(record->redis,
+                                                     &record->entry, why);
+
+    return record->slot >= 0 ? NGX_OK : NGX_DECLINED;
+}
+
+
+void
+ngx_http_dsa_usage_record_submitted(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->tenant[0] != '\0' && record->row.row == NULL) {
+        ngx_http_dsa_tenants_wait(&record->row, record->tenant, record->key);
+    }
+}
+
+
+void
+ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
+    const void *data)
+{
+    dsa_link_accepted_t           accepted;
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = call->record;
+
+    if (call != &record->first || call->moved) {
+        return;
+    }
+
+    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
+
+    record->prompt_tokens = accepted.prompt_tokens;
+    record->cached_tokens = ngx_min(accepted.cached_tokens,
+                                    accepted.prompt_tokens);
+}
+
+
+/*
+ * Sets the prompt's part of usage to what ACCEPTED reported, and adds that of
+ * the earlier calls.
+ */
+
+void
+ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_usage_t *usage)
+{
+    const ngx_http_dsa_usage_t  *before = &record->before;
+
+    usage->prompt = before->prompt + record->prompt_tokens;
+    usage->cached = before->cached + record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
+                                     + record->cached_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST];
+    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS];
+}
+
+
+void
+ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
+{
+    ngx_http_dsa_usage_t         *usage;
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = call->record;
+    usage = &record->usage;
+
+    if (record->waived) {
+        return;
+    }
+
+    call->completion += n;
+    usage->completion += n;
+
+    ngx_http_dsa_tenants_run(&record->row);
+
+    /* tokens of others may come after DONE of the first has set the prompt */
+
+    if (call == &record->first && call->completion != 0) {
+        ngx_http_dsa_usage_record_prompt(record, usage);
+    }
+
+    ngx_http_dsa_usage_record_update(record);
+}
+
+
+void
+ngx_http_dsa_usage_record_whole(ngx_http_dsa_usage_record_t *record)
+{
+    record->whole = 1;
+}
+
+
+void
+ngx_http_dsa_usage_record_waive(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->written) {
+        return;
+    }
+
+    ngx_memzero(&record->usage, sizeof(ngx_http_dsa_usage_t));
+    ngx_memzero(&record->before, sizeof(ngx_http_dsa_usage_t));
+
+    ngx_http_dsa_usage_record_update(record);
+
+    record->waived = 1;
+}
+
+
+/* Before anything of this is sent to the client. */
+
+static void
+ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->slot < 0 || record->whole) {
+        return;
+    }
+
+    (void) ngx_http_dsa_usage_record_cost(record);
+    ngx_http_dsa_usage_record_counts(record);
+
+    ngx_http_dsa_ledger_update(ngx_http_dsa_redis_ledger(record->redis),
+                               record->slot, &record->entry);
+}
+
+
+void
+ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
+    const dsa_link_done_t *done)
+{
+    ngx_http_dsa_usage_t        *usage;
+    const ngx_http_dsa_usage_t  *before;
+
+    usage = &call->record->usage;
+    before = &call->record->before;
+
+    if (call->record->waived) {
+        return;
+    }
+
+    usage->completion += done->completion_tokens - call->completion;
+    usage->reasoning = ngx_min(usage->reasoning, usage->completion);
+
+    call->completion = done->completion_tokens;
+
+    if (call != &call->record->first || call->moved) {
+        ngx_http_dsa_usage_record_update(call->record);
+        return;
+    }
+
+    usage->prompt = before->prompt + done->prompt_tokens;
+    usage->cached = before->cached + done->cached_tokens;
+    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
+                                     + done->cached_tokens - done->host_tokens
+                                     - done->redis_tokens;
+    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST]
+                                      + done->host_tokens;
+    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS]
+                                       + done->redis_tokens;
+
+    ngx_http_dsa_usage_record_update(call->record);
+
+    ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
+}
+
+
+void
+ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_call_t *call,
+    ngx_uint_t begun)
+{
+    assert(call->call.session == NULL);
+
+    call->completion = 0;
+    call->moved = begun ? 1 : 0;
+}
+
+
+void
+ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record)
+{
+    assert(ngx_http_dsa_usage_record_live(record) == 0);
+
+    record->before = record->usage;
+    record->prompt_tokens = 0;
+    record->cached_tokens = 0;
+    record->first.completion = 0;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_usage_record_live(const ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t  i, n;
+
+    n = record->first.call.session != NULL;
+
+    for (i = 0; i < record->n_others; i++) {
+        n += record->others[i].call.session != NULL;
+    }
+
+    return n;
+}
+
+
+void
+ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t  i;
+
+    if (record->first.call.session != NULL) {
+        ngx_http_dsa_session_cancel(&record->first.call);
+    }
+
+    for (i = 0; i < record->n_others; i++) {
+        if (record->others[i].call.session != NULL) {
+            ngx_http_dsa_session_cancel(&record->others[i].call);
+        }
+    }
+}
+
+
+ngx_int_t
+ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
+    const ngx_http_dsa_turn_t *turn, const char **why)
+{
+    ngx_int_t              rc;
+    ngx_http_dsa_usage_t  *usage;
+
+    assert(!record->written);
+
+    record->written = 1;
+
+    usage = &record->usage;
+
+    if (usage->prompt != 0 || usage->completion != 0) {
+        ngx_http_dsa_usage_record_charge(record);
+    }
+
+    /* the ledger charges the budgets, before the hold admits another request */
+
+    rc = ngx_http_dsa_usage_record_store(record, turn, why);
+
+    ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion,
+                           ngx_http_dsa_price_sum(&record->cost));
+    ngx_http_dsa_tenants_end(&record->row, usage,
+                             ngx_http_dsa_price_sum(&record->cost));
+
+    return rc;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_usage_record_store(ngx_http_dsa_usage_record_t *record,
+    const ngx_http_dsa_turn_t *turn, const char **why)
+{
+    ngx_int_t              rc;
+    ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
+
+    if (usage->prompt == 0 && usage->completion == 0) {
+
+        if (record->slot >= 0) {
+            ngx_http_dsa_ledger_free(ngx_http_dsa_redis_ledger(record->redis),
+                                     record->slot);
+            record->slot = NGX_ERROR;
+        }
+
+        *why = "the engine reported no tokens";
+        return NGX_DECLINED;
+    }
+
+    if (record->redis == NULL) {
+        *why = "\"dsa_redis\" is not configured";
+        return NGX_DECLINED;
+    }
+
+    assert(record->slot >= 0);
+
+    ngx_http_dsa_usage_record_counts(record);
+
+    rc = ngx_http_dsa_store_record(record->redis, record->slot, &record->entry,
+                                   turn, why);
+
+    record->slot = NGX_ERROR;
+
+    return turn != NULL ? rc : NGX_DECLINED;
+}
+
+
+/* Sets the time and the counts of the entry. */
+
+static void
+ngx_http_dsa_usage_record_counts(ngx_http_dsa_usage_record_t *record)
+{
+    dsa_schema_record_t         *entry;
+    const ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
+    entry = &record->entry;
+
+    entry->time = ngx_time();
+    entry->prompt_tokens = usage->prompt;
+    entry->cached_tokens = usage->cached;
+    entry->host_tokens = usage->tier[DSA_LINK_TIER_HOST];
+    entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
+    entry->completion_tokens = usage->completion;
+    entry->reasoning_tokens = usage->reasoning;
+    entry->cost_miss = record->cost.miss;
+    entry->cost_hit = record->cost.hit;
+    entry->cost_output = record->cost.output;
+}
+
+
+/* Sets the cost, and counts the usage and the cost. */
+
+static void
+ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_uint_t             i;
+    ngx_http_dsa_usage_t  *usage;
+
+    usage = &record->usage;
+
+    ngx_http_dsa_metrics_add(prompt, usage->prompt);
+    ngx_http_dsa_metrics_add(cached, usage->cached);
+
+    for (i = 0; i < DSA_LINK_TIERS; i++) {
+        ngx_http_dsa_metrics_add(tier[i], usage->tier[i]);
+    }
+
+    ngx_http_dsa_metrics_add(completion, usage->completion);
+    ngx_http_dsa_metrics_add(reasoning, usage->reasoning);
+
+    if (ngx_http_dsa_usage_record_cost(record) != NGX_OK) {
+        ngx_log_error(NGX_LOG_ALERT, ngx_cycle->log, 0,
+                      "dsa: request \"%*s\" has %uL tokens of a prompt, of "
+                      "which %uL are cached, and %uL of an answer, which cost "
+                      "more than can be counted; each part of its cost is "
+                      "limited to a million",
+                      record->entry.request.len, record->id, usage->prompt,
+                      usage->cached, usage->completion);
+    }
+
+    ngx_http_dsa_metrics_add(cost_miss, (uint64_t) record->cost.miss);
+    ngx_http_dsa_metrics_add(cost_hit, (uint64_t) record->cost.hit);
+    ngx_http_dsa_metrics_add(cost_output, (uint64_t) record->cost.output);
+}
+
+
+/*
+ * Sets the cost to that of the usage so far; as ngx_http_dsa_price_cost().  The
+ * price is not searched before there is something to charge, because the model
+ * is only then known to be one that an engine serves.
+ */
+
+static ngx_int_t
+ngx_http_dsa_usage_record_cost(ngx_http_dsa_usage_record_t *record)
+{
+    ngx_str_t  model;
+
+    if (!record->priced) {
+        model.data = record->model;
+        model.len = record->entry.model.len;
+
+        record->price = ngx_http_dsa_price_find(record->prices, &model,
+                                                record->start);
+        record->priced = 1;
+    }
+
+    return ngx_http_dsa_price_cost(record->price, &record->usage,
+                                   &record->cost);
+}
+
+
+void
+ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record)
+{
+    const char  *why;
+
+    (void) ngx_http_dsa_usage_record_write(record, NULL, &why);
+}
+
+
+int64_t
+ngx_http_dsa_usage_record_charged(const ngx_http_dsa_usage_record_t *record)
+{
+    assert(record->written);
+
+    return record->prices != NULL ? ngx_http_dsa_price_sum(&record->cost) : -1;
+}
+
+
+void
+ngx_http_dsa_usage_record_drain(ngx_http_dsa_usage_record_t *record,
+    ngx_msec_t ms, void (*drained)(void *data), void *data)
+{
+    assert(!record->written && record->drained == NULL);
+    assert(ngx_http_dsa_usage_record_live(record) != 0);
+
+    record->drained = drained;
+    record->data = data;
+
+    ngx_http_dsa_usage_record_own(record, record);
+
+    /*
+     * This timer makes a worker that shuts down wait for the report.  nginx
+     * reads through data when it logs a timer at the debug level.
+     */
+
+    record->drain.handler = ngx_http_dsa_usage_record_drain_handler;
+    record->drain.data = record;
+    record->drain.log = ngx_cycle->log;
+
+    ngx_add_timer(&record->drain, ms);
+}
+
+
+void
+ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
+{
+    record->drained = NULL;
+
+    ngx_http_dsa_usage_record_own(record, NULL);
+
+    if (record->drain.timer_set) {
+        ngx_del_timer(&record->drain);
+    }
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_close(record);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) == 0) {
+        ngx_http_dsa_usage_record_free(record);
+    }
+}
+
+
+/*
+ * Lets the record have the events of its calls.  If data is NULL, no FLUSH is
+ * reported.
+ */
+
+static void
+ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record, void *data)
+{
+    ngx_uint_t                  i;
+    ngx_http_dsa_usage_call_t  *call;
+
+    for (i = 0; i <= record->n_others; i++) {
+        call = i == 0 ? &record->first : &record->others[i - 1];
+
+        if (data == NULL) {
+            ngx_http_dsa_call_untouch(&call->call);
+        }
+
+        call->call.data = data;
+        call->call.handler = ngx_http_dsa_usage_record_event;
+    }
+}
+
+
+static void
+ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    ngx_http_dsa_usage_call_t    *call;
+    ngx_http_dsa_usage_record_t  *record;
+
+    call = (ngx_http_dsa_usage_call_t *) base;
+    record = call->record;
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_count(call, event, data);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) != 0) {
+        return;
+    }
+
+    if (record->drained == NULL) {
+        ngx_http_dsa_usage_record_free(record);
+
+    } else if (event == NGX_HTTP_DSA_EV_FLUSH) {
+        ngx_http_dsa_usage_record_drained(record);
+    }
+}
+
+
+/* Counts what an engine reports about a call that was cancelled. */
+
+static void
+ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    dsa_link_done_t    done;
+    dsa_link_tokens_t  tokens;
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_ACCEPTED:
+        ngx_http_dsa_usage_record_accepted(call, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_TOKENS:
+        ngx_memcpy(&tokens, data, sizeof(dsa_link_tokens_t));
+
+        ngx_http_dsa_usage_record_tokens(call, tokens.n_tokens);
+        return;
+
+    case NGX_HTTP_DSA_EV_DONE:
+        ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
+        ngx_http_dsa_usage_record_done(call, &done);
+        return;
+
+    default: /* the other events change no count */
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
+{
+    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                  "engine has not ended a cancelled request in time; it is "
+                  "charged with the tokens that were received");
+
+    ngx_http_dsa_usage_record_drained(ev->data);
+}
+
+
+/* Writes the usage.  The owner may free the record. */
+
+static void
+ngx_http_dsa_usage_record_drained(ngx_http_dsa_usage_record_t *record)
+{
+    if (record->drain.timer_set) {
+        ngx_del_timer(&record->drain);
+    }
+
+    ngx_http_dsa_usage_record_own(record, NULL);
+    ngx_http_dsa_usage_record_close(record);
+
+    record->drained(record->data);
+}
+
+
+static void
+ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
+{
+    assert(ngx_http_dsa_usage_record_live(record) == 0);
+    assert(record->written && !record->first.call.touched);
+
+    ngx_free(record->others);
+    ngx_free(record);
+}
+
+
+_Static_assert(offsetof(ngx_http_dsa_usage_call_t, call) == 0,
+               "a call of a record is found by its common part");
+_Static_assert(sizeof(((ngx_http_dsa_usage_record_t *) 0)->model)
+               == sizeof(((dsa_link_hello_t *) 0)->model),
+               "a record holds every model name that an engine can have");

@@ -1,0 +1,1105 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+
+#include <assert.h>
+
+#include <openssl/rand.h>
+
+#include "ngx_module/core/ngx_http_dsa_conf.h"
+#include "ngx_http_dsa_ledger.h"
+
+
+#define NGX_HTTP_DSA_LEDGER_ZONE     (64 * 1024)
+
+
+typedef enum {
+    ngx_http_dsa_ledger_free_slot = 0,
+    ngx_http_dsa_ledger_writing,        /* the names are not complete */
+    ngx_http_dsa_ledger_ended,          /* for Redis */
+    ngx_http_dsa_ledger_running         /* its request runs */
+} ngx_http_dsa_ledger_state_e;
+
+
+/* how an entry leaves the file */
+
+typedef void (*ngx_http_dsa_ledger_end_pt)(ngx_http_dsa_sums_t *sums,
+    const dsa_schema_record_t *entry);
+
+
+struct ngx_http_dsa_ledger_s {
+    ngx_http_dsa_ledger_file_t    file;
+    ngx_http_dsa_sums_t           sums;     /* path is empty: no API keys */
+    size_t                        keys;     /* API keys */
+    ngx_cycle_t                  *cycle;
+    ngx_uint_t                    slots;    /* queue= */
+
+    /* in a worker */
+
+    ngx_uint_t                    seat;
+    ngx_uint_t                    first;    /* the group in which the search
+                                               for a free slot begins */
+    uint64_t                      sender;
+    uint64_t                      number;   /* of the last entry */
+    unsigned                      seated:1;
+};
+
+
+static ngx_int_t ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data);
+static ngx_int_t ngx_http_dsa_ledger_path_default(
+    ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger);
+static void ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data);
+static void ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
+    ngx_http_dsa_ledger_slot_t *slot);
+static void ngx_http_dsa_ledger_cleanup(void *data);
+static ngx_int_t ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t seat, ngx_log_t *log);
+static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
+    ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat, ngx_log_t *log,
+    ngx_http_dsa_ledger_pt handler, void *data, ngx_uint_t *adopted);
+static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_log_t *log);
+static uint64_t ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger);
+static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t group);
+static ngx_int_t ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t group);
+static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_atomic_uint_t word);
+static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot);
+static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry);
+static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
+    const dsa_schema_record_t *entry, uint32_t crc);
+static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
+    dsa_str_t s);
+static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+    dsa_schema_record_t *entry);
+static void ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_http_dsa_ledger_end_pt end);
+static void ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t slot, ngx_atomic_uint_t word);
+static ngx_uint_t ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
+    const ngx_http_dsa_ledger_slot_t *slot);
+
+
+/* The word of a slot: the state in its lowest byte, the seat above it. */
+
+static ngx_inline ngx_atomic_uint_t
+ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_state_e state, ngx_uint_t seat)
+{
+    return (ngx_atomic_uint_t) state | ((ngx_atomic_uint_t) seat << 8);
+}
+
+
+static ngx_inline ngx_uint_t
+ngx_http_dsa_ledger_state(ngx_atomic_uint_t word)
+{
+    return word & 0xff;
+}
+
+
+static ngx_inline ngx_uint_t
+ngx_http_dsa_ledger_seat(ngx_atomic_uint_t word)
+{
+    return word >> 8;
+}
+
+
+static ngx_inline ngx_uint_t
+ngx_http_dsa_ledger_groups(const ngx_http_dsa_ledger_t *ledger)
+{
+    return (ledger->file.n - 1) / NGX_HTTP_DSA_LEDGER_GROUP + 1;
+}
+
+
+ngx_http_dsa_ledger_t *
+ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
+{
+    ngx_shm_zone_t         *zone;
+    ngx_pool_cleanup_t     *cln;
+    ngx_http_dsa_ledger_t  *ledger;
+
+    static ngx_str_t  name = ngx_string("dsa_ledger");
+
+    ledger = ngx_pcalloc(cf->pool, sizeof(ngx_http_dsa_ledger_t));
+    if (ledger == NULL) {
+        return NULL;
+    }
+
+    ledger->file.path = *path;
+    ledger->cycle = cf->cycle;
+    ledger->slots = slots;
+    ledger->file.fd = NGX_INVALID_FILE;
+    ledger->sums.fd = NGX_INVALID_FILE;
+
+    cln = ngx_pool_cleanup_add(cf->pool, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_dsa_ledger_cleanup;
+    cln->data = ledger;
+
+    /*
+     * The memory of this zone is not used, only its callback: it runs when
+     * the path of the pid file is known, and nginx keeps its old configuration
+     * if it fails.  If init_module failed, the master would exit.
+     */
+
+    zone = ngx_shared_memory_add(cf, &name, NGX_HTTP_DSA_LEDGER_ZONE,
+                                 &ngx_http_dsa_module);
+    if (zone == NULL) {
+        return NULL;
+    }
+
+    zone->init = ngx_http_dsa_ledger_init;
+    zone->data = ledger;
+    zone->noreuse = 1;
+
+    return ledger;
+}
+
+
+void
+ngx_http_dsa_ledger_keys(ngx_http_dsa_ledger_t *ledger, size_t n)
+{
+    ledger->keys = n;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
+{
+    ngx_cycle_t                *cycle;
+    ngx_http_dsa_ledger_t      *ledger = zone->data;
+    ngx_http_dsa_ledger_use_t   use;
+
+    if (ngx_test_config) {
+        return NGX_OK;
+    }
+
+    cycle = ledger->cycle;
+
+    if (ngx_http_dsa_ledger_path_default(ledger) != NGX_OK
+        || ngx_http_dsa_ledger_file_open(&ledger->file, ledger->slots,
+                                         cycle->pool, cycle->log)
+           != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_ledger_use(ledger, &use);
+
+    if (use.waiting != 0) {
+        ngx_log_error(NGX_LOG_NOTICE, cycle->log, 0,
+                      "dsa: %ui ledger entries are left over in \"%V\"",
+                      use.waiting, &ledger->file.path);
+    }
+
+    return ledger->keys != 0 ? ngx_http_dsa_ledger_open_sums(ledger) : NGX_OK;
+}
+
+
+/* If no path is configured, the file lies beside the pid file. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_path_default(ngx_http_dsa_ledger_t *ledger)
+{
+    u_char           *p;
+    ngx_str_t        *path;
+    ngx_cycle_t      *cycle;
+    ngx_core_conf_t  *ccf;
+
+    static const char  suffix[] = ".ledger";
+
+    path = &ledger->file.path;
+    cycle = ledger->cycle;
+
+    if (path->len != 0) {
+        return NGX_OK;
+    }
+
+    ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
+
+    p = ngx_pnalloc(cycle->pool, ccf->pid.len + sizeof(suffix));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    path->data = p;
+    path->len = ccf->pid.len + sizeof(suffix) - 1;
+
+    p = ngx_cpymem(p, ccf->pid.data, ccf->pid.len);
+    ngx_memcpy(p, suffix, sizeof(suffix));
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger)
+{
+    u_char     *p;
+    ngx_str_t  *path;
+
+    static const char  suffix[] = ".sums";
+
+    path = &ledger->sums.path;
+
+    p = ngx_pnalloc(ledger->cycle->pool,
+                    ledger->file.path.len + sizeof(suffix));
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    path->data = p;
+    path->len = ledger->file.path.len + sizeof(suffix) - 1;
+
+    p = ngx_cpymem(p, ledger->file.path.data, ledger->file.path.len);
+    ngx_memcpy(p, suffix, sizeof(suffix));
+
+    ledger->sums.entries = ngx_http_dsa_ledger_count;
+    ledger->sums.data = ledger;
+
+    return ngx_http_dsa_sums_open(&ledger->sums, ledger->keys,
+                                  ledger->cycle->log);
+}
+
+
+/*
+ * The entries whose requests have ended are charged.  If the file was enlarged
+ * since this process mapped it, the slots behind the mapping are read.
+ */
+
+static void
+ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data)
+{
+    ngx_uint_t                    i;
+    ngx_http_dsa_ledger_t        *ledger;
+    ngx_http_dsa_ledger_slot_t    copy;
+    ngx_http_dsa_ledger_file_t   *file;
+
+    ledger = data;
+    file = &ledger->file;
+
+    if (file->map == NULL) {
+        return;
+    }
+
+    for (i = 0; i < file->n; i++) {
+
+        if (ngx_http_dsa_ledger_state(file->slots[i].word)
+            == ngx_http_dsa_ledger_ended)
+        {
+            ngx_memcpy(&copy, (void *) &file->slots[i],
+                       sizeof(ngx_http_dsa_ledger_slot_t));
+            ngx_http_dsa_ledger_count_one(sums, &copy);
+        }
+    }
+
+    while (pread(file->fd, &copy, sizeof(ngx_http_dsa_ledger_slot_t),
+                 NGX_HTTP_DSA_LEDGER_HEADER + i++ * sizeof(copy))
+           == (ssize_t) sizeof(ngx_http_dsa_ledger_slot_t))
+    {
+        ngx_http_dsa_ledger_count_one(sums, &copy);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
+    ngx_http_dsa_ledger_slot_t *slot)
+{
+    dsa_schema_record_t  entry;
+
+    if (ngx_http_dsa_ledger_state(slot->word) == ngx_http_dsa_ledger_ended
+        && ngx_http_dsa_ledger_check(slot, &entry) == NGX_OK)
+    {
+        ngx_http_dsa_sums_count(sums, &entry);
+    }
+}
+
+
+ngx_http_dsa_sums_t *
+ngx_http_dsa_ledger_sums(ngx_http_dsa_ledger_t *ledger)
+{
+    return ledger->keys != 0 ? &ledger->sums : NULL;
+}
+
+
+static void
+ngx_http_dsa_ledger_cleanup(void *data)
+{
+    ngx_http_dsa_ledger_t  *ledger = data;
+
+    ngx_http_dsa_sums_close(&ledger->sums);
+    ngx_http_dsa_ledger_file_close(&ledger->file);
+}
+
+
+/*
+ * A seat with slots of its last owner is not acquired, because the worker's
+ * own slots could not be distinguished from these.
+ */
+
+ngx_int_t
+ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
+{
+    ngx_err_t                    err;
+    ngx_uint_t                   i, seat;
+    ngx_atomic_uint_t            word;
+    ngx_http_dsa_ledger_file_t  *file;
+
+    err = 0;
+    file = &ledger->file;
+
+    if (file->map != NULL) {
+        (void) ngx_http_dsa_ledger_file_restore(file, log);
+    }
+
+    if (ledger->keys != 0) {
+        (void) ngx_http_dsa_sums_restore(&ledger->sums, log);
+    }
+
+    for (seat = 0;
+         seat < NGX_HTTP_DSA_LEDGER_SEATS && file->map != NULL;
+         seat++)
+    {
+        if (ngx_http_dsa_ledger_file_lock(file, seat) != NGX_OK) {
+            err = ngx_errno;
+            continue;
+        }
+
+        for (i = 0; i < file->n; i++) {
+            word = file->slots[i].word;
+
+            if (ngx_http_dsa_ledger_state(word)
+                != ngx_http_dsa_ledger_free_slot
+                && ngx_http_dsa_ledger_seat(word) == seat)
+            {
+                break;
+            }
+        }
+
+        if (i == file->n) {
+            return ngx_http_dsa_ledger_take_seat(ledger, seat, log);
+        }
+
+        ngx_http_dsa_ledger_file_unlock(file, seat);
+    }
+
+    ngx_log_error(NGX_LOG_ALERT, log, err,
+                  "dsa: no seat is free in \"%V\"; this worker cannot keep "
+                  "ledger entries", &file->path);
+
+    return NGX_ERROR;
+}
+
+
+/* The caller has locked the seat, and no slot has it. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
+    ngx_log_t *log)
+{
+    ngx_uint_t  groups;
+
+    do {
+        if (RAND_bytes((u_char *) &ledger->sender, sizeof(uint64_t)) != 1) {
+            ngx_log_error(NGX_LOG_ALERT, log, 0, "RAND_bytes() failed");
+            ngx_http_dsa_ledger_file_unlock(&ledger->file, seat);
+            return NGX_ERROR;
+        }
+    } while (ledger->sender == 0);
+
+    /*
+     * A product with the golden ratio keeps any number of seats apart.  Workers
+     * that search at distant slots rarely collide.
+     */
+
+    groups = ngx_http_dsa_ledger_groups(ledger);
+
+    ledger->seat = seat;
+    ledger->first = (uint32_t) (seat * 2654435769U) * (uint64_t) groups >> 32;
+    ledger->seated = 1;
+
+    return NGX_OK;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
+    ngx_http_dsa_ledger_pt handler, void *data)
+{
+    u_char                       seen[NGX_HTTP_DSA_LEDGER_SEATS];
+    ngx_uint_t                   i, seat, adopted, damaged;
+    ngx_atomic_uint_t            word;
+    ngx_http_dsa_ledger_file_t  *file;
+
+    if (!ledger->seated) {
+        return 0;
+    }
+
+    ngx_memzero(seen, sizeof(seen));
+
+    file = &ledger->file;
+    adopted = 0;
+    damaged = 0;
+
+    for (i = 0; i < file->n; i++) {
+        word = file->slots[i].word;
+        seat = ngx_http_dsa_ledger_seat(word);
+
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot) {
+            ngx_http_dsa_ledger_mark_free(ledger, i);
+            continue;
+        }
+
+        if (ngx_http_dsa_ledger_state(word) > ngx_http_dsa_ledger_running
+            || seat >= NGX_HTTP_DSA_LEDGER_SEATS)
+        {
+            /* it has no owner; only the worker that frees it counts it */
+
+            if (ngx_http_dsa_ledger_release(ledger, i, word)) {
+                ngx_http_dsa_ledger_damaged(ledger, i, log);
+                damaged++;
+            }
+
+            continue;
+        }
+
+        seen[seat] = 1;
+    }
+
+    for (seat = 0; seat < NGX_HTTP_DSA_LEDGER_SEATS; seat++) {
+
+        if (!seen[seat] || seat == ledger->seat
+            || ngx_http_dsa_ledger_file_lock(file, seat) != NGX_OK)
+        {
+            continue;
+        }
+
+        damaged += ngx_http_dsa_ledger_adopt_seat(ledger, seat, log, handler,
+                                                  data, &adopted);
+
+        ngx_http_dsa_ledger_file_unlock(file, seat);
+    }
+
+    if (adopted != 0) {
+        ngx_log_error(NGX_LOG_NOTICE, log, 0,
+                      "dsa: %ui ledger entries of processes that have ended "
+                      "were adopted", adopted);
+    }
+
+    return damaged;
+}
+
+
+/*
+ * The caller has locked the seat, so no other process writes to its slots.
+ * Returns the number of damaged slots and adds to *adopted.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
+    ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data,
+    ngx_uint_t *adopted)
+{
+    ngx_uint_t                   i, damaged;
+    ngx_atomic_uint_t            word;
+    dsa_schema_record_t          entry;
+    ngx_http_dsa_ledger_slot_t   copy, *slot;
+
+    damaged = 0;
+
+    for (i = 0; i < ledger->file.n; i++) {
+        slot = &ledger->file.slots[i];
+        word = slot->word;
+
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot
+            || ngx_http_dsa_ledger_seat(word) != seat)
+        {
+            continue;
+        }
+
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_writing) {
+
+            /* the owner ended before its request was submitted */
+
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            continue;
+        }
+
+        if (ngx_http_dsa_ledger_read(ledger, i, &copy, &entry) != NGX_OK) {
+            ngx_http_dsa_ledger_damaged(ledger, i, log);
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            damaged++;
+            continue;
+        }
+
+        if (entry.prompt_tokens == 0 && entry.completion_tokens == 0) {
+            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            continue;
+        }
+
+        if (handler(data, i) != NGX_OK) {
+            break;
+        }
+
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_running) {
+            ngx_http_dsa_ledger_charge(ledger, i, word);
+
+        } else {
+            (void) ngx_atomic_cmp_set(&slot->word, word,
+                                      ngx_http_dsa_ledger_word(
+                                          ngx_http_dsa_ledger_ended,
+                                          ledger->seat));
+        }
+
+        (*adopted)++;
+
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, log, 0,
+                       "dsa ledger slot %ui of seat %ui adopted", i, seat);
+    }
+
+    return damaged;
+}
+
+
+static void
+ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_log_t *log)
+{
+    ngx_log_error(NGX_LOG_ERR, log, 0,
+                  "dsa: a ledger entry is lost: slot %ui of \"%V\" is damaged",
+                  slot, &ledger->file.path);
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
+    const dsa_schema_record_t *entry)
+{
+    ngx_int_t                    n;
+    ngx_http_dsa_ledger_slot_t   copy, *slot;
+
+    if (!ledger->seated) {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_ledger_fill(ledger, &copy, entry) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    n = ngx_http_dsa_ledger_find(ledger);
+    if (n < 0) {
+        return n;
+    }
+
+    slot = &ledger->file.slots[n];
+
+    ngx_memcpy((u_char *) slot + sizeof(ngx_atomic_t),
+               (u_char *) &copy + sizeof(ngx_atomic_t),
+               sizeof(ngx_http_dsa_ledger_slot_t) - sizeof(ngx_atomic_t));
+
+    /* this is a barrier: a reader of the new word sees the whole slot */
+
+    (void) ngx_atomic_cmp_set(&slot->word,
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_writing, ledger->seat),
+                              ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_running, ledger->seat));
+
+    return n;
+}
+
+
+/*
+ * The number of the next entry of this sender.  It is a time in milliseconds,
+ * or more, so that a virtual machine which continues from a snapshot does not
+ * use numbers again: Redis would not count their entries.
+ */
+
+static uint64_t
+ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger)
+{
+    uint64_t     ms;
+    ngx_time_t  *now;
+
+    now = ngx_timeofday();
+    ms = (uint64_t) now->sec * 1000 + now->msec;
+
+    ledger->number = ngx_max(ledger->number + 1, ms);
+
+    return ledger->number;
+}
+
+
+/*
+ * Acquires a free slot, which is in the state of writing then.  Returns its
+ * index, or NGX_BUSY.  The search always begins at the same group, because
+ * Redis keeps a marker for each slot that was used; it ends with the bits that
+ * the first word has before that group.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
+{
+    uint64_t     bits;
+    ngx_int_t    slot;
+    ngx_uint_t   i, w, first, group, groups, words;
+
+    first = ledger->first;
+    groups = ngx_http_dsa_ledger_groups(ledger);
+    words = (groups - 1) / 64 + 1;
+
+    for (i = 0; i <= words; i++) {
+        w = (first / 64 + i) % words;
+        bits = __atomic_load_n(&ledger->file.groups[w], __ATOMIC_SEQ_CST);
+
+        if (i == 0) {
+            bits &= ~(uint64_t) 0 << first % 64;
+        }
+
+        for ( /* void */ ; bits != 0; bits &= bits - 1) {
+            group = w * 64 + __builtin_ctzll(bits);
+
+            if (group >= groups) {
+                break;
+            }
+
+            slot = ngx_http_dsa_ledger_find_in(ledger, group);
+
+            if (slot >= 0) {
+                return slot;
+            }
+        }
+    }
+
+    return NGX_BUSY;
+}
+
+
+/* The same in one group, whose bit is set; clears it if no slot is free. */
+
+static ngx_int_t
+ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
+{
+    uint64_t    bit;
+    ngx_int_t   slot;
+
+    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+
+    /*
+     * If the file was enlarged since this process mapped it, other processes
+     * have more slots of the last group than this one.
+     */
+
+    if (slot >= 0
+        || (group + 1) * NGX_HTTP_DSA_LEDGER_GROUP > ledger->file.n)
+    {
+        return slot;
+    }
+
+    bit = (uint64_t) 1 << group % 64;
+
+    (void) __atomic_fetch_and(&ledger->file.groups[group / 64], ~bit,
+                              __ATOMIC_SEQ_CST);
+
+    /* a slot may have been freed meanwhile, when the bit was still set */
+
+    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+
+    if (slot >= 0) {
+        ngx_http_dsa_ledger_mark_free(ledger, slot);
+    }
+
+    return slot;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
+{
+    ngx_uint_t          slot, last;
+    ngx_atomic_t       *word;
+    ngx_atomic_uint_t   writing;
+
+    writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
+                                       ledger->seat);
+
+    last = ngx_min((group + 1) * NGX_HTTP_DSA_LEDGER_GROUP, ledger->file.n);
+
+    for (slot = group * NGX_HTTP_DSA_LEDGER_GROUP; slot < last; slot++) {
+        word = &ledger->file.slots[slot].word;
+
+        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0
+            && ngx_atomic_cmp_set(word, 0, writing))
+        {
+            return slot;
+        }
+    }
+
+    return NGX_BUSY;
+}
+
+
+/* Frees a slot that has this word.  0: its word is another one. */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_atomic_uint_t word)
+{
+    if (!ngx_atomic_cmp_set(&ledger->file.slots[slot].word, word, 0)) {
+        return 0;
+    }
+
+    ngx_http_dsa_ledger_mark_free(ledger, slot);
+
+    return 1;
+}
+
+
+/* Sets the bit of the slot's group.  A bit that is set is not written again. */
+
+static void
+ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    uint64_t     bit, *word;
+    ngx_uint_t   group;
+
+    group = slot / NGX_HTTP_DSA_LEDGER_GROUP;
+    word = &ledger->file.groups[group / 64];
+    bit = (uint64_t) 1 << group % 64;
+
+    if ((__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) == 0) {
+        (void) __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+    }
+}
+
+
+void
+ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    const dsa_schema_record_t *entry)
+{
+    ngx_uint_t                   next;
+    ngx_http_dsa_ledger_slot_t  *s;
+
+    assert(ledger->seated && slot < ledger->file.n);
+
+    s = &ledger->file.slots[slot];
+    next = s->current == 0;
+
+    ngx_http_dsa_ledger_counts(&s->counts[next], entry, s->crc);
+
+    /* the compiler must not move the store before those of the counts */
+
+    ngx_memory_barrier();
+
+    s->current = next;
+}
+
+
+void
+ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    assert(ledger->seated && slot < ledger->file.n);
+
+    ngx_http_dsa_ledger_charge(ledger, slot,
+                               ngx_http_dsa_ledger_word(
+                                  ngx_http_dsa_ledger_running, ledger->seat));
+}
+
+
+/*
+ * The request of a slot with this word has ended: this worker owns the entry,
+ * and its key is charged.  If the process is killed between the two, the next
+ * section counts the entries.
+ */
+
+static void
+ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_atomic_uint_t word)
+{
+    ngx_uint_t                    section;
+    dsa_schema_record_t           entry;
+    ngx_http_dsa_ledger_slot_t    copy, *s;
+
+    s = &ledger->file.slots[slot];
+
+    section = ngx_http_dsa_ledger_section(ledger, s);
+
+    if (ngx_atomic_cmp_set(&s->word, word,
+                           ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_ended,
+                                                    ledger->seat))
+        && section
+        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+    {
+        ngx_http_dsa_sums_charge(&ledger->sums, &entry);
+    }
+
+    if (section) {
+        ngx_http_dsa_sums_unlock(&ledger->sums);
+    }
+}
+
+
+/*
+ * Begins a section if the slot has an API key whose sums are counted.  Returns
+ * 0: there is none.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
+    const ngx_http_dsa_ledger_slot_t *slot)
+{
+    return ledger->keys != 0 && slot->key_len != 0
+           && ngx_http_dsa_sums_lock(&ledger->sums) == NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry)
+{
+    ngx_memzero(slot, sizeof(ngx_http_dsa_ledger_slot_t));
+
+    if (ngx_http_dsa_ledger_text(slot->request, &slot->request_len,
+                                 entry->request)
+        != NGX_OK
+        || ngx_http_dsa_ledger_text(slot->tenant, &slot->tenant_len,
+                                    entry->tenant)
+           != NGX_OK
+        || ngx_http_dsa_ledger_text(slot->model, &slot->model_len,
+                                    entry->model)
+           != NGX_OK)
+    {
+        return NGX_DECLINED;
+    }
+
+    assert(entry->key.len <= NGX_HTTP_DSA_LEDGER_KEY);
+
+    slot->key_len = entry->key.len;
+
+    if (entry->key.len != 0) {
+        ngx_memcpy(slot->key, entry->key.data, entry->key.len);
+    }
+
+    slot->sender = ledger->sender;
+    slot->number = ngx_http_dsa_ledger_number(ledger);
+    slot->crc = ngx_http_dsa_ledger_file_crc(slot);
+    ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
+
+    return NGX_OK;
+}
+
+
+static void
+ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
+    const dsa_schema_record_t *entry, uint32_t crc)
+{
+    counts->time = entry->time;
+    counts->prompt_tokens = entry->prompt_tokens;
+    counts->cached_tokens = entry->cached_tokens;
+    counts->host_tokens = entry->host_tokens;
+    counts->redis_tokens = entry->redis_tokens;
+    counts->completion_tokens = entry->completion_tokens;
+    counts->reasoning_tokens = entry->reasoning_tokens;
+    counts->cost_miss = entry->cost_miss;
+    counts->cost_hit = entry->cost_hit;
+    counts->cost_output = entry->cost_output;
+    counts->check = ngx_http_dsa_ledger_file_check(counts, crc);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_text(char *to, uint8_t *len, dsa_str_t s)
+{
+    if (s.len == 0 || s.len > NGX_HTTP_DSA_LEDGER_TEXT) {
+        return NGX_DECLINED;
+    }
+
+    *len = s.len;
+    ngx_memcpy(to, s.data, s.len);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_http_dsa_ledger_slot_t *copy, dsa_schema_record_t *entry)
+{
+    assert(slot < ledger->file.n);
+
+    ngx_memcpy(copy, (void *) &ledger->file.slots[slot],
+               sizeof(ngx_http_dsa_ledger_slot_t));
+
+    if (ngx_http_dsa_ledger_check(copy, entry) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    entry->cell = (uint32_t) slot;
+
+    return NGX_OK;
+}
+
+
+/*
+ * Checks the copy of a slot.  All of *entry but its cell is set; its strings
+ * point into the copy.  NGX_ERROR: it is damaged.
+ */
+
+static ngx_int_t
+ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+    dsa_schema_record_t *entry)
+{
+    ngx_http_dsa_ledger_counts_t  *counts;
+
+    if (copy->crc != ngx_http_dsa_ledger_file_crc(copy)
+        || copy->request_len > NGX_HTTP_DSA_LEDGER_TEXT
+        || copy->tenant_len > NGX_HTTP_DSA_LEDGER_TEXT
+        || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT
+        || copy->key_len > NGX_HTTP_DSA_LEDGER_KEY
+        || copy->sender == 0
+        || copy->number == 0
+        || copy->number > DSA_SCHEMA_NUMBER_MAX
+        || copy->current > 1)
+    {
+        return NGX_ERROR;
+    }
+
+    counts = &copy->counts[copy->current];
+
+    if (counts->check != ngx_http_dsa_ledger_file_check(counts, copy->crc)) {
+        return NGX_ERROR;
+    }
+
+    ngx_memzero(entry, sizeof(dsa_schema_record_t));
+
+    entry->sender = copy->sender;
+    entry->number = copy->number;
+    entry->request = dsa_str(copy->request, copy->request_len);
+    entry->tenant = dsa_str(copy->tenant, copy->tenant_len);
+    entry->model = dsa_str(copy->model, copy->model_len);
+    entry->key = dsa_str(copy->key, copy->key_len);
+    entry->time = counts->time;
+    entry->prompt_tokens = counts->prompt_tokens;
+    entry->cached_tokens = counts->cached_tokens;
+    entry->host_tokens = counts->host_tokens;
+    entry->redis_tokens = counts->redis_tokens;
+    entry->completion_tokens = counts->completion_tokens;
+    entry->reasoning_tokens = counts->reasoning_tokens;
+    entry->cost_miss = counts->cost_miss;
+    entry->cost_hit = counts->cost_hit;
+    entry->cost_output = counts->cost_output;
+
+    return dsa_schema_entry_ok(entry) ? NGX_OK : NGX_ERROR;
+}
+
+
+void
+ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    time_t when)
+{
+    assert(ledger->seated && slot < ledger->file.n);
+
+    ledger->file.slots[slot].sent = when;
+}
+
+
+void
+ngx_http_dsa_ledger_confirmed(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_confirm);
+}
+
+
+void
+ngx_http_dsa_ledger_lost(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_lose);
+}
+
+
+/*
+ * If the process is killed before the slot is free, the entry is sent again,
+ * and what it costs counts twice until then.
+ */
+
+static void
+ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+    ngx_http_dsa_ledger_end_pt end)
+{
+    ngx_uint_t                  section;
+    dsa_schema_record_t         entry;
+    ngx_http_dsa_ledger_slot_t  copy;
+
+    assert(ledger->seated && slot < ledger->file.n);
+
+    section = ngx_http_dsa_ledger_section(ledger, &ledger->file.slots[slot]);
+
+    if (section
+        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+    {
+        end(&ledger->sums, &entry);
+    }
+
+    ngx_http_dsa_ledger_free(ledger, slot);
+
+    if (section) {
+        ngx_http_dsa_sums_unlock(&ledger->sums);
+    }
+}
+
+
+void
+ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+{
+    ngx_atomic_uint_t  word;
+
+    assert(ledger->seated && slot < ledger->file.n);
+
+    word = ledger->file.slots[slot].word;
+
+    if (ngx_http_dsa_ledger_seat(word) == ledger->seat) {
+        (void) ngx_http_dsa_ledger_release(ledger, slot, word);
+    }
+}
+
+
+void
+ngx_http_dsa_ledger_use(ngx_http_dsa_ledger_t *ledger,
+    ngx_http_dsa_ledger_use_t *use)
+{
+    ngx_uint_t  i, state;
+
+    ngx_memzero(use, sizeof(ngx_http_dsa_ledger_use_t));
+
+    for (i = 0; i < ledger->file.n && ledger->file.map != NULL; i++) {
+        state = ngx_http_dsa_ledger_state(ledger->file.slots[i].word);
+
+        use->used += (state != ngx_http_dsa_ledger_free_slot);
+        use->waiting += (state == ngx_http_dsa_ledger_ended);
+    }
+
+    if (ledger->seated) {
+        use->slots = ledger->file.n;
+    }
+}
+
+
+ngx_str_t *
+ngx_http_dsa_ledger_path(ngx_http_dsa_ledger_t *ledger)
+{
+    return &ledger->file.path;
+}

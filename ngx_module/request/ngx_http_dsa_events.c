@@ -1,0 +1,943 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "context/completion.h"
+
+#include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/http/ngx_http_dsa_text.h"
+#include "ngx_http_dsa_events.h"
+
+#include "ngx_module/api/ngx_http_dsa_rollout.h"
+
+
+/*
+ * While the ring of a session is read, a handler only changes the state of its
+ * request: nothing is sent and no request is finalized.  When the ring is
+ * empty, FLUSH is reported once to each request that had an event, and its
+ * handler sends and finalizes.  So one wake-up causes one write to each
+ * client, and no request is freed while the ring is read.
+ */
+
+/* bytes of an engine's error that are logged */
+#define NGX_HTTP_DSA_ERROR_LOG    512
+
+
+static void ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data);
+static void ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice,
+    const void *data);
+static void ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice,
+    const u_char *p);
+static void ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+    const dsa_str_t *rows);
+static void ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice,
+    const void *data);
+static void ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice,
+    const u_char *data);
+static void ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req,
+    const void *data);
+static void ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
+    const dsa_link_failure_t *error);
+static void ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice,
+    ngx_uint_t stopped);
+static void ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_writable(void *data);
+static void ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc);
+static void ngx_http_dsa_events_pool_handler(void *data);
+static void ngx_http_dsa_events_timer_handler(ngx_event_t *ev);
+static void ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req);
+static ngx_uint_t ngx_http_dsa_events_writes(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_late(void *data);
+static void ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_events_shutdown(void *data);
+static void ngx_http_dsa_events_shut(void *data);
+
+
+ngx_int_t
+ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    req->record->first.call.handler = ngx_http_dsa_events_call_handler;
+    req->record->first.call.data = req->choices.elts;
+
+    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
+    req->submit.waiter.data = req;
+
+    req->timer.event.handler = ngx_http_dsa_events_timer_handler;
+    req->timer.event.data = req;
+    req->timer.event.log = req->http->connection->log;
+
+    if (ngx_http_dsa_stream_init(&req->stream, req->http, dlcf->output_limit,
+                                 ngx_http_dsa_events_writable,
+                                 ngx_http_dsa_events_unwritable, req)
+        != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    req->shutdown.handler = ngx_http_dsa_events_shutdown;
+    req->shutdown.data = req;
+
+    ngx_http_dsa_shutdown_add(&req->shutdown);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
+{
+    req->choices.elts[0].submit = 1;
+
+    ngx_http_dsa_events_submit_next(req);
+}
+
+
+/* Submits the first choice, or the others. */
+
+static void
+ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req)
+{
+    if (ngx_http_dsa_choices_submit(&req->choices, &req->submit,
+                                    &req->failure)
+        != NGX_OK)
+    {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
+    ngx_http_dsa_event_e event, const void *data)
+{
+    ngx_connection_t        *c;
+    ngx_http_dsa_choice_t   *choice = call->data;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    assert(req->record != NULL && &choice->call->call == call);
+
+    c = req->http->connection;
+
+    if (event == NGX_HTTP_DSA_EV_FLUSH) {
+        ngx_http_set_log_request(c->log, req->http);
+        ngx_http_dsa_events_flush(req);
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    if (choice->answer->complete) {
+
+        /* the timeout has ended this choice, and its usage is final */
+
+        return;
+    }
+
+    switch (event) {
+
+    case NGX_HTTP_DSA_EV_ACCEPTED:
+        ngx_http_dsa_events_accepted(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_TOKENS:
+        ngx_http_dsa_events_tokens(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_ROLLOUT:
+        ngx_http_dsa_events_rollout(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_DONE:
+        ngx_http_dsa_events_done(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_ERROR:
+        ngx_http_dsa_events_error(choice, data);
+        return;
+
+    case NGX_HTTP_DSA_EV_COUNTED:
+        ngx_http_dsa_events_counted(req, data);
+        return;
+
+    default: /* NGX_HTTP_DSA_EV_LOST */
+        ngx_http_dsa_events_lost(choice);
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
+{
+    dsa_link_accepted_t         accepted;
+    ngx_http_dsa_request_t     *req;
+    ngx_http_dsa_api_answer_t  *a;
+
+    req = choice->choices->data;
+
+    /*
+     * The prompt is charged with the first token, because nothing is computed
+     * yet.
+     */
+
+    ngx_http_dsa_usage_record_accepted(choice->call, data);
+
+    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
+
+    a = choice->answer->api;
+
+    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: accepted, choice %uD, %uD tokens, %uD of "
+                   "them cached, vocabulary %xD", &req->ctx.id, a->index,
+                   accepted.prompt_tokens, accepted.cached_tokens,
+                   accepted.vocabulary);
+
+    if (choice->answer->accepted) {
+
+        /* the engine continues an answer that another engine has begun */
+
+        return;
+    }
+
+    if (a->index == 0) {
+        a->model = req->submit.model;
+        a->created = ngx_time();
+
+        ngx_http_dsa_events_fingerprint(req);
+    }
+
+    if (ngx_http_dsa_choices_start(choice, accepted.vocabulary) != NGX_OK
+        || ngx_http_dsa_choices_hold(choice, &req->submit) != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+
+    if (ngx_http_dsa_choices_accepted(&req->choices)) {
+        ngx_http_dsa_submit_free(&req->submit);
+        ngx_http_dsa_retention_free_arena(&req->retention);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
+{
+    size_t      len;
+    char       *hex;
+    ngx_str_t  *to;
+
+    hex = req->record->first.call.session->hello.fingerprint;
+    len = ngx_min(ngx_strlen(hex), 10);
+
+    to = &req->answer.api->fingerprint;
+
+    to->data = ngx_pnalloc(req->http->pool, sizeof("fp_") + 10);
+
+    if (to->data == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return;
+    }
+
+    to->len = ngx_sprintf(to->data, "fp_%*s", len, hex) - to->data;
+}
+
+
+static void
+ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
+{
+    dsa_link_tokens_t        tokens;
+    ngx_http_dsa_answer_t   *answer;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+    answer = choice->answer;
+
+    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
+
+    ngx_http_dsa_usage_record_tokens(choice->call, tokens.n_tokens);
+
+    if (!answer->accepted || req->failure.status != 0) {
+        return;
+    }
+
+    if (!answer->begun && tokens.n_tokens != 0) {
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: first token of choice %uD",
+                       &req->ctx.id, answer->api->index);
+
+        if (answer->api->index == 0) {
+            req->choices.submit = 1;
+        }
+    }
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+    ngx_http_dsa_choices_write(choice);
+
+    p += sizeof(dsa_link_tokens_t);
+
+    if (ngx_http_dsa_choices_tokens(choice, tokens.n_tokens, p) != NGX_OK
+        || ngx_http_dsa_answer_tokens(answer, &tokens, p,
+                                      &req->record->usage.reasoning)
+           != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+    const dsa_str_t *rows)
+{
+    ngx_int_t                 rc;
+    ngx_http_dsa_request_t   *req;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    req = choice->choices->data;
+
+    if (!choice->answer->accepted || req->failure.status != 0) {
+        return;
+    }
+
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    rc = ngx_http_dsa_rollout_add(choice->answer->api, rows, dlcf->rollout);
+
+    if (rc == NGX_ERROR) {
+        ngx_http_dsa_failure_memory(&req->failure);
+
+    } else if (rc == NGX_DECLINED) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 "rollout", "The rows of the rollout exceed "
+                                 "the %lu bytes that the server holds for an "
+                                 "answer (dsa_rollout).",
+                                 (unsigned long) dlcf->rollout);
+    }
+}
+
+
+static void
+ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice, const void *data)
+{
+    dsa_link_done_t          done;
+    ngx_http_dsa_answer_t   *answer;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+    answer = choice->answer;
+
+    ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: done, choice %uD, finish %uD, completion "
+                   "%uD", &req->ctx.id, answer->api->index, done.finish,
+                   done.completion_tokens);
+
+    ngx_http_dsa_usage_record_done(choice->call, &done);
+
+    /* its slot is free, so another choice may be submitted */
+
+    req->choices.submit = 1;
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    if (done.finish == DSA_LINK_FINISH_DEADLINE
+        || (done.finish == DSA_LINK_FINISH_CANCELLED && req->timer.expired))
+    {
+        ngx_http_dsa_events_cut(choice);
+        return;
+    }
+
+    if (!answer->accepted) {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine ended the request before it "
+                                 "accepted it.");
+        return;
+    }
+
+    switch (done.finish) {
+
+    case DSA_LINK_FINISH_STOP:
+        answer->api->stop = done.stop;
+        ngx_http_dsa_events_complete(choice, 1);
+        return;
+
+    case DSA_LINK_FINISH_LENGTH:
+        ngx_http_dsa_events_complete(choice, 0);
+        return;
+
+    default:
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine cancelled the request.");
+        return;
+    }
+}
+
+
+static void
+ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
+{
+    size_t                   len;
+    u_char                   text[NGX_HTTP_DSA_ERROR_LOG];
+    ngx_uint_t               level;
+    dsa_link_failure_t       error;
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
+
+    level = (error.code == DSA_LINK_E_INVALID
+             || error.code == DSA_LINK_E_INTERNAL)
+            ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+    len = ngx_http_dsa_printable(text, sizeof(text),
+                                 data + sizeof(dsa_link_failure_t)
+                                 + error.path_len, error.text_len);
+
+    ngx_log_error(level, req->http->connection->log, 0,
+                  "engine refused with %uD: %*s", error.code, len, text);
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    if (req->timer.expired) {
+        ngx_http_dsa_events_cut(choice);
+        return;
+    }
+
+    if (!choice->answer->accepted
+        && ngx_http_dsa_submit_suffix(&req->submit, &error))
+    {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "suffix",
+                                 "suffix: the model cannot fill in, because "
+                                 "its tokenizer lacks "
+                                 DSA_COMPLETION_FIM_BEGIN ", "
+                                 DSA_COMPLETION_FIM_HOLE " or "
+                                 DSA_COMPLETION_FIM_END "; expected no such "
+                                 "field (%.*s)", (int) len, text);
+        return;
+    }
+
+    if (!choice->answer->accepted && error.code == DSA_LINK_E_GRAMMAR) {
+        ngx_http_dsa_submit_refused(&req->submit, data, req->http->pool,
+                                    &req->failure);
+        return;
+    }
+
+    if (!choice->answer->accepted
+        && ngx_http_dsa_submit_unsupported(&req->submit, &error))
+    {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, NULL,
+                                 "%.*s", (int) len, text);
+        return;
+    }
+
+    ngx_http_dsa_events_rejected(choice, &error);
+}
+
+
+/*
+ * Finishes a request that only counts tokens.  Nothing is computed or charged.
+ */
+
+static void
+ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, const void *data)
+{
+    dsa_link_counted_t      counted;
+    ngx_http_dsa_answer_t  *answer;
+
+    if (req->failure.status != 0) {
+        return;
+    }
+
+    ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
+
+    answer = &req->answer;
+
+    answer->api->counted = counted.prompt_tokens;
+    answer->reason = NGX_HTTP_DSA_FINISH_STOP;
+    answer->finish = answer->api->api->finish_reason[answer->reason];
+    answer->complete = 1;
+}
+
+
+static void
+ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
+    const dsa_link_failure_t *error)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    if (!choice->answer->accepted
+        && ngx_http_dsa_submit_rejected(&req->submit, error) == NGX_OK)
+    {
+        ngx_http_dsa_events_retry(choice);
+        return;
+    }
+
+    switch (error->code) {
+
+    case DSA_LINK_E_DRAINING:
+
+        if (ngx_http_dsa_choices_move(choice, 1)) {
+            return;
+        }
+
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The engine was stopped before the "
+                                 "answer was complete.");
+        return;
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_TENANT:
+
+        /* the engine that was to continue the answer has no room */
+
+        if (choice->moved && !choice->call->call.expect.accepted
+            && ngx_http_dsa_choices_move(choice, 0))
+        {
+            return;
+        }
+
+        /*
+         * Otherwise the engine has removed an accepted request from its full
+         * queue.
+         */
+
+        if (error->code == DSA_LINK_E_TENANT) {
+            ngx_http_dsa_submit_crowded(&req->failure);
+            return;
+        }
+
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The engine is overloaded; try again "
+                                 "later.");
+        req->failure.code = "overloaded";
+        return;
+
+    default:
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, "The engine failed.");
+        return;
+    }
+}
+
+
+/* The engine has computed nothing, so another engine is tried. */
+
+static void
+ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: retried, choice %uD", &req->ctx.id,
+                   choice->answer->api->index);
+
+    choice->submit = 1;
+    req->choices.submit = 1;
+}
+
+
+static void
+ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: engine lost, choice %uD, accepted %d",
+                   &req->ctx.id, choice->answer->api->index,
+                   choice->answer->accepted);
+
+    if (req->timer.expired) {
+        ngx_http_dsa_events_cut(choice);
+        return;
+    }
+
+    if (!choice->answer->accepted) {
+        ngx_http_dsa_events_retry(choice);
+        return;
+    }
+
+    if (ngx_http_dsa_choices_move(choice, 0)) {
+        return;
+    }
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                             "The engine went away before the answer was "
+                             "complete.");
+}
+
+
+static void
+ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice, ngx_uint_t stopped)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+    ngx_http_dsa_choices_write(choice);
+
+    if (ngx_http_dsa_answer_complete(choice->answer, stopped) != NGX_OK) {
+        ngx_http_dsa_failure_memory(&req->failure);
+    }
+}
+
+
+/*
+ * Ends a choice at the timeout: as if max_tokens had been reached, or with an
+ * error if no choice has a token.
+ */
+
+static void
+ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = choice->choices->data;
+
+    if (req->failure.status != 0 || choice->answer->complete) {
+        return;
+    }
+
+    if (req->answer.accepted
+        && (req->answer.begun
+            || req->record->usage.completion
+               != req->record->before.completion))
+    {
+        if (!choice->answer->accepted
+            && ngx_http_dsa_choices_start(choice, 0) != NGX_OK)
+        {
+            ngx_http_dsa_failure_memory(&req->failure);
+            return;
+        }
+
+        ngx_http_dsa_events_complete(choice, 0);
+        return;
+    }
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
+                             "The answer was not complete in time.");
+}
+
+
+/*
+ * Sends what the events have produced, and submits, finishes or fails the
+ * request.  The request may be freed afterwards.
+ */
+
+static void
+ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    if (req->saving) {
+        return;
+    }
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    if (req->choices.elts[0].submit) {
+        ngx_http_dsa_events_submit_next(req);
+        return;
+    }
+
+    ngx_http_dsa_choices_end(&req->choices);
+
+    if (req->choices.last != NULL) {
+        ngx_http_dsa_request_finish(req);
+        return;
+    }
+
+    if (!req->timer.expired
+        && ngx_http_dsa_choices_submit(&req->choices, &req->submit,
+                                       &req->failure)
+           != NGX_OK)
+    {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    a = req->choices.writer->answer->api;
+
+    if (!req->answer.accepted || !a->stream) {
+        return;
+    }
+
+    /*
+     * While the client is slow, its next event stays open and more text is
+     * added.
+     */
+
+    if (!req->stream.busy) {
+        a->api->close(a);
+    }
+
+    ngx_http_dsa_request_output(req, 0);
+}
+
+
+/* The client has received everything that was sent. */
+
+static void
+ngx_http_dsa_events_writable(void *data)
+{
+    ngx_http_dsa_events_flush(data);
+}
+
+
+/* The client is too slow, or has left. */
+
+static void
+ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_request_leave(data, rc);
+}
+
+
+/* An engine of the pool became ready, or its connection failed. */
+
+static void
+ngx_http_dsa_events_pool_handler(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    ngx_http_dsa_events_submit_next(req);
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_events_timer_handler(ngx_event_t *ev)
+{
+    ngx_connection_t        *c;
+    ngx_http_dsa_request_t  *req = ev->data;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    if (ngx_http_dsa_timer_over(&req->timer)) {
+
+        /* the end of an answer is not stopped, see below */
+
+        if (req->saving || req->ended
+            || ngx_http_dsa_work_stop(&req->work, ngx_http_dsa_events_late,
+                                      req)
+               == NGX_OK)
+        {
+            ngx_http_dsa_events_expired(req);
+        }
+
+        ngx_http_run_posted_requests(c);
+        return;
+    }
+
+    ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
+
+    if (ngx_http_dsa_timer_quiet(&req->timer, req->stream.last_write)
+        && !req->stream.busy && !req->ended
+        && !ngx_http_dsa_events_writes(req))
+    {
+        ngx_http_dsa_events_ping(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+/* Returns 1 if a thread writes the last text of the stream. */
+
+static ngx_uint_t
+ngx_http_dsa_events_writes(const ngx_http_dsa_request_t *req)
+{
+    return req->saving && ngx_http_dsa_work_runs(&req->work);
+}
+
+
+/* A ping between two events, or a blank line in front of a JSON object. */
+
+static void
+ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (a->stream) {
+        a->api->ping(a);
+
+    } else {
+        dsa_buf_addz(&req->stream.pending, "\n");
+    }
+
+    ngx_http_dsa_request_output(req, 0);
+}
+
+
+/* dsa_timeout has expired while a thread worked on the chat. */
+
+static void
+ngx_http_dsa_events_late(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_events_expired(req);
+}
+
+
+/*
+ * dsa_timeout has expired.  The engine ends a cancelled request within one
+ * step and reports the tokens that it has computed.  They are sent to the
+ * client and charged, so the worker waits for the report, up to
+ * NGX_HTTP_DSA_GRACE.
+ */
+
+static void
+ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
+{
+    ngx_uint_t  i;
+
+    if (req->saving || req->ended || req->failure.status != 0) {
+
+        /*
+         * Only the end is left, and other timeouts bound it: send_timeout for
+         * a slow client, and the timeout of dsa_redis for a turn that is
+         * stored.  With an error now, the client would not learn that its turn
+         * may be stored.
+         */
+
+        return;
+    }
+
+    /* set the timer first, because the request may be freed below */
+
+    ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
+
+    if (!req->timer.expired && req->choices.last == NULL
+        && ngx_http_dsa_usage_record_live(req->record) != 0
+        && !req->record->first.call.expect.count)
+    {
+        req->timer.expired = 1;
+        req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
+        ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
+
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: timed out, cancelled", &req->ctx.id);
+
+        ngx_http_dsa_usage_record_cancel(req->record);
+
+        return;
+    }
+
+    /*
+     * The engine has sent no report, so the tokens that this worker has
+     * counted are charged; or a choice was not submitted yet.
+     */
+
+    for (i = 0; i < req->choices.n; i++) {
+        ngx_http_dsa_events_cut(&req->choices.elts[i]);
+    }
+
+    ngx_http_dsa_events_flush(req);
+}
+
+
+/* nginx will close the connection at worker_shutdown_timeout, which is near. */
+
+static void
+ngx_http_dsa_events_shutdown(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    if (req->failure.status != 0 || req->ended || req->saving) {
+
+        /* only the end is left, see ngx_http_dsa_events_expired() */
+
+        return;
+    }
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "dsa request %V: ended by worker_shutdown_timeout",
+                   &req->ctx.id);
+
+    /* a thread may use the memory of the request */
+
+    if (ngx_http_dsa_work_stop(&req->work, ngx_http_dsa_events_shut, req)
+        == NGX_OK)
+    {
+        ngx_http_dsa_events_shut(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_events_shut(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+
+    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                             "The server shuts down or has a new "
+                             "configuration, and the answer was not complete "
+                             "in time (worker_shutdown_timeout); send the "
+                             "request again.");
+    ngx_http_dsa_request_fail(req);
+}

@@ -1,0 +1,1143 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include <openssl/rand.h>
+
+#include "ngx_module/account/ngx_http_dsa_access.h"
+#include "ngx_module/account/ngx_http_dsa_closed.h"
+#include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/http/ngx_http_dsa_reply.h"
+#include "ngx_module/objects/ngx_http_dsa_responses_save.h"
+#include "ngx_http_dsa_request.h"
+
+
+#define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
+
+/*
+ * ms; an engine ends a cancelled request within one step.  No client waits for
+ * this one.
+ */
+
+#define NGX_HTTP_DSA_DRAIN        5000
+
+
+_Static_assert(NGX_HTTP_DSA_API_ID_PREFIX + 2 * NGX_HTTP_DSA_ID_BYTES
+               <= NGX_HTTP_DSA_ID_LEN, "a usage record holds every id");
+_Static_assert(NGX_HTTP_DSA_ID_LEN <= DSA_LINK_MAX_REQUEST,
+               "the link carries every id");
+
+
+/* What is made at the end of an answer; in the request's pool. */
+
+typedef struct ngx_http_dsa_request_end_s {
+    ngx_http_dsa_usage_t          usage;
+    dsa_response_t                node;
+    ngx_int_t                     rc;
+} ngx_http_dsa_request_end_t;
+
+
+static ngx_int_t ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest);
+static void ngx_http_dsa_request_key(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api);
+static void ngx_http_dsa_request_end(ngx_http_dsa_request_t *req);
+static size_t ngx_http_dsa_request_collected(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_compose(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_work_pt run, ngx_http_dsa_work_pt done);
+static void ngx_http_dsa_request_message(void *data);
+static void ngx_http_dsa_request_save(void *data);
+static void ngx_http_dsa_request_saved(ngx_http_request_t *r,
+    const char *why);
+static void ngx_http_dsa_request_store(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_node(void *data);
+static void ngx_http_dsa_request_send_node(void *data);
+static void ngx_http_dsa_request_stored(ngx_http_request_t *r,
+    const char *why);
+static void ngx_http_dsa_request_wait(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_last(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_write(void *data);
+static void ngx_http_dsa_request_written(void *data);
+static void ngx_http_dsa_request_keep(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req,
+    ngx_int_t rc);
+static ngx_uint_t ngx_http_dsa_request_live(
+    const ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req,
+    ngx_msec_t ms);
+static void ngx_http_dsa_request_drained(void *data);
+static void ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_release(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_request_cleanup(void *data);
+static void ngx_http_dsa_request_free(void *data);
+
+
+ngx_http_dsa_request_t *
+ngx_http_dsa_request_create(ngx_http_request_t *r,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
+{
+    ngx_http_cleanup_t       *cln;
+    ngx_http_dsa_request_t   *req;
+
+    /*
+     * Not in a block of the pool, because the rest of the block would be too
+     * small for what a stream needs, and a third block would be allocated.
+     */
+
+    req = ngx_pmemalign(r->pool, sizeof(ngx_http_dsa_request_t), NGX_ALIGNMENT);
+    if (req == NULL) {
+        return NULL;
+    }
+
+    ngx_memzero(req, sizeof(ngx_http_dsa_request_t));
+
+    req->http = r;
+
+    cln = ngx_http_cleanup_add(r, 0);
+    if (cln == NULL) {
+        return NULL;
+    }
+
+    cln->handler = ngx_http_dsa_request_cleanup;
+    cln->data = req;
+
+    ngx_http_dsa_metrics_add(in_flight, 1);
+
+    if (ngx_http_dsa_request_init(req, api, tenant, digest) != NGX_OK) {
+        return NULL;
+    }
+
+    req->ctx.request = req;
+    req->ctx.stream = &req->stream;
+
+    ngx_http_set_ctx(r, &req->ctx, ngx_http_dsa_module);
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: received, tenant \"%V\"",
+                   &req->ctx.id, &req->tenant);
+
+    return req;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api, ngx_str_t *tenant, u_char *digest)
+{
+    ngx_http_request_t        *r;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    r = req->http;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    if (ngx_http_dsa_request_id_init(req, api) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    req->tenant = *tenant;
+    req->reason = NGX_HTTP_DSA_CANCEL_CLIENT;
+
+    req->answer.start = ngx_current_msec;
+    req->timer.deadline = req->answer.start + dlcf->timeout;
+
+    req->retention.mode = dlcf->retention;
+    req->retention.ttl = dlcf->retention_ttl;
+    req->retention.redis = mcf->redis;
+    req->retention.tenant = *tenant;
+    req->retention.id = req->ctx.id;
+
+    req->submit.pool = dlcf->pool;
+    req->submit.id = req->ctx.id;
+    req->submit.deadline = req->timer.deadline;
+    req->submit.private = (tenant->len == 0);
+    req->submit.count = (api->count != 0);
+    ngx_memcpy(req->submit.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
+
+    req->answer.api = api->create(r->pool);
+    if (req->answer.api == NULL) {
+        return NGX_ERROR;
+    }
+
+    req->answer.api->api = api;
+    req->answer.api->out = &req->stream.pending;
+    req->answer.api->id = req->ctx.id;
+    req->answer.api->secret = mcf->secret;
+    req->answer.api->digest = req->submit.digest;
+
+    req->record = ngx_http_dsa_usage_record_create(mcf->redis, tenant,
+                                                   &req->ctx.id,
+                                                   r->connection->log);
+    if (req->record == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
+    ngx_http_dsa_request_key(req);
+
+    req->work.request = r;
+    req->work.digest = req->submit.digest;
+    req->work.failure = &req->failure;
+
+    req->choices.pool = r->pool;
+    req->choices.stream = &req->stream;
+    req->choices.data = req;
+
+    ngx_http_dsa_choices_init(&req->choices, &req->record->first, &req->answer,
+                              &req->retention);
+
+    return NGX_OK;
+}
+
+
+/* Moves the hold of the key to the usage record, which charges the key. */
+
+static void
+ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_access_t  *access;
+
+    access = ngx_http_dsa_access_find(req->http);
+
+    if (access == NULL) {
+        req->submit.weight = DSA_KEY_WEIGHT;
+        req->submit.priority = DSA_KEY_NORMAL;
+        return;
+    }
+
+    req->submit.weight = access->view.weight;
+    req->submit.priority = access->view.priority;
+
+    ngx_http_dsa_usage_record_key(req->record, access->view.id);
+
+    if (access->hold != NULL) {
+        ngx_http_dsa_limit_move(&req->record->hold, access->hold);
+    }
+}
+
+
+/* Makes the id of the answer, and the seed for a request without "seed". */
+
+static ngx_int_t
+ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
+    const ngx_http_dsa_api_t *api)
+{
+    u_char      noise[NGX_HTTP_DSA_ID_BYTES + sizeof(uint64_t)], *p;
+    ngx_str_t  *id;
+
+    id = &req->ctx.id;
+
+    assert(api->id_prefix.len <= NGX_HTTP_DSA_API_ID_PREFIX);
+
+    p = ngx_pnalloc(req->http->pool, NGX_HTTP_DSA_ID_LEN);
+    if (p == NULL) {
+        return NGX_ERROR;
+    }
+
+    if (RAND_bytes(noise, sizeof(noise)) != 1) {
+        ngx_log_error(NGX_LOG_ERR, req->http->connection->log, 0,
+                      "RAND_bytes() failed");
+        return NGX_ERROR;
+    }
+
+    id->data = p;
+
+    p = ngx_cpymem(p, api->id_prefix.data, api->id_prefix.len);
+    p = ngx_hex_dump(p, noise, NGX_HTTP_DSA_ID_BYTES);
+
+    id->len = p - id->data;
+
+    ngx_memcpy(&req->submit.seed, noise + NGX_HTTP_DSA_ID_BYTES,
+               sizeof(uint64_t));
+
+    return NGX_OK;
+}
+
+
+ngx_http_dsa_request_t *
+ngx_http_dsa_request_open(ngx_http_request_t *r)
+{
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    return ctx != NULL && ctx->request->record != NULL
+           && !ctx->request->draining
+           ? ctx->request : NULL;
+}
+
+
+void
+ngx_http_dsa_request_work(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_stage_e stage, ngx_http_dsa_work_pt run,
+    ngx_http_dsa_work_pt done, void *data)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_work(&req->work, stage, req->submit.bytes, run, done,
+                           data);
+
+    if (rc == NGX_OK) {
+        done(data);
+
+    } else if (rc == NGX_ERROR) {
+        ngx_http_dsa_request_fail(req);
+    }
+}
+
+
+void
+ngx_http_dsa_request_refuse(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_failure_refused(&req->failure, req->http->pool, req->refusal);
+}
+
+
+void
+ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req)
+{
+    assert(req->choices.last != NULL && !req->saving);
+
+    if (req->ended) {
+
+        /* the client has received what was sent, and there is more */
+
+        ngx_http_dsa_request_output(req, 1);
+        return;
+    }
+
+    req->end = ngx_pcalloc(req->http->pool,
+                           sizeof(ngx_http_dsa_request_end_t));
+
+    if (req->end == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_request_end(req);
+}
+
+
+/*
+ * The end of an answer: the turn of a conversation is made and stored together
+ * with the ledger entry, then the answer itself is stored, and then its last
+ * text is written.
+ */
+
+static void
+ngx_http_dsa_request_end(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: finished, %s, prompt %uL, "
+                   "completion %uL", &req->ctx.id, req->answer.finish,
+                   req->record->usage.prompt,
+                   req->record->usage.completion);
+
+    if (a->stream) {
+        ngx_http_dsa_choices_write(req->choices.last);
+        a->api->close(req->choices.last->answer->api);
+    }
+
+    req->saving = 1;
+
+    if (req->conversation.id.len == 0) {
+        ngx_http_dsa_usage_record_close(req->record);
+        ngx_http_dsa_request_store(req);
+        return;
+    }
+
+    a->conversation = req->conversation.id;
+    a->version = req->conversation.version + 1;
+
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_message,
+                                 ngx_http_dsa_request_save);
+}
+
+
+/* Runs a part of the end, and then done, at once or later. */
+
+static void
+ngx_http_dsa_request_compose(ngx_http_dsa_request_t *req,
+    ngx_http_dsa_work_pt run, ngx_http_dsa_work_pt done)
+{
+    req->answer.api->ended = ngx_time();
+    req->end->usage = req->record->usage;
+
+    if (ngx_http_dsa_work(&req->work, NGX_HTTP_DSA_STAGE_ANSWER,
+                          ngx_http_dsa_request_collected(req), run, done, req)
+        == NGX_OK)
+    {
+        done(req);
+    }
+}
+
+
+/* Returns the bytes that are collected for the end. */
+
+static size_t
+ngx_http_dsa_request_collected(const ngx_http_dsa_request_t *req)
+{
+    size_t                            bytes;
+    const ngx_http_dsa_api_answer_t  *a;
+
+    bytes = 0;
+
+    for (a = req->answer.api; a != NULL; a = a->next) {
+        bytes += a->collected + a->rows.len;
+    }
+
+    /* what is stored of an answer has the items of its request */
+
+    if (req->answer.api->store || req->conversation.id.len != 0) {
+        bytes += req->http->request_length;
+    }
+
+    return bytes;
+}
+
+
+/* A run: adds the answer to the messages of the turn. */
+
+static void
+ngx_http_dsa_request_message(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    dsa_buf_t                  *messages;
+    dsa_json_writer_t           w;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    messages = &req->conversation.messages;
+
+    if (a->api->turn != NULL) {
+        req->end->rc = a->api->turn(a, req->answer.reason, messages);
+        return;
+    }
+
+    dsa_json_writer(&w, messages);
+    ngx_http_dsa_message_write(a->message, &w, a->thinking);
+    dsa_buf_add(messages, "", 1);
+
+    req->end->rc = messages->failed ? NGX_ERROR : NGX_OK;
+}
+
+
+/* Writes the ledger entry and stores the turn. */
+
+static void
+ngx_http_dsa_request_save(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_turn_t         turn;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+
+    if (req->end->rc != NGX_OK) {
+        ngx_http_dsa_usage_record_close(req->record);
+        a->unsaved = "nginx is out of memory";
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    turn.conversation = req->conversation.id;
+    turn.version = req->conversation.version;
+    turn.messages = &req->conversation.messages;
+    turn.request = req->http;
+    turn.handler = ngx_http_dsa_request_saved;
+
+    if (ngx_http_dsa_usage_record_write(req->record, &turn, &a->unsaved)
+        != NGX_OK)
+    {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_request_wait(req);
+}
+
+
+static void
+ngx_http_dsa_request_saved(ngx_http_request_t *r, const char *why)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = ngx_http_dsa_request_open(r);
+
+    if (req == NULL) {
+        return;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: turn %s", &req->ctx.id,
+                   why == NULL ? "stored" : "not stored");
+
+    req->answer.api->unsaved = why;
+
+    if (why != NULL) {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_lease_stored(&req->conversation.lease);
+    ngx_http_dsa_request_store(req);
+}
+
+
+/* Stores the answer itself. */
+
+static void
+ngx_http_dsa_request_store(ngx_http_dsa_request_t *req)
+{
+    if (!req->answer.api->store) {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_node,
+                                 ngx_http_dsa_request_send_node);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_request_node(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_api_answer_t   *a;
+    ngx_http_dsa_request_end_t  *end;
+
+    a = req->answer.api;
+    end = req->end;
+
+    end->rc = a->api->node(a, req->answer.reason, &end->usage, &end->node);
+}
+
+
+static void
+ngx_http_dsa_request_send_node(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_main_conf_t   *mcf;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+
+    if (req->end->rc != NGX_OK) {
+        a->unsaved = "nginx is out of memory";
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    if (ngx_http_dsa_responses_save(req->http, mcf->redis, &req->tenant,
+                                    &req->end->node,
+                                    ngx_http_dsa_request_stored, &a->unsaved)
+        != NGX_OK)
+    {
+        ngx_http_dsa_request_last(req);
+        return;
+    }
+
+    ngx_http_dsa_request_wait(req);
+}
+
+
+static void
+ngx_http_dsa_request_stored(ngx_http_request_t *r, const char *why)
+{
+    ngx_http_dsa_request_t  *req;
+
+    req = ngx_http_dsa_request_open(r);
+
+    if (req == NULL) {
+        return;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
+                   "dsa request %V: answer %s", &req->ctx.id,
+                   why == NULL ? "stored" : "not stored");
+
+    req->answer.api->unsaved = why;
+
+    ngx_http_dsa_request_last(req);
+}
+
+
+/*
+ * Waits for Redis: the client may send the next turn as soon as it has received
+ * the end of this one, and the next turn has to find this one in Redis.
+ */
+
+static void
+ngx_http_dsa_request_wait(ngx_http_dsa_request_t *req)
+{
+    if (req->answer.api->stream) {
+        ngx_http_dsa_request_output(req, 0);
+    }
+}
+
+
+/* Writes the last text, which reports whether the turn is stored. */
+
+static void
+ngx_http_dsa_request_last(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_lease_release(&req->conversation.lease);
+
+    req->ended = 1;
+    req->answer.api->cost = ngx_http_dsa_usage_record_charged(req->record);
+
+    if (req->answer.api->stream) {
+        req->choices.last->answer->api->cost = req->answer.api->cost;
+    }
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    ngx_http_dsa_request_compose(req, ngx_http_dsa_request_write,
+                                 ngx_http_dsa_request_written);
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_request_write(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_answer_t  *answer;
+
+    answer = req->answer.api->stream ? req->choices.last->answer
+                                     : req->choices.elts[0].answer;
+
+    answer->api->api->finish(answer->api, answer->reason, &req->end->usage);
+}
+
+
+static void
+ngx_http_dsa_request_written(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    req->saving = 0;
+
+    ngx_http_dsa_request_keep(req);
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+/*
+ * Keeps the answer for a request that repeats this one.  pending has all of an
+ * answer in one piece.
+ */
+
+static void
+ngx_http_dsa_request_keep(ngx_http_dsa_request_t *req)
+{
+    dsa_buf_t                  *text;
+    dsa_str_t                   object, answer;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    text = &req->stream.pending;
+
+    answer = text->failed ? dsa_str(NULL, 0) : dsa_str(text->data, text->len);
+    object = dsa_str(NULL, 0);
+
+    if (a->unsaved == NULL && a->store) {
+        object = dsa_str(req->ctx.id.data, req->ctx.id.len);
+
+    } else if (a->unsaved == NULL) {
+        object = dsa_str(req->conversation.id.data, req->conversation.id.len);
+    }
+
+    ngx_http_dsa_idempotency_finish(req->idempotency, a->stream, object,
+                                    answer);
+}
+
+
+void
+ngx_http_dsa_request_replay(ngx_http_dsa_request_t *req, dsa_str_t answer)
+{
+    ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: replayed", &req->ctx.id);
+
+    req->answer.finish = "replayed";
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+    dsa_buf_add(&req->stream.pending, answer.data, answer.len);
+
+    req->ended = 1;
+
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+void
+ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
+{
+    ngx_http_request_t  *r;
+
+    r = req->http;
+
+    if (req->draining) {
+        return;
+    }
+
+    req->answer.finish = "error";
+
+    ngx_http_dsa_lease_release(&req->conversation.lease);
+
+    if (!req->stream.headers
+        && req->failure.status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+    {
+        ngx_http_dsa_usage_record_waive(req->record);
+    }
+
+    if (ngx_http_dsa_usage_record_live(req->record) != 0
+        && req->reason == NGX_HTTP_DSA_CANCEL_CLIENT)
+    {
+        req->reason = NGX_HTTP_DSA_CANCEL_ERROR;
+    }
+
+    /* at the timeout the engine had its time */
+
+    if (ngx_http_dsa_request_live(req) && !req->timer.expired) {
+        ngx_http_dsa_request_drain(req, NGX_HTTP_DSA_GRACE);
+        return;
+    }
+
+    if (!req->record->written) {
+        ngx_http_dsa_usage_record_close(req->record);
+    }
+
+    if (!req->stream.headers) {
+        req->ended = 1;
+        ngx_http_dsa_request_finalize(req,
+                                 ngx_http_dsa_send_failure(r, &req->failure));
+        return;
+    }
+
+    if (!req->ended) {
+        req->ended = 1;
+        ngx_http_dsa_request_failed(req);
+    }
+
+    /*
+     * Keep the connection open: the headers did not announce that it would be
+     * closed, so the client may have sent its next request already.
+     */
+
+    ngx_http_dsa_request_output(req, 1);
+}
+
+
+/* Writes the text of a failure after the headers were sent. */
+
+static void
+ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
+{
+    ngx_uint_t                  level;
+    ngx_http_dsa_failure_t     *failure;
+    ngx_http_dsa_api_error_t    error;
+    ngx_http_dsa_api_answer_t  *a;
+
+    a = req->answer.api;
+    failure = &req->failure;
+
+    level = (failure->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
+            ? NGX_LOG_ERR : NGX_LOG_INFO;
+
+    ngx_log_error(level, req->http->connection->log, 0,
+                  "stream ends with error %ui: %s", failure->status,
+                  failure->text);
+
+    ngx_http_dsa_stream_prepare(&req->stream);
+
+    if (a->stream && req->answer.accepted) {
+        a->api->close(req->choices.writer->answer->api);
+    }
+
+    ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
+
+    error.status = failure->status;
+    error.code = failure->code;
+    error.param = failure->param;
+    error.message = failure->text;
+    error.id = req->ctx.id;
+    error.prompt_tokens = failure->prompt_tokens;
+    error.max_tokens = failure->max_tokens;
+    error.context = failure->context;
+
+    if (a->stream && a->api->fail != NULL) {
+        a->api->fail(a, &error);
+
+    } else {
+        a->api->error(a->out, &error, a->stream);
+    }
+}
+
+
+void
+ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
+{
+    ngx_int_t                   rc;
+    const char                 *type;
+    ngx_http_request_t         *r;
+    ngx_http_dsa_api_answer_t  *a;
+
+    r = req->http;
+    a = req->answer.api;
+
+    if (!req->stream.headers) {
+
+        if (last && !a->stream) {
+            ngx_http_dsa_request_finalize(req,
+                                 ngx_http_dsa_send_json(r, NGX_HTTP_OK,
+                                                        &req->stream.pending));
+            return;
+        }
+
+        type = a->stream ? a->api->stream_type : "application/json";
+
+        if (ngx_http_dsa_stream_start(&req->stream, type, a->stream)
+            != NGX_OK)
+        {
+            ngx_http_dsa_request_leave(req, NGX_ERROR);
+            return;
+        }
+    }
+
+    rc = ngx_http_dsa_stream_send(&req->stream, last);
+
+    switch (rc) {
+
+    case NGX_DONE:
+        ngx_http_dsa_request_finalize(req, NGX_OK);
+        return;
+
+    case NGX_DECLINED:
+        ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
+                      "client is too slow, %uz bytes wait for it",
+                      req->stream.pending.len);
+
+        /* fall through */
+
+    case NGX_ERROR:
+        ngx_http_dsa_request_leave(req, NGX_ERROR);
+        return;
+
+    default: /* NGX_OK, NGX_AGAIN */
+        return;
+    }
+}
+
+
+void
+ngx_http_dsa_request_reading(ngx_http_request_t *r)
+{
+    ngx_http_dsa_ctx_t  *ctx;
+
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    if (ngx_http_dsa_closed(r)) {
+        ngx_http_dsa_request_leave(ctx->request,
+                                   NGX_HTTP_CLIENT_CLOSED_REQUEST);
+    }
+}
+
+
+void
+ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc)
+{
+    ngx_connection_t    *c;
+    ngx_http_request_t  *r;
+
+    r = req->http;
+    c = r->connection;
+
+    if (req->leaving) {
+        return;
+    }
+
+    if (req->record == NULL || !ngx_http_dsa_request_live(req)) {
+        ngx_http_dsa_request_finalize(req, rc);
+        return;
+    }
+
+    req->leaving = 1;
+    req->rc = rc;
+
+    r->read_event_handler = ngx_http_block_reading;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    if (c->write->timer_set) {
+        ngx_del_timer(c->write);
+    }
+
+    ngx_http_dsa_timer_stop(&req->timer);
+    ngx_http_dsa_stream_drop(&req->stream);
+
+    if (!req->draining) {
+        ngx_http_dsa_request_drain(req, NGX_HTTP_DSA_DRAIN);
+    }
+
+    if (!ngx_http_dsa_work_runs(&req->work)) {
+        ngx_http_dsa_request_release(req);
+    }
+}
+
+
+/* A COUNT is not charged, so nobody waits for its end. */
+
+static ngx_uint_t
+ngx_http_dsa_request_live(const ngx_http_dsa_request_t *req)
+{
+    return !req->record->written && !req->record->first.call.expect.count
+           && ngx_http_dsa_usage_record_live(req->record) != 0;
+}
+
+
+/* Cancels the calls, and waits up to ms milliseconds until they have ended. */
+
+static void
+ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req, ngx_msec_t ms)
+{
+    req->draining = 1;
+
+    ngx_http_dsa_request_cancel(req);
+
+    ngx_http_dsa_usage_record_drain(req->record, ms,
+                                    ngx_http_dsa_request_drained, req);
+}
+
+
+static void
+ngx_http_dsa_request_drained(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    req->draining = 0;
+
+    if (req->leaving) {
+        ngx_http_dsa_request_finalize(req, req->rc);
+
+    } else {
+        ngx_http_dsa_request_fail(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static void
+ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req, ngx_int_t rc)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                   "dsa request %V: finalized with %i", &req->ctx.id, rc);
+
+    /*
+     * nginx keeps a request of which a thread uses the memory, if it terminates
+     * the request.  It does so with these codes only.
+     */
+
+    assert(req->work.job == NULL || rc == NGX_ERROR
+           || rc == NGX_HTTP_REQUEST_TIME_OUT
+           || rc == NGX_HTTP_CLIENT_CLOSED_REQUEST
+           || req->http->connection->error);
+
+    /* nginx sends the rest with a timer of its own */
+
+    ngx_http_dsa_timer_stop(&req->timer);
+
+    /*
+     * While the client reads the rest, no event may be reported to the request.
+     */
+
+    ngx_http_dsa_request_detach(req);
+
+    ngx_http_finalize_request(req->http, rc);
+}
+
+
+/* Runs at the end of every request, however it ends. */
+
+static void
+ngx_http_dsa_request_cleanup(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_timer_stop(&req->timer);
+    ngx_http_dsa_request_detach(req);
+
+    ngx_http_dsa_metrics_add(in_flight, -1);
+
+    /* the memory that a thread uses is freed afterwards */
+
+    if (ngx_http_dsa_work_leave(&req->work, ngx_http_dsa_request_free, req)
+        == NGX_OK)
+    {
+        ngx_http_dsa_request_free(req);
+    }
+}
+
+
+static void
+ngx_http_dsa_request_free(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (req->window != NULL) {
+        ngx_http_dsa_window_free(req->window);
+    }
+
+    ngx_http_dsa_request_release(req);
+}
+
+
+/* The memory that the request needs no more when its answer ends. */
+
+static void
+ngx_http_dsa_request_release(ngx_http_dsa_request_t *req)
+{
+    if (req->freed) {
+        return;
+    }
+
+    req->freed = 1;
+
+    ngx_http_dsa_choices_free(&req->choices);
+    ngx_http_dsa_submit_free(&req->submit);
+    dsa_buf_free(&req->conversation.messages);
+}
+
+
+/*
+ * Detaches a request from its usage record, after which no events of the engine
+ * are reported to it.  If nginx itself ends the request, the tokens that were
+ * received are charged and logged.
+ */
+
+static void
+ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = req->record;
+
+    if (record == NULL) {
+        return;
+    }
+
+    if (!req->draining) {
+        ngx_http_dsa_request_cancel(req);
+    }
+
+    if (!record->written) {
+        ngx_http_dsa_usage_record_close(record);
+    }
+
+    req->record = NULL;
+    req->usage = record->usage;
+    req->cost = ngx_http_dsa_usage_record_charged(record);
+
+    ngx_http_dsa_shutdown_remove(&req->shutdown);
+    ngx_http_dsa_lease_release(&req->conversation.lease);
+    ngx_http_dsa_idempotency_end(req->idempotency,
+                                 req->usage.prompt != 0
+                                 || req->usage.completion != 0);
+
+    if (req->retention.restored != 0) {
+        ngx_http_dsa_metrics_add(retention_cached, req->usage.cached);
+    }
+
+    if (req->answer.finish == NULL) {
+        req->answer.finish = "cancelled";
+    }
+
+    ngx_http_dsa_usage_record_detach(record);
+}
+
+
+/*
+ * Ends everything that the request waits for, and cancels its calls, if they
+ * have not ended and were not cancelled at the timeout.
+ */
+
+static void
+ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
+{
+    ngx_connection_t             *c;
+    ngx_http_dsa_usage_record_t  *record;
+
+    c = req->http->connection;
+    record = req->record;
+
+    ngx_http_dsa_lease_release(&req->conversation.lease);
+    ngx_http_dsa_pool_leave(&req->submit.waiter);
+
+    if (req->window != NULL) {
+        ngx_http_dsa_window_detach(req->window);
+    }
+
+    if (ngx_http_dsa_usage_record_live(record) == 0 || req->timer.expired) {
+        return;
+    }
+
+    if (req->reason == NGX_HTTP_DSA_CANCEL_CLIENT) {
+
+        if (req->stream.slow) {
+            req->reason = NGX_HTTP_DSA_CANCEL_SLOW;
+
+        } else if (c->close && c->error) {
+            req->reason = NGX_HTTP_DSA_CANCEL_SHUTDOWN;
+        }
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, c->log, 0,
+                   "dsa request %V: cancelled, reason %ui", &req->ctx.id,
+                   req->reason);
+
+    ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
+
+    /* the engine ends a cancelled COUNT with DONE */
+
+    if (record->first.call.expect.count) {
+        ngx_http_dsa_session_abandon(&record->first.call);
+
+    } else {
+        ngx_http_dsa_usage_record_cancel(record);
+    }
+}

@@ -1,0 +1,751 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include <float.h>
+#include <math.h>
+
+#include "base/clock.h"
+#include "context/completion.h"
+#include "context/control_tokens.h"
+
+#include "ngx_module/engine/ngx_http_dsa_models.h"
+#include "ngx_module/http/ngx_http_dsa_text.h"
+#include "ngx_http_dsa_submit.h"
+
+
+_Static_assert((int) DSA_SEGMENT_TEXT == (int) DSA_LINK_FIELD_TEXT
+               && (int) DSA_SEGMENT_CONTROL == (int) DSA_LINK_FIELD_CONTROL,
+               "segments of a prompt are fields of the link");
+_Static_assert(DSA_CHAT_STOP <= DSA_LINK_MAX_STOP
+               && DSA_CHAT_STOP_LEN <= DSA_LINK_MAX_STOP_LEN,
+               "the link carries every stop string that a chat can have");
+_Static_assert(NGX_HTTP_DSA_DIGEST_LEN
+               == sizeof(((dsa_link_submit_t *) 0)->tenant),
+               "the link carries the digest of a tenant");
+_Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
+               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
+               "keys of prefixes include the digest of a tenant");
+_Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
+               && sizeof(dsa_chat_bias_t) == sizeof(dsa_link_bias_t)
+               && offsetof(dsa_chat_bias_t, bias)
+                  == offsetof(dsa_link_bias_t, bias),
+               "the link carries the biases of a chat as they are");
+_Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
+               "the link carries the longest spec");
+_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
+               "the vocabulary of ACCEPTED has a bit for each control token");
+
+
+#define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
+#define NGX_HTTP_DSA_THINK_TOKENS   32768
+#define NGX_HTTP_DSA_PATH           512     /* bytes of the path and of the
+                                               text of a refusal */
+
+
+static const char *ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit);
+static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
+static ngx_int_t ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit);
+static ngx_uint_t ngx_http_dsa_submit_has_slots(
+    const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s);
+static ngx_int_t ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit,
+    ngx_str_t *model, uint32_t context, ngx_http_dsa_failure_t *failure);
+static ngx_http_dsa_session_t *ngx_http_dsa_submit_pick(
+    ngx_http_dsa_submit_t *submit, ngx_str_t *model);
+static ngx_http_dsa_session_t *ngx_http_dsa_submit_least(
+    ngx_http_dsa_submit_t *submit, ngx_str_t *model);
+static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_session_t *s);
+static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+static uint32_t ngx_http_dsa_submit_class(
+    const ngx_http_dsa_submit_t *submit);
+static uint32_t ngx_http_dsa_submit_rollout(const dsa_chat_t *chat);
+static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
+    uint32_t context);
+static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
+    uint32_t context, ngx_http_dsa_failure_t *failure);
+
+
+ngx_int_t
+ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    int          rc;
+    dsa_err_t    err;
+    dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (chat->completion != NULL) {
+        rc = dsa_completion_encode(&submit->prompt, submit->work,
+                                   chat->completion, &err);
+
+    } else {
+        rc = dsa_encode(&submit->prompt, submit->work, chat, &err);
+    }
+
+    if (rc != DSA_OK) {
+        ngx_http_dsa_submit_unencoded(submit->work, &err,
+                                      ngx_http_dsa_submit_param(submit),
+                                      failure);
+        return NGX_ERROR;
+    }
+
+    submit->reasons = dsa_chat_reasons(chat);
+
+    return ngx_http_dsa_submit_prompt(submit, failure);
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    if (ngx_http_dsa_submit_fields(submit) != NGX_OK
+        || ngx_http_dsa_submit_keys(submit) != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(failure);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* Returns the name of the field with the prompt, for an error. */
+
+static const char *
+ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit)
+{
+    return submit->chat->completion != NULL ? "prompt" : "messages";
+}
+
+
+void
+ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
+    const char *param, ngx_http_dsa_failure_t *failure)
+{
+    if (dsa_arena_exceeded(arena)) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 param, "The prompt is too long.");
+
+    } else {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, param,
+                                 "%s", err->text);
+    }
+}
+
+
+/* Returns 1 if the request constrains the sampling of its answer. */
+
+static ngx_uint_t
+ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
+{
+    const dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (submit->count) {
+        return 0;
+    }
+
+    return chat->rollout || chat->n_bias != 0 || submit->format.spec.len != 0
+           || (chat->thinking_budget != 0 && submit->reasons);
+}
+
+
+/*
+ * Makes the fields of SUBMIT: the prompt, stop strings, queries, constraints
+ * of the answer, and the request's id.
+ */
+
+static ngx_int_t
+ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
+{
+    uint32_t               i;
+    dsa_chat_t            *chat;
+    dsa_prompt_t          *prompt;
+    ngx_http_dsa_field_t  *f;
+
+    chat = submit->chat;
+    prompt = &submit->prompt;
+
+    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS
+                       + (submit->format.spec.len != 0)
+                       + (chat->n_bias != 0)
+                       + (submit->id.len != 0);
+
+    f = dsa_arena_alloc(submit->work,
+                        submit->n_fields * sizeof(ngx_http_dsa_field_t));
+    if (f == NULL) {
+        return NGX_ERROR;
+    }
+
+    submit->fields = f;
+
+    for (i = 0; i < prompt->n; i++, f++) {
+        f->type = (dsa_link_field_e) prompt->segments[i].kind;
+        f->value = prompt->segments[i].text;
+    }
+
+    submit->n_count = prompt->n;
+
+    if (submit->format.spec.len != 0) {
+        f->type = DSA_LINK_FIELD_GRAMMAR;
+        f->value = submit->format.spec;
+        f++;
+        submit->n_count++;
+    }
+
+    for (i = 0; i < chat->n_stop; i++, f++) {
+        f->type = DSA_LINK_FIELD_STOP;
+        f->value = chat->stop[i];
+    }
+
+    /*
+     * The answer to query i is bit i of the vocabulary, which the parser
+     * expects.
+     */
+
+    for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
+        f->type = DSA_LINK_FIELD_QUERY;
+        f->value = dsa_control_tokens[i];
+    }
+
+    if (chat->n_bias != 0) {
+        f->type = DSA_LINK_FIELD_BIAS;
+        f->value = dsa_str((const char *) chat->bias,
+                           chat->n_bias * sizeof(dsa_chat_bias_t));
+        f++;
+    }
+
+    if (submit->id.len != 0) {
+        f->type = DSA_LINK_FIELD_REQUEST;
+        f->value = dsa_str((const char *) submit->id.data, submit->id.len);
+    }
+
+    return NGX_OK;
+}
+
+
+/* Computes the keys of the prompt's prefixes, if they are used. */
+
+static ngx_int_t
+ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
+{
+    if (submit->pool->route == NULL || submit->private || submit->count) {
+        return NGX_OK;
+    }
+
+    submit->keys = dsa_arena_alloc(submit->work,
+                                   sizeof(ngx_http_dsa_prefix_keys_t));
+    if (submit->keys == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_route_keys(submit->pool->route, submit->keys,
+                            &submit->prompt, submit->digest, &submit->model);
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
+    ngx_http_dsa_failure_t *failure)
+{
+    uint32_t                 context;
+    ngx_int_t                rc;
+    ngx_str_t               *model;
+    ngx_http_dsa_session_t  *s;
+
+    if (ngx_http_dsa_pool_opening(submit->pool)) {
+
+        /*
+         * The worker has just started, and its first session will be ready
+         * soon.
+         */
+
+        ngx_http_dsa_pool_wait(submit->pool, &submit->waiter);
+        return NGX_AGAIN;
+    }
+
+    model = ngx_http_dsa_models_any(&submit->model) ? NULL : &submit->model;
+    context = ngx_http_dsa_pool_context(submit->pool, model);
+
+    if (ngx_http_dsa_submit_check(submit, model, context, failure) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    submit->needed = ngx_max(submit->needed, submit->chat->max_tokens);
+
+    for ( ;; ) {
+        s = ngx_http_dsa_submit_pick(submit, model);
+
+        if (s == NULL) {
+            ngx_http_dsa_submit_unavailable(submit, context, failure);
+            return NGX_ERROR;
+        }
+
+        submit->tried |= 1ULL << s->index;
+
+        if (!ngx_http_dsa_submit_has_slots(submit, s)) {
+            submit->refused = 1;
+            continue;
+        }
+
+        rc = ngx_http_dsa_submit_to(submit, call, s);
+
+        if (rc == NGX_OK) {
+            ngx_http_dsa_submit_record(submit, s);
+            return NGX_OK;
+        }
+
+        if (rc == NGX_DECLINED) {
+
+            /* the ring of another engine may be larger */
+
+            submit->too_long = 1;
+
+        } else {
+            submit->refused = 1;
+        }
+    }
+}
+
+
+/*
+ * Returns 1 if the engine has enough free slots.  The first of several choices
+ * needs a free slot for each choice, because an answer without all choices is
+ * useless.  The slots are not reserved.  If the engine has fewer slots than
+ * there are choices, all of its slots must be free, and some choices wait for
+ * the end of others.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_submit_has_slots(const ngx_http_dsa_submit_t *submit,
+    const ngx_http_dsa_session_t *s)
+{
+    uint32_t  n;
+
+    n = 1 + submit->chat->others;
+
+    return submit->index != 0
+           || n == 1
+           || s->slots.n - s->slots.used >= ngx_min(n, s->slots.n);
+}
+
+
+/*
+ * Rejects a model that no engine serves, and a max_tokens above the context.
+ */
+
+static ngx_int_t
+ngx_http_dsa_submit_check(ngx_http_dsa_submit_t *submit, ngx_str_t *model,
+    uint32_t context, ngx_http_dsa_failure_t *failure)
+{
+    dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (ngx_http_dsa_models_known(submit->pool, &submit->model)
+        == NGX_DECLINED
+        && ngx_http_dsa_pool_any(submit->pool) != NULL)
+    {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "model",
+                                 "Model Not Exist");
+        return NGX_ERROR;
+    }
+
+    if (context != 0 && chat->max_tokens > context) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST,
+                                 chat->max_tokens_field,
+                                 "Invalid %s value, the valid range of %s is "
+                                 "[1, %u]", chat->max_tokens_field,
+                                 chat->max_tokens_field, context);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_http_dsa_session_t *
+ngx_http_dsa_submit_pick(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
+{
+    ngx_http_dsa_session_t  *s;
+
+    s = ngx_http_dsa_submit_least(submit, model);
+
+    if (s == NULL || submit->keys == NULL) {
+        return s;
+    }
+
+    return ngx_http_dsa_pool_prefer(submit->pool, s, submit->tried, model,
+                                    submit->needed, submit->keys,
+                                    &submit->result);
+}
+
+
+/* Returns the least busy engine. */
+
+static ngx_http_dsa_session_t *
+ngx_http_dsa_submit_least(ngx_http_dsa_submit_t *submit, ngx_str_t *model)
+{
+    ngx_http_dsa_session_t  *s;
+
+    s = ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
+                               submit->needed);
+
+    if (s != NULL || submit->counted == 0 || submit->chat->max_tokens != 0
+        || submit->fitted)
+    {
+        return s;
+    }
+
+    /*
+     * With the default of max_tokens the request does not fit: use what the
+     * prompt leaves of the context.
+     */
+
+    submit->fitted = 1;
+    submit->tried = 0;
+    submit->needed = (uint64_t) submit->counted + 1;
+
+    return ngx_http_dsa_pool_pick(submit->pool, submit->tried, model,
+                                  submit->needed);
+}
+
+
+/*
+ * Records the prefixes as soon as the prompt is submitted, because a later
+ * request is served after its prefill has begun.  Only the first choice is
+ * recorded, so that each request is counted once.
+ */
+
+static void
+ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_session_t *s)
+{
+    if (submit->keys == NULL || submit->index != 0) {
+        return;
+    }
+
+    submit->route = ngx_http_dsa_routes[submit->result];
+
+    ngx_http_dsa_route_record(submit->pool->route, submit->keys, s->index,
+                              submit->result);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+{
+    ngx_int_t           rc;
+    dsa_chat_t         *chat;
+    dsa_link_submit_t   head;
+
+    chat = submit->chat;
+
+    if (submit->count) {
+        return ngx_http_dsa_session_count(s, call, submit->digest,
+                                          submit->weight, submit->fields,
+                                          submit->n_count);
+    }
+
+    ngx_memzero(&head, sizeof(dsa_link_submit_t));
+
+    submit->context = s->hello.context_length;
+
+    head.max_tokens = ngx_http_dsa_submit_max_tokens(submit, submit->context);
+    head.top_logprobs = chat->top_logprobs;
+    head.weight = submit->weight;
+    head.temperature = isnan(chat->temperature) ? s->hello.temperature
+                                                : chat->temperature;
+
+    /* a small double can become 0 as a float, which the engine rejects */
+
+    head.top_p = isnan(chat->top_p) ? s->hello.top_p
+                                    : ngx_max(chat->top_p, FLT_MIN);
+    head.frequency_penalty = chat->frequency_penalty;
+    head.presence_penalty = chat->presence_penalty;
+
+    head.thinking_budget = submit->reasons ? chat->thinking_budget : 0;
+
+    /* the end of the reasoning matters only for a grammar and a budget */
+
+    head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
+                 | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
+                 | (submit->private ? DSA_LINK_PRIVATE : 0)
+                 | (submit->reasons && (submit->format.spec.len != 0
+                                        || head.thinking_budget != 0)
+                    ? DSA_LINK_THINKING : 0)
+                 | ngx_http_dsa_submit_class(submit)
+                 | ngx_http_dsa_submit_rollout(chat);
+    head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
+
+    /*
+     * The worker itself cancels the request at its deadline.  The engine's
+     * deadline is later, and is needed only if the worker does not respond.
+     */
+
+    head.deadline_ms = dsa_clock_ms()
+                       + (ngx_msec_int_t) (submit->deadline - ngx_current_msec)
+                       + NGX_HTTP_DSA_GRACE;
+
+    ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
+
+    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields,
+                                     submit->n_fields);
+
+    submit->head = head;
+
+    return rc;
+}
+
+
+/* Returns the flags for the priority. */
+
+static uint32_t
+ngx_http_dsa_submit_class(const ngx_http_dsa_submit_t *submit)
+{
+    switch (submit->priority) {
+
+    case DSA_KEY_LOW:
+        return DSA_LINK_LOW;
+
+    case DSA_KEY_HIGH:
+        return DSA_LINK_HIGH;
+
+    default: /* DSA_KEY_NORMAL */
+        return 0;
+    }
+}
+
+
+static uint32_t
+ngx_http_dsa_submit_rollout(const dsa_chat_t *chat)
+{
+    return (chat->rollout ? DSA_LINK_SAMPLES : 0)
+           | (chat->rollout_mask ? DSA_LINK_KEPT : 0)
+           | (chat->rollout_experts ? DSA_LINK_EXPERTS : 0)
+           | (chat->rollout_prompt ? DSA_LINK_PROMPT : 0);
+}
+
+
+/*
+ * Returns max_tokens for an engine with this context; 0 means all that the
+ * prompt leaves of it.
+ */
+
+static uint32_t
+ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
+    uint32_t context)
+{
+    dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    if (chat->max_tokens != 0) {
+        submit->max_tokens = chat->max_tokens;
+        return chat->max_tokens;
+    }
+
+    submit->max_tokens = chat->thinking ? NGX_HTTP_DSA_THINK_TOKENS
+                                        : NGX_HTTP_DSA_CHAT_TOKENS;
+
+    return (uint64_t) submit->counted + submit->max_tokens >= context
+           ? 0 : submit->max_tokens;
+}
+
+
+/*
+ * Sets the failure when no engine is left.  context: the largest one that an
+ * engine of the pool has for the model.
+ */
+
+static void
+ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
+    uint32_t context, ngx_http_dsa_failure_t *failure)
+{
+    const char  *more, *param;
+
+    param = ngx_http_dsa_submit_param(submit);
+
+    if (submit->counted != 0 && submit->needed > context) {
+        more = submit->more ? "more than " : "";
+
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, param,
+                                 "This model's maximum context length is %u "
+                                 "tokens. However, you requested %s%llu tokens "
+                                 "(%s%u in the %s, %u in the completion). "
+                                 "Please reduce the length of the %s or "
+                                 "completion.", context, more,
+                                 (unsigned long long) submit->counted
+                                 + submit->max_tokens,
+                                 more, submit->counted, param,
+                                 submit->max_tokens, param);
+        failure->code = "context_length_exceeded";
+        failure->prompt_tokens = submit->counted;
+        failure->max_tokens = submit->max_tokens;
+        failure->context = context;
+
+    } else if (submit->too_long && !submit->refused) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
+                                 param,
+                                 "The prompt of %lu bytes is longer than the "
+                                 "engine accepts.",
+                                 (unsigned long) submit->prompt.bytes);
+
+    } else if (submit->crowded) {
+
+        /* with a 503 another host would do the work that this one limits */
+
+        ngx_http_dsa_submit_crowded(failure);
+
+    } else if (submit->refused) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "All engines of pool \"%.*s\" are busy; try "
+                                 "again later.",
+                                 (int) submit->pool->name.len,
+                                 (char *) submit->pool->name.data);
+
+    } else {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
+                                 "No engine of pool \"%.*s\" is available; "
+                                 "try again later.",
+                                 (int) submit->pool->name.len,
+                                 (char *) submit->pool->name.data);
+    }
+}
+
+
+void
+ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure)
+{
+    ngx_http_dsa_failure_set(failure, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
+                             "Too many of your requests wait already; try "
+                             "again later.");
+}
+
+
+void
+ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure)
+{
+    size_t              len;
+    u_char              path[NGX_HTTP_DSA_PATH], text[NGX_HTTP_DSA_PATH];
+    dsa_refusal_t       refusal;
+    dsa_link_failure_t  head;
+
+    ngx_memcpy(&head, error, sizeof(dsa_link_failure_t));
+    ngx_memzero(&refusal, sizeof(dsa_refusal_t));
+
+    error += sizeof(dsa_link_failure_t);
+
+    len = ngx_http_dsa_printable(path, sizeof(path) - 1, error, head.path_len);
+    path[len] = '\0';
+
+    len = ngx_http_dsa_printable(text, sizeof(text) - 1,
+                                 error + head.path_len, head.text_len);
+    text[len] = '\0';
+
+    (void) dsa_format_refuse(&submit->format, (char *) path, (char *) text,
+                             &refusal);
+
+    ngx_http_dsa_failure_refused(failure, pool, &refusal);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    return error->code == DSA_LINK_E_INVALID
+           && submit->chat != NULL
+           && ngx_http_dsa_submit_constrained(submit);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    return error->code == DSA_LINK_E_INVALID
+           && submit->chat != NULL
+           && submit->chat->completion != NULL
+           && submit->chat->completion->suffix.len != 0
+           && !ngx_http_dsa_submit_constrained(submit);
+}
+
+
+ngx_int_t
+ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
+    const dsa_link_failure_t *error)
+{
+    uint64_t  needed;
+
+    switch (error->code) {
+
+    case DSA_LINK_E_TENANT:
+        submit->crowded = 1;
+
+        /* fall through */
+
+    case DSA_LINK_E_OVERLOADED:
+    case DSA_LINK_E_DRAINING:
+        submit->refused = 1;
+        return NGX_OK;
+
+    case DSA_LINK_E_CONTEXT:
+        break;
+
+    default:
+        return NGX_DECLINED;
+    }
+
+    /* the context of another engine may be large enough */
+
+    /* prefer an exact count, or else use the largest lower bound */
+
+    if (!error->more || submit->counted == 0
+        || (submit->more && error->prompt_tokens > submit->counted))
+    {
+        submit->counted = error->prompt_tokens;
+        submit->more = error->more ? 1 : 0;
+    }
+
+    needed = (uint64_t) submit->counted
+             + (submit->fitted ? 1 : submit->max_tokens);
+
+    submit->needed = ngx_max(needed, (uint64_t) submit->context + 1);
+
+    return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit)
+{
+    ngx_http_dsa_pool_leave(&submit->waiter);
+
+    dsa_arena_destroy(submit->work);
+    dsa_arena_destroy(submit->arena);
+
+    submit->work = NULL;
+    submit->arena = NULL;
+    submit->chat = NULL;
+    submit->fields = NULL;
+    submit->n_fields = 0;
+    submit->keys = NULL;
+
+    ngx_memzero(&submit->prompt, sizeof(dsa_prompt_t));
+}

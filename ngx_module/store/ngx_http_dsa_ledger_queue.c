@@ -1,0 +1,833 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include <assert.h>
+
+#include "redis_schema/resp.h"
+#include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_ledger_queue.h"
+
+
+/* entries without a turn that are sent and not confirmed, at most */
+
+#define NGX_HTTP_DSA_LEDGER_WINDOW       64
+
+/* memory for the words of a command, without the messages */
+
+#define NGX_HTTP_DSA_LEDGER_ARENA        (256 * 1024)
+
+#define NGX_HTTP_DSA_LEDGER_BACKOFF_MIN  100        /* milliseconds */
+#define NGX_HTTP_DSA_LEDGER_BACKOFF_MAX  2000
+
+/* milliseconds between two searches for entries of processes that ended */
+
+#define NGX_HTTP_DSA_LEDGER_ADOPT        3000
+
+_Static_assert(DSA_SCHEMA_RESEND == 23 * 3600, "the text of a stale entry");
+_Static_assert(DSA_SCHEMA_RESEND + 3600 <= DSA_SCHEMA_DONE_TTL,
+               "the marker outlives the last attempt");
+
+
+typedef struct {
+    ngx_http_dsa_redis_t         *redis;
+    ngx_http_dsa_ledger_t        *ledger;
+    ngx_queue_t                   entries;
+    ngx_uint_t                    n;            /* entries */
+    ngx_uint_t                    sent;         /* of them */
+
+    ngx_connection_t              dumb;         /* the data of the timers */
+    ngx_event_t                   adopt;
+    ngx_event_t                   retry;
+    ngx_msec_t                    backoff;
+
+    unsigned                      eval:1;       /* Redis lacks the script */
+    unsigned                      blocked:1;    /* Redis refuses to write */
+} ngx_http_dsa_ledger_queue_t;
+
+
+typedef struct {
+    ngx_queue_t                   queue;
+    ngx_http_dsa_ledger_queue_t  *owner;
+    ngx_http_dsa_redis_call_t    *call;         /* NULL: it is not sent */
+    ngx_http_dsa_save_t          *turn;         /* NULL: none */
+    ngx_uint_t                    slot;
+    ngx_http_dsa_ledger_slot_t    copy;         /* the strings of record */
+    dsa_schema_record_t           record;
+    const char                   *why;          /* the turn's last attempt
+                                                   failed; NULL: there was
+                                                   none */
+    unsigned                      eval:1;       /* sent with the script */
+    unsigned                      unconfirmed:1;    /* an attempt had no reply,
+                                                   the turn may be stored */
+} ngx_http_dsa_ledger_entry_t;
+
+
+static ngx_http_dsa_ledger_queue_t *ngx_http_dsa_ledger_queue_create(
+    ngx_http_dsa_redis_t *redis, ngx_cycle_t *cycle);
+static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_entry_read(
+    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t slot, const char **why);
+static void ngx_http_dsa_ledger_queue_retry_soon(
+    ngx_http_dsa_ledger_queue_t *queue);
+static void ngx_http_dsa_ledger_queue_send(
+    ngx_http_dsa_ledger_queue_t *queue);
+static ngx_uint_t ngx_http_dsa_ledger_entry_stale(
+    const ngx_http_dsa_ledger_entry_t *e);
+static ngx_int_t ngx_http_dsa_ledger_entry_send(
+    ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e,
+    time_t when);
+static void ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply,
+    const char *why);
+static void ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
+    redisReply *reply, const char *why);
+static void ngx_http_dsa_ledger_entry_confirmed(
+    ngx_http_dsa_ledger_entry_t *e, dsa_schema_result_e result);
+static void ngx_http_dsa_ledger_entry_late(ngx_event_t *ev);
+static void ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_save_t *turn,
+    const char *why);
+static void ngx_http_dsa_ledger_queue_block(
+    ngx_http_dsa_ledger_queue_t *queue, const char *text);
+static void ngx_http_dsa_ledger_queue_set_blocked(
+    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t blocked);
+static void ngx_http_dsa_ledger_queue_retry_later(
+    ngx_http_dsa_ledger_queue_t *queue);
+static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
+static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
+    const char *why);
+static void ngx_http_dsa_ledger_queue_ready(void *data);
+static void ngx_http_dsa_ledger_queue_done(void *data);
+static void ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev);
+static ngx_int_t ngx_http_dsa_ledger_queue_adopted(void *data,
+    ngx_uint_t slot);
+
+
+static const char  ngx_http_dsa_ledger_refused[] =
+    "Redis refuses to write at present";
+static const char  ngx_http_dsa_ledger_unreachable[] =
+    "Redis could not be reached in time";
+static const char  ngx_http_dsa_ledger_unconfirmed[] =
+    "Redis did not confirm it in time; read the conversation before the next "
+    "turn";
+static const char  ngx_http_dsa_ledger_stale[] =
+    "it was sent 23 hours ago, was not confirmed, and may be in the ledger";
+static const char  ngx_http_dsa_ledger_nomem[] =
+    "nginx is out of memory";
+
+
+ngx_int_t
+ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
+    ngx_cycle_t *cycle)
+{
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = ngx_http_dsa_ledger_queue_create(redis, cycle);
+    if (queue == NULL) {
+        return NGX_ERROR;
+    }
+
+    /* without a seat the worker serves, and logs each entry that it loses */
+
+    if (ngx_http_dsa_ledger_acquire_seat(queue->ledger, cycle->log) == NGX_OK)
+    {
+        ngx_http_dsa_ledger_queue_adopt(&queue->adopt);
+    }
+
+    return ngx_http_dsa_redis_init_worker(redis, cycle,
+                                          ngx_http_dsa_ledger_queue_ready,
+                                          ngx_http_dsa_ledger_queue_done,
+                                          queue);
+}
+
+
+static ngx_http_dsa_ledger_queue_t *
+ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
+    ngx_cycle_t *cycle)
+{
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = ngx_pcalloc(cycle->pool, sizeof(ngx_http_dsa_ledger_queue_t));
+    if (queue == NULL) {
+        return NULL;
+    }
+
+    queue->redis = redis;
+    queue->ledger = ngx_http_dsa_redis_ledger(redis);
+    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+    ngx_queue_init(&queue->entries);
+
+    queue->dumb.fd = (ngx_socket_t) -1;
+    queue->dumb.data = queue;
+
+    queue->adopt.handler = ngx_http_dsa_ledger_queue_adopt;
+    queue->adopt.data = &queue->dumb;
+    queue->adopt.log = cycle->log;
+    queue->adopt.cancelable = 1;
+
+    queue->retry.handler = ngx_http_dsa_ledger_queue_retry;
+    queue->retry.data = &queue->dumb;
+    queue->retry.log = cycle->log;
+    queue->retry.cancelable = 1;
+
+    return queue;
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
+    const dsa_schema_record_t *record, const char **why)
+{
+    ngx_int_t  slot;
+
+    *why = "its names are not valid";
+
+    if (dsa_schema_entry_ok(record)) {
+        slot = ngx_http_dsa_ledger_reserve(ngx_http_dsa_redis_ledger(redis),
+                                           record);
+
+        if (slot >= 0) {
+            return slot;
+        }
+
+        if (slot == NGX_BUSY) {
+            *why = "the queue for Redis is full";
+
+        } else if (slot == NGX_ERROR) {
+            *why = "the worker has no seat in the queue for Redis";
+        }
+    }
+
+    return NGX_DECLINED;
+}
+
+
+ngx_int_t
+ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
+    const dsa_schema_record_t *record, ngx_http_dsa_save_t *turn,
+    const char **why)
+{
+    ngx_http_dsa_ledger_t        *ledger;
+    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    ledger = ngx_http_dsa_redis_ledger(redis);
+    queue = ngx_http_dsa_redis_data(redis);
+
+    ngx_http_dsa_ledger_update(ledger, slot, record);
+    ngx_http_dsa_ledger_ready(ledger, slot);
+
+    if (queue == NULL) {
+
+        /* the worker exits, and another one adopts the slot */
+
+        *why = "this process has no connection to Redis";
+        return NGX_DECLINED;
+    }
+
+    e = ngx_http_dsa_ledger_entry_read(queue, slot, why);
+
+    if (e == NULL) {
+        ngx_http_dsa_ledger_lost(ledger, slot);
+        ngx_http_dsa_ledger_queue_lost(record, *why);
+        return NGX_DECLINED;
+    }
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui queued%s: %ui entries",
+                   e->slot, turn != NULL ? " with a turn" : "", queue->n);
+
+    if (turn == NULL) {
+        ngx_queue_insert_tail(&queue->entries, &e->queue);
+
+    } else {
+        e->turn = turn;
+
+        turn->data = e;
+        turn->timer.handler = ngx_http_dsa_ledger_entry_late;
+
+        /* the timer is not cancelable: a worker that shuts down waits for it */
+
+        ngx_add_timer(&turn->timer, ngx_http_dsa_redis_timeout(redis));
+
+        ngx_queue_insert_head(&queue->entries, &e->queue);
+
+        ngx_http_dsa_ledger_queue_retry_soon(queue);
+    }
+
+    ngx_http_dsa_ledger_queue_send(queue);
+
+    return NGX_OK;
+}
+
+
+static ngx_http_dsa_ledger_entry_t *
+ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
+    ngx_uint_t slot, const char **why)
+{
+    ngx_http_dsa_ledger_entry_t  *e;
+
+    e = ngx_calloc(sizeof(ngx_http_dsa_ledger_entry_t), ngx_cycle->log);
+    if (e == NULL) {
+        *why = ngx_http_dsa_ledger_nomem;
+        return NULL;
+    }
+
+    if (ngx_http_dsa_ledger_read(queue->ledger, slot, &e->copy, &e->record)
+        != NGX_OK)
+    {
+        *why = "its slot in the queue is damaged";
+        ngx_free(e);
+        return NULL;
+    }
+
+    e->owner = queue;
+    e->slot = slot;
+    e->unconfirmed = (e->copy.sent != 0);
+    queue->n++;
+
+    return e;
+}
+
+
+/* An answer waits: shortens the wait for the next attempt. */
+
+static void
+ngx_http_dsa_ledger_queue_retry_soon(ngx_http_dsa_ledger_queue_t *queue)
+{
+    ngx_http_dsa_redis_retry_soon(queue->redis);
+
+    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+
+    if (queue->retry.timer_set
+        && (ngx_msec_int_t) (queue->retry.timer.key - ngx_current_msec)
+           > 2 * NGX_HTTP_DSA_LEDGER_BACKOFF_MIN)
+    {
+        ngx_del_timer(&queue->retry);
+        ngx_http_dsa_ledger_queue_retry_later(queue);
+    }
+}
+
+
+/* Sends what can be sent now. */
+
+static void
+ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
+{
+    ngx_queue_t                  *q, *next;
+    ngx_http_dsa_ledger_entry_t  *e;
+
+    if (!ngx_http_dsa_redis_up(queue->redis) || queue->retry.timer_set) {
+        return;
+    }
+
+    for (q = ngx_queue_head(&queue->entries);
+         q != ngx_queue_sentinel(&queue->entries);
+         q = next)
+    {
+        next = ngx_queue_next(q);
+        e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
+
+        if (e->turn == NULL && queue->sent >= NGX_HTTP_DSA_LEDGER_WINDOW) {
+            return;
+        }
+
+        if (ngx_http_dsa_ledger_entry_stale(e)) {
+            ngx_http_dsa_ledger_queue_lost(&e->record,
+                                           ngx_http_dsa_ledger_stale);
+            ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
+            ngx_http_dsa_ledger_entry_free(e);
+            continue;
+        }
+
+        if (e->call == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
+            ngx_http_dsa_ledger_queue_retry_later(queue);
+            return;
+        }
+    }
+}
+
+
+/*
+ * Redis may have executed an earlier attempt, and the marker of the entry may
+ * have expired since then: one more attempt could count the entry again.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_entry_stale(const ngx_http_dsa_ledger_entry_t *e)
+{
+    return e->call == NULL && e->turn == NULL && e->copy.sent != 0
+           && ngx_time() - (time_t) e->copy.sent > DSA_SCHEMA_RESEND;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
+{
+    size_t                        size;
+    const char                   *why;
+    dsa_arena_t                  *arena;
+    dsa_schema_record_t           record;
+    ngx_http_dsa_save_t          *turn;
+    dsa_schema_command_t          cmd;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+    turn = e->turn;
+    record = e->record;
+    size = NGX_HTTP_DSA_LEDGER_ARENA;
+
+    if (turn != NULL) {
+        record.conversation = turn->conversation;
+        record.version = turn->version;
+        record.storage = ngx_http_dsa_redis_storage(queue->redis);
+        record.messages = turn->messages;
+        record.n_messages = turn->n_messages;
+        record.max_messages = DSA_SCHEMA_MAX_MESSAGES;
+        record.max_bytes = DSA_SCHEMA_MAX_BYTES;
+
+        size += turn->n_messages * sizeof(dsa_str_t);
+    }
+
+    arena = dsa_arena_create(size);
+    if (arena == NULL) {
+        return NGX_ERROR;
+    }
+
+    e->eval = queue->eval;
+    why = ngx_http_dsa_ledger_nomem;
+
+    if (e->copy.sent == 0) {
+        ngx_http_dsa_ledger_entry_sent(e, ngx_time());
+    }
+
+    if (dsa_schema_record(&cmd, arena, &record, e->eval) == DSA_OK) {
+        e->call = ngx_http_dsa_redis_command(queue->redis, &cmd,
+                                             ngx_http_dsa_ledger_entry_reply,
+                                             e, &why);
+    }
+
+    dsa_arena_destroy(arena);
+
+    if (e->call == NULL) {
+        e->why = why;
+
+        if (!e->unconfirmed) {
+            ngx_http_dsa_ledger_entry_sent(e, 0);
+        }
+
+        return NGX_ERROR;
+    }
+
+    queue->sent++;
+
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui sent%s: %ui sent",
+                   e->slot, turn != NULL ? " with a turn" : "", queue->sent);
+
+    return NGX_OK;
+}
+
+
+/* when: the time of the first attempt that Redis may have executed; 0: none. */
+
+static void
+ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e, time_t when)
+{
+    e->copy.sent = when;
+    ngx_http_dsa_ledger_sent(e->owner->ledger, e->slot, when);
+}
+
+
+static void
+ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
+{
+    int                           again, rc;
+    dsa_err_t                     err;
+    dsa_schema_result_e           result;
+    ngx_http_dsa_ledger_entry_t  *e = data;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+
+    assert(queue->sent != 0);
+
+    queue->sent--;
+    e->call = NULL;
+
+    if (reply == NULL) {
+        e->unconfirmed = 1;
+
+    } else if (reply->type == REDIS_REPLY_ERROR && !e->unconfirmed) {
+
+        /* Redis has executed nothing */
+
+        ngx_http_dsa_ledger_entry_sent(e, 0);
+    }
+
+    if (why != NULL) {
+        ngx_http_dsa_ledger_entry_failed(e, reply, why);
+        return;
+    }
+
+    if (dsa_resp_is_error(reply, "NOSCRIPT") && !e->eval) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                       "dsa ledger entry %ui needs the script", e->slot);
+
+        queue->eval = 1;
+        ngx_http_dsa_ledger_queue_send(queue);
+        return;
+    }
+
+    rc = dsa_schema_recorded(reply, &result, &again, &err);
+
+    if (rc == DSA_OK) {
+        ngx_http_dsa_ledger_entry_confirmed(e, result);
+        return;
+    }
+
+    if (rc == DSA_AGAIN) {
+        e->why = ngx_http_dsa_ledger_refused;
+        ngx_http_dsa_ledger_queue_block(queue, err.text);
+        ngx_http_dsa_ledger_queue_retry_later(queue);
+        return;
+    }
+
+    ngx_http_dsa_ledger_queue_lost(&e->record, err.text);
+    ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
+    ngx_http_dsa_ledger_entry_done(e);
+}
+
+
+/* The connection failed, which it has logged. */
+
+static void
+ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
+    redisReply *reply, const char *why)
+{
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui not confirmed: %s", e->slot, why);
+
+    e->why = why;
+
+    if (reply != NULL) {
+        ngx_http_dsa_ledger_queue_block(e->owner, why);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
+    dsa_schema_result_e result)
+{
+    ngx_http_dsa_save_t          *turn;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+    turn = e->turn;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui confirmed: %s",
+                   e->slot, dsa_schema_result(result));
+
+    if (e->eval) {
+        queue->eval = 0;
+    }
+
+    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+
+    if (queue->blocked) {
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 0);
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "dsa: Redis accepts ledger entries again");
+    }
+
+    if (turn == NULL && result == DSA_SCHEMA_APPENDED) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "dsa: Redis stored a turn after its answer had reported "
+                      "that it was not confirmed");
+    }
+
+    /* the end of the turn may add an entry, so this one is removed before */
+
+    e->turn = NULL;
+
+    ngx_http_dsa_ledger_confirmed(queue->ledger, e->slot);
+    ngx_http_dsa_ledger_entry_done(e);
+
+    if (turn != NULL) {
+        ngx_http_dsa_ledger_queue_end_turn(turn,
+                                           result == DSA_SCHEMA_APPENDED
+                                           ? NULL
+                                           : dsa_schema_result(result));
+    }
+}
+
+
+/* The time of a turn is over: the answer ends without it. */
+
+static void
+ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
+{
+    const char                   *why;
+    ngx_http_dsa_save_t          *turn = ev->data;
+    ngx_http_dsa_ledger_entry_t  *e = turn->data;
+
+    if (e->unconfirmed || e->call != NULL) {
+        why = ngx_http_dsa_ledger_unconfirmed;
+
+    } else if (e->why != NULL) {
+        why = e->why;
+
+    } else {
+        why = e->owner->blocked ? ngx_http_dsa_ledger_refused
+                                : ngx_http_dsa_ledger_unreachable;
+    }
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui: turn withdrawn: %s", e->slot, why);
+
+    /* the entry goes on, behind those whose turn an answer waits for */
+
+    e->turn = NULL;
+    ngx_queue_remove(&e->queue);
+    ngx_queue_insert_tail(&e->owner->entries, &e->queue);
+
+    ngx_http_dsa_ledger_queue_end_turn(turn, why);
+}
+
+
+/* why: NULL if the turn is stored.  No entry has the turn any more. */
+
+static void
+ngx_http_dsa_ledger_queue_end_turn(ngx_http_dsa_save_t *turn, const char *why)
+{
+    if (why != NULL) {
+        ngx_http_dsa_metrics_add(redis_refused, 1);
+
+        ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
+                      "dsa: a turn of conversation \"%*s\" is not stored: %s",
+                      turn->conversation.len, turn->conversation.data, why);
+    }
+
+    ngx_http_dsa_save_end(turn, why);
+}
+
+
+/* Redis is reachable and refuses to write, which may be temporary. */
+
+static void
+ngx_http_dsa_ledger_queue_block(ngx_http_dsa_ledger_queue_t *queue,
+    const char *text)
+{
+    if (!queue->blocked) {
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 1);
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "dsa: %ui ledger entries are waiting for Redis: %s",
+                      queue->n, text);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_set_blocked(ngx_http_dsa_ledger_queue_t *queue,
+    ngx_uint_t blocked)
+{
+    queue->blocked = blocked;
+    ngx_http_dsa_metrics_set(redis_refuses, blocked);
+}
+
+
+const char *
+ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis)
+{
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = ngx_http_dsa_redis_data(redis);
+
+    return queue != NULL && queue->blocked ? ngx_http_dsa_ledger_refused
+                                           : NULL;
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_retry_later(ngx_http_dsa_ledger_queue_t *queue)
+{
+    if (!queue->retry.timer_set) {
+        ngx_add_timer(&queue->retry, queue->backoff);
+        queue->backoff = ngx_min(queue->backoff * 2,
+                                 NGX_HTTP_DSA_LEDGER_BACKOFF_MAX);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
+{
+    ngx_connection_t  *dumb = ev->data;
+
+    ngx_http_dsa_ledger_queue_send(dumb->data);
+}
+
+
+/* The slot of the entry is free, and so is its place in the window. */
+
+static void
+ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
+{
+    ngx_http_dsa_save_t          *turn;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+    turn = e->turn;
+
+    ngx_http_dsa_ledger_entry_free(e);
+
+    if (queue->n == 0) {
+        ngx_http_dsa_ledger_queue_set_blocked(queue, 0);
+    }
+
+    ngx_http_dsa_ledger_queue_send(queue);
+
+    if (turn != NULL) {
+        ngx_http_dsa_ledger_queue_end_turn(turn,
+                                           "the ledger in Redis is damaged");
+    }
+}
+
+
+/* The memory of an entry.  Its slot is not freed. */
+
+static void
+ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e)
+{
+    assert(e->owner->n != 0);
+
+    ngx_queue_remove(&e->queue);
+    e->owner->n--;
+
+    ngx_free(e);
+}
+
+
+/* The error log is the last place where the figures are kept. */
+
+static void
+ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
+    const char *why)
+{
+    ngx_http_dsa_metrics_add(redis_lost, 1);
+
+    ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                  "dsa: a ledger entry is lost: %s; request \"%*s\", "
+                  "tenant \"%*s\", model \"%*s\", time %T, prompt %uL, "
+                  "cached %uL, cached host %uL, cached redis %uL, "
+                  "completion %uL, reasoning %uL, key \"%*s\", "
+                  "cost miss %L, hit %L, output %L",
+                  why, record->request.len, record->request.data,
+                  record->tenant.len, record->tenant.data,
+                  record->model.len, record->model.data,
+                  (time_t) record->time, record->prompt_tokens,
+                  record->cached_tokens, record->host_tokens,
+                  record->redis_tokens, record->completion_tokens,
+                  record->reasoning_tokens, record->key.len, record->key.data,
+                  record->cost_miss, record->cost_hit, record->cost_output);
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_ready(void *data)
+{
+    ngx_http_dsa_ledger_queue_send(data);
+}
+
+
+/*
+ * The worker exits.  The entries in the file are sent by another worker, or
+ * when nginx runs again.
+ */
+
+static void
+ngx_http_dsa_ledger_queue_done(void *data)
+{
+    ngx_queue_t                  *q;
+    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_http_dsa_ledger_queue_t  *queue = data;
+
+    if (queue->n != 0) {
+        ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
+                      "dsa: the worker exits and leaves %ui ledger entries in "
+                      "\"%V\"", queue->n,
+                      ngx_http_dsa_ledger_path(queue->ledger));
+    }
+
+    while (!ngx_queue_empty(&queue->entries)) {
+        q = ngx_queue_head(&queue->entries);
+        e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
+
+        if (e->call != NULL) {
+            ngx_http_dsa_redis_detach(e->call);
+        }
+
+        if (e->turn != NULL) {
+            ngx_http_dsa_save_free(e->turn);
+        }
+
+        ngx_http_dsa_ledger_entry_free(e);
+    }
+
+    queue->sent = 0;
+
+    if (queue->adopt.timer_set) {
+        ngx_del_timer(&queue->adopt);
+    }
+
+    if (queue->retry.timer_set) {
+        ngx_del_timer(&queue->retry);
+    }
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev)
+{
+    ngx_uint_t                    damaged;
+    ngx_connection_t             *dumb = ev->data;
+    ngx_http_dsa_ledger_queue_t  *queue = dumb->data;
+
+    damaged = ngx_http_dsa_ledger_adopt(queue->ledger, ev->log,
+                                        ngx_http_dsa_ledger_queue_adopted,
+                                        queue);
+
+    ngx_http_dsa_metrics_add(redis_lost, damaged);
+
+    ngx_http_dsa_ledger_queue_send(queue);
+
+    ngx_add_timer(ev, NGX_HTTP_DSA_LEDGER_ADOPT);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t slot)
+{
+    const char                   *why;
+    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_http_dsa_ledger_queue_t  *queue = data;
+
+    e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
+    if (e == NULL) {
+        return NGX_ERROR;
+    }
+
+    ngx_queue_insert_tail(&queue->entries, &e->queue);
+
+    return NGX_OK;
+}
