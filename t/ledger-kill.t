@@ -26,14 +26,22 @@ sub journal {
         my ($event, %more) = @$_;
 
         $sent += $more{tokens} || 0;
-        { request => $id, time => $time++, replica => 0, engine => 5,
-          worker => 7, slot => '0.1', event => $event, sent => $sent,
+        { request => $id, time => $time++, round => $time, replica => 0,
+          engine => 5, worker => 7, slot => '0.1', event => $event, sent => $sent,
           $event eq 'accepted' ? (tenant => 'ab' x 32, prompt => 20,
                                   cached => 8) : (),
           $event eq 'done' ? (prompt => 20, cached => 8, host => 3, redis => 2)
                            : (), %more }
     } @events ]);
 }
+
+
+# A line of a later round of an engine, so that the records of all others were
+# committed.
+
+sub later { return (later => [ { request => 'later', engine => $_[0],
+                                 worker => 7, slot => '0.2', round => 1000,
+                                 event => 'left' } ]) }
 
 
 sub ledger {
@@ -60,6 +68,7 @@ sub finds {
 
 my %ended = journal(a => ['accepted'], ['tokens', tokens => 2],
                     ['tokens', tokens => 1], ['done', completion => 4]);
+%ended = (%ended, later(5));
 my %cut = journal(a => ['accepted'], ['tokens', tokens => 2],
                   ['tokens', tokens => 1]);
 my %gpu = (cached_host_tokens => 0, cached_redis_tokens => 0);
@@ -95,8 +104,8 @@ finds('a cost of a wrong price', qr/has cost_output \d+ .* expected/,
 my %rest = journal(a => ['accepted', engine => 6, cached => 16],
                    ['tokens', tokens => 2, engine => 6],
                    ['done', completion => 3, engine => 6, cached => 16]);
-my %moved = (a => [ @{ $cut{a} }, @{ $rest{a} } ]);
-my %early = (a => [ $cut{a}[0], @{ $rest{a} } ]);
+my %moved = (a => [ @{ $cut{a} }, @{ $rest{a} } ], later(6));
+my %early = (a => [ $cut{a}[0], @{ $rest{a} } ], later(6));
 
 finds('an answer that moved', undef, ledger(5, %gpu), \%moved, [], {});
 finds('not with two prompts', qr/has 40 prompt_tokens .* expected 20 \.\. 20/,

@@ -245,6 +245,8 @@ dsa_io_commit(dsa_io_t *io)
             dsa_session_commit(peer->session);
         }
     }
+
+    dsa_journal_commit(io->sessions.service->journal);
 }
 
 

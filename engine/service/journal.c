@@ -158,6 +158,15 @@ dsa_journal_flush(dsa_journal_t *j, uint64_t now_ms)
 }
 
 
+void
+dsa_journal_commit(dsa_journal_t *j)
+{
+    if (j != NULL) {
+        j->round++;
+    }
+}
+
+
 int
 dsa_journal_pending(dsa_journal_t *j, uint64_t now_ms)
 {
@@ -184,8 +193,9 @@ dsa_journal_begin(dsa_journal_t *j, const dsa_request_t *r, const char *event)
     j->n++;
 
     dsa_journal_head(j, &j->lines, r->name);
-    dsa_buf_printf(&j->lines, ",\"worker\":%d,\"slot\":\"%u.%u\","
-                   "\"event\":\"%s\",\"sent\":%u", (int) r->worker,
+    dsa_buf_printf(&j->lines, ",\"round\":%llu,\"worker\":%d,"
+                   "\"slot\":\"%u.%u\",\"event\":\"%s\",\"sent\":%u",
+                   (unsigned long long) j->round, (int) r->worker,
                    dsa_link_slot(r->id), dsa_link_epoch(r->id), event,
                    r->sent);
 }

@@ -33,6 +33,7 @@ typedef struct {
     pid_t                   pid;        /* of the replica */
     dsa_buf_t               lines;      /* that were not handed over yet */
     uint32_t                n;          /* of them */
+    uint64_t                round;      /* how often records were committed */
 } dsa_journal_t;
 
 
@@ -60,6 +61,13 @@ void dsa_journal_left(dsa_journal_t *j, const dsa_request_t *r);
 
 /* Hands over the lines of a round. */
 void dsa_journal_flush(dsa_journal_t *j, uint64_t now_ms);
+
+/*
+ * The workers can read the records of all lines up to here.  Lines after it
+ * have another number of a round: if the replica is killed, the records of the
+ * last number in the file may not have been committed.
+ */
+void dsa_journal_commit(dsa_journal_t *j);
 
 /* Returns 1 while records should wait for their lines. */
 int dsa_journal_pending(dsa_journal_t *j, uint64_t now_ms);

@@ -262,9 +262,9 @@ sub read_journals {
 #
 # A request that was refused costs nothing, whatever an engine did for it.
 # Exact are requests whose worker and replicas lived.  Else the worker may have
-# read everything that was sent, or only what the client received.  The last
-# records of a replica that was killed may be in its journal and not in its
-# ring.  KILLED has the times at which workers were killed by their process ids,
+# read everything that was sent, or only what the client received.  The records
+# of the last round of a replica that was killed may be in its journal and not
+# in its ring: lines with a true value of "last".  KILLED has the times at which workers were killed by their process ids,
 # and REQUEST is what the client saw of it (undef: not even its id).
 
 sub bounds {
@@ -338,24 +338,43 @@ sub bounds {
 sub instance {
     my ($lines) = @_;
 
-    my ($accepted) = grep { $_->{event} eq 'accepted' } @$lines;
-    my $last = $lines->[-1];
-    my ($least, $most) = map { my $sent = $_; charge($accepted, $sent) }
-                         $last->{sent}, $last->{sent};
+    return (charged(grep { !$_->{last} } @$lines), charged(@$lines));
+}
 
-    if ($last->{event} eq 'done') {
-        $least = $most = {
-            billed => $last->{prompt} || $last->{completion} ? 1 : 0,
-            prompt_tokens => $last->{prompt}, cached_tokens => $last->{cached},
-            cached_host_tokens => $last->{host},
-            cached_redis_tokens => $last->{redis},
-            completion_tokens => $last->{completion} };
 
-    } elsif ($last->{event} eq 'tokens') {
-        $least = charge($accepted, $last->{sent} - $last->{tokens});
+# What it was charged with for the records of lines.
+
+sub charged {
+    my (@lines) = @_;
+
+    my ($accepted) = grep { $_->{event} eq 'accepted' } @lines;
+    my $end = $lines[-1];
+
+    return charge() if !$end;
+    return charge($accepted, $end->{sent}) if $end->{event} ne 'done';
+    return { billed => $end->{prompt} || $end->{completion} ? 1 : 0,
+             prompt_tokens => $end->{prompt}, cached_tokens => $end->{cached},
+             cached_host_tokens => $end->{host},
+             cached_redis_tokens => $end->{redis},
+             completion_tokens => $end->{completion} };
+}
+
+
+# Marks the lines of the last round of each replica: if it was killed, it may
+# not have committed their records.
+
+sub mark_last {
+    my ($journal) = @_;
+
+    my %round;
+
+    for (map { @$_ } values %$journal) {
+        $round{ $_->{engine} } = $_->{round}
+            if $_->{round} > ($round{ $_->{engine} } // -1);
     }
 
-    return ($least, $most);
+    $_->{last} = $_->{round} == $round{ $_->{engine} }
+        for map { @$_ } values %$journal;
 }
 
 
@@ -401,6 +420,7 @@ sub compare_counts {
              exact => 0, between => 0);
 
     $f{outcomes}{ $_->{outcome} }++ for @$requests;
+    mark_last($journal);
 
     for my $id (sort keys %$journal) {
         my ($line) = grep { $_->{tenant} } @{ $journal->{$id} } or next;
