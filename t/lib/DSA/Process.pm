@@ -198,15 +198,26 @@ sub wait_gone {
 
     while (time < $end) {
         waitpid $pid, WNOHANG;
-
-        open my $fh, '<', "/proc/$pid/stat" or return 1;
-        my $line = <$fh>;
-
-        return 1 if !defined $line || $line =~ /^\d+ \(.*\) Z /;
+        return 1 if gone($pid);
         pause(0.01);
     }
 
     return 0;
+}
+
+
+# Whether a process has ended.  It may be a zombie, but a zombie whose threads
+# still end has open files and sockets until the last of them has ended.
+
+sub gone {
+    my ($pid) = @_;
+
+    open my $fh, '<', "/proc/$pid/stat" or return 1;
+    my $line = <$fh>;
+
+    return 1 if !defined $line;
+    return 0 if $line !~ /^\d+ \(.*\) Z /;
+    return (() = glob "/proc/$pid/task/*") <= 1;
 }
 
 
