@@ -27,7 +27,8 @@ sub journal {
 
         $sent += $more{tokens} || 0;
         { request => $id, time => $time++, round => $time, replica => 0,
-          engine => 5, worker => 7, slot => '0.1', event => $event, sent => $sent,
+          engine => 5, worker => 7, slot => '0.1', event => $event,
+          sent => $sent,
           $event eq 'accepted' ? (tenant => 'ab' x 32, prompt => 20,
                                   cached => 8) : (),
           $event eq 'done' ? (prompt => 20, cached => 8, host => 3, redis => 2)

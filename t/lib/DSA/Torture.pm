@@ -264,8 +264,9 @@ sub read_journals {
 # Exact are requests whose worker and replicas lived.  Else the worker may have
 # read everything that was sent, or only what the client received.  The records
 # of the last round of a replica that was killed may be in its journal and not
-# in its ring: lines with a true value of "last".  KILLED has the times at which workers were killed by their process ids,
-# and REQUEST is what the client saw of it (undef: not even its id).
+# in its ring: lines with a true value of "last".  KILLED has the times at which
+# workers were killed by their process ids, and REQUEST is what the client saw
+# of it (undef: not even its id).
 
 sub bounds {
     my ($lines, $request, $killed) = @_;
