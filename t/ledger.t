@@ -53,7 +53,7 @@ sub begin {
     my $key = delete $more{key};
 
     my $i = ++$serial;
-    my ($prompt, $cached, $completion) = (100 + $i, $i % 64, 1 + $i % 7);
+    my ($prompt, $cached, $completion) = (100 + $i, $i % 64, 2 + $i % 7);
     my ($host, $redis) = tiers($cached);
 
     my $text = "prompt $prompt\ncached $cached\ntiers $host $redis\n"
@@ -255,7 +255,7 @@ sysread $number, my $n, 16;
 cmp_ok($n, '>=', 200, "$n of them");
 
 for my $i ($serial + 1 .. $serial + $n) {
-    count(100 + $i, $i % 64, 1 + $i % 7);
+    count(100 + $i, $i % 64, 2 + $i % 7);
 }
 
 $serial += $n;
