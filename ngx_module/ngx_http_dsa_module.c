@@ -35,6 +35,7 @@
 #include "ngx_module/request/ngx_http_dsa_shutdown.h"
 #include "ngx_module/request/ngx_http_dsa_variables.h"
 #include "ngx_module/request/ngx_http_dsa_window.h"
+#include "ngx_module/responses/ngx_http_dsa_responses_stored.h"
 #include "ngx_module/store/ngx_http_dsa_ledger_queue.h"
 
 
@@ -573,6 +574,8 @@ ngx_http_dsa_init(ngx_conf_t *cf)
     ngx_http_dsa_main_conf_t  *mcf;
 
     mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
+
+    ngx_http_dsa_chat_stored = &ngx_http_dsa_responses_stored;
 
     if (ngx_http_dsa_pool_conf_check(cf, &mcf->pools) != NGX_OK) {
         return NGX_ERROR;

@@ -55,7 +55,7 @@ my %may_include = (
     'engine/service/'    => [ 'base/', 'engine/', 'grammar/' ],
     room('ngx_module/', [ 'base/', 'context/', 'redis_schema/', 'engine/link' ],
          [ qw/ core api http ledger redis engine store account objects request
-               observe / ]),
+               responses observe / ]),
     'ngx_module/ngx_http_dsa_module.c' => [ 'base/', 'context/',
                                             'redis_schema/', 'ngx_module/' ],
     'ngx_module/'        => [],

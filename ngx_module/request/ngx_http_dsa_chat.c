@@ -9,56 +9,87 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
+#include <assert.h>
+
 #include "ngx_module/account/ngx_http_dsa_access.h"
 #include "ngx_module/account/ngx_http_dsa_closed.h"
 #include "ngx_module/http/ngx_http_dsa_body.h"
 #include "ngx_module/http/ngx_http_dsa_reply.h"
-#include "ngx_module/http/ngx_http_dsa_text.h"
 #include "ngx_http_dsa_chat.h"
-#include "ngx_http_dsa_chat_load.h"
+#include "ngx_http_dsa_chat_stage.h"
 #include "ngx_http_dsa_events.h"
-#include "ngx_http_dsa_responses_history.h"
-#include "ngx_http_dsa_responses_references.h"
 
 
 /*
- * A chat from its arrival to its submission.  The functions are in this order:
- * identify the caller, read the body, restore reasoning that the client left
- * out, shorten a long history, encode, submit.  Those with "run" in their
- * comment may run in a thread, see ngx_http_dsa_work().
+ * A chat from its arrival to its submission: the stages, in their order, and
+ * those that are only a few lines.
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_chat_prepare(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_watch(ngx_http_request_t *r);
+static void ngx_http_dsa_chat_ran(void *data);
 static void ngx_http_dsa_chat_parse(void *data);
-static void ngx_http_dsa_chat_parsed(void *data);
+static ngx_int_t ngx_http_dsa_chat_parsed(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_claim(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc,
     dsa_str_t answer);
-static void ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_read(void *data);
-static int ngx_http_dsa_chat_dump(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_was_read(void *data);
-static ngx_int_t ngx_http_dsa_chat_accept(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req);
-static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
-static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
-static void ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_references(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_history(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc);
 static void ngx_http_dsa_chat_check(void *data);
-static void ngx_http_dsa_chat_checked(void *data);
-static void ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_chat_encode(void *data, ngx_int_t rc);
-static void ngx_http_dsa_chat_run_encode(void *data);
-static void ngx_http_dsa_chat_submit(void *data);
+static ngx_int_t ngx_http_dsa_chat_checked(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_record(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_choices(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_encode(void *data);
+static ngx_int_t ngx_http_dsa_chat_encoded(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_submit(ngx_http_dsa_request_t *req);
 
 
-static const dsa_chat_limits_t  ngx_http_dsa_chat_limits = {
+const ngx_http_dsa_chat_stored_t  *ngx_http_dsa_chat_stored;
+
+
+const dsa_chat_limits_t  ngx_http_dsa_chat_limits = {
     .max_messages = 8192,
     .max_tools = 128,
     .hosted = 1
+};
+
+
+static const ngx_http_dsa_chat_stage_t  ngx_http_dsa_chat_stages[] = {
+
+    { "parse", NULL, NGX_HTTP_DSA_STAGE_PARSE,
+      ngx_http_dsa_chat_parse, ngx_http_dsa_chat_parsed },
+
+    /* the answer of an earlier request with the same Idempotency-Key */
+    { "claim", ngx_http_dsa_chat_claim, 0, NULL, NULL },
+
+    { "references", ngx_http_dsa_chat_references, 0, NULL, NULL },
+
+    { "read", NULL, NGX_HTTP_DSA_STAGE_READ,
+      ngx_http_dsa_chat_read, ngx_http_dsa_chat_was_read },
+
+    { "history", ngx_http_dsa_chat_history, 0, NULL, NULL },
+
+    { "conversation", ngx_http_dsa_chat_load, 0, NULL, NULL },
+
+    /* reasoning that the client left out of a tool round */
+    { "restore", ngx_http_dsa_chat_restore, 0, NULL, NULL },
+
+    { "check", NULL, NGX_HTTP_DSA_STAGE_CHECK,
+      ngx_http_dsa_chat_check, ngx_http_dsa_chat_checked },
+
+    /* a slot of the ledger, without which nothing may be computed */
+    { "record", ngx_http_dsa_chat_record, 0, NULL, NULL },
+
+    { "window", ngx_http_dsa_chat_window, 0, NULL, NULL },
+
+    { "encode", ngx_http_dsa_chat_choices, NGX_HTTP_DSA_STAGE_ENCODE,
+      ngx_http_dsa_chat_encode, ngx_http_dsa_chat_encoded },
+
+    { "submit", ngx_http_dsa_chat_submit, 0, NULL, NULL }
 };
 
 
@@ -132,9 +163,7 @@ ngx_http_dsa_chat_body_handler(ngx_http_request_t *r)
 
     ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
 
-    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_PARSE,
-                              ngx_http_dsa_chat_parse,
-                              ngx_http_dsa_chat_parsed, req);
+    ngx_http_dsa_chat_next(req);
 }
 
 
@@ -183,67 +212,6 @@ ngx_http_dsa_chat_prepare(ngx_http_dsa_request_t *req)
 }
 
 
-/* A run. */
-
-static void
-ngx_http_dsa_chat_parse(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    ngx_chain_t  *bufs;
-
-    bufs = req->http->request_body->bufs;
-
-    if (ngx_http_dsa_idempotency_digest(req->idempotency, bufs) == NGX_OK) {
-        req->root = ngx_http_dsa_body_read(bufs, req->submit.arena,
-                                           &req->failure);
-    }
-}
-
-
-static void
-ngx_http_dsa_chat_parsed(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    if (req->root == NULL) {
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    ngx_http_dsa_body_free(req->http);
-
-    ngx_http_dsa_idempotency_claim(req->idempotency,
-                                   ngx_http_dsa_chat_claimed, req);
-}
-
-
-static void
-ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc, dsa_str_t answer)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    if (rc == NGX_OK) {
-        ngx_http_dsa_responses_references(req, ngx_http_dsa_chat_start);
-
-    } else if (rc == NGX_DONE) {
-        ngx_http_dsa_request_replay(req, answer);
-
-    } else {
-        ngx_http_dsa_request_fail(req);
-    }
-}
-
-
-static void
-ngx_http_dsa_chat_start(ngx_http_dsa_request_t *req)
-{
-    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_READ,
-                              ngx_http_dsa_chat_read,
-                              ngx_http_dsa_chat_was_read, req);
-}
-
-
 /*
  * Makes nginx report when the client closes the connection, unless
  * dsa_ignore_client_abort is on.
@@ -265,231 +233,137 @@ ngx_http_dsa_chat_watch(ngx_http_request_t *r)
 }
 
 
-/* A run: converts the body to a chat. */
-
-static void
-ngx_http_dsa_chat_read(void *data)
+void
+ngx_http_dsa_chat_next(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_request_t *req = data;
+    ngx_int_t                         rc;
+    const ngx_http_dsa_chat_stage_t  *stage;
 
-    ngx_http_dsa_submit_t      *submit;
-    ngx_http_dsa_api_answer_t  *a;
+    do {
+        assert(req->stage < sizeof(ngx_http_dsa_chat_stages)
+                            / sizeof(ngx_http_dsa_chat_stages[0]));
 
-    a = req->answer.api;
-    submit = &req->submit;
+        stage = &ngx_http_dsa_chat_stages[req->stage++];
 
-    if (a->api->read(a, submit->chat, submit->arena, req->root,
-                     &ngx_http_dsa_chat_limits, req->refusal)
-        != DSA_OK
-        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
-                           req->refusal)
-           != DSA_OK)
-    {
-        return;
-    }
+        ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: stage %s", &req->ctx.id, stage->name);
 
-    req->refusal->status = 0;
+        rc = stage->begin != NULL ? stage->begin(req) : NGX_OK;
 
-    if (ngx_http_dsa_chat_dump(req) != DSA_OK) {
-        ngx_http_dsa_failure_memory(&req->failure);
-    }
-}
-
-
-/*
- * Collects the messages that this request adds to its conversation, unless its
- * API has a callback "turn", which makes them together with the answer.
- */
-
-static int
-ngx_http_dsa_chat_dump(ngx_http_dsa_request_t *req)
-{
-    uint32_t     i;
-    dsa_buf_t   *b;
-    dsa_chat_t  *chat;
-
-    chat = req->submit.chat;
-
-    if (chat->conversation.len == 0 || req->answer.api->api->turn != NULL) {
-        return DSA_OK;
-    }
-
-    b = &req->conversation.messages;
-
-    for (i = 0; i < chat->n_messages; i++) {
-        if (dsa_message_dump(b, &chat->messages[i]) != DSA_OK) {
-            return DSA_ERROR;
+        if (rc == NGX_OK && stage->run != NULL) {
+            ngx_http_dsa_request_work(req, stage->work, stage->run,
+                                      ngx_http_dsa_chat_ran, req);
+            return;
         }
 
-        dsa_buf_add(b, "", 1);
-    }
+    } while (rc == NGX_OK || rc == NGX_DECLINED);
 
-    return b->failed ? DSA_ERROR : DSA_OK;
-}
-
-
-static void
-ngx_http_dsa_chat_was_read(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    ngx_http_dsa_loc_conf_t  *dlcf;
-
-    if (ngx_http_dsa_chat_accept(req) != NGX_OK) {
+    if (rc == NGX_ERROR) {
         ngx_http_dsa_request_fail(req);
-        return;
     }
-
-    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
-
-    if (!req->answer.api->stream
-        && ngx_http_dsa_idempotency_claimed(req->idempotency))
-    {
-        /* the request that repeats this one gets the answer */
-
-        req->stream.keep = 1;
-        req->http->read_event_handler = ngx_http_block_reading;
-    }
-
-    /*
-     * The first blank line in front of a JSON object sends the status 200, so
-     * that a later error looks like a completion to clients that check only
-     * the status.
-     */
-
-    if (req->answer.api->stream || dlcf->keepalive_json) {
-        req->timer.keepalive = dlcf->keepalive;
-    }
-
-    ngx_http_dsa_timer_set(&req->timer, req->stream.last_write);
-
-    ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
-                                   req->conversation.id.len != 0
-                                   ? ngx_http_dsa_chat_conversation
-                                   : ngx_http_dsa_chat_restore);
 }
 
 
-/* NGX_ERROR with a failure: the request is refused. */
+/* The run of a stage has ended. */
 
-static ngx_int_t
-ngx_http_dsa_chat_accept(ngx_http_dsa_request_t *req)
+static void
+ngx_http_dsa_chat_ran(void *data)
 {
-    ngx_http_dsa_submit_t  *submit;
+    ngx_http_dsa_request_t *req = data;
 
-    submit = &req->submit;
+    ngx_int_t  rc;
 
-    if (req->failure.status != 0) {
-        return NGX_ERROR;
+    rc = ngx_http_dsa_chat_stages[req->stage - 1].end(req);
+
+    if (rc == NGX_OK) {
+        ngx_http_dsa_chat_next(req);
+
+    } else if (rc == NGX_ERROR) {
+        ngx_http_dsa_request_fail(req);
     }
-
-    if (req->refusal->status != 0) {
-        ngx_http_dsa_request_refuse(req);
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_dsa_chat_rollout(req) != NGX_OK
-        || ngx_http_dsa_chat_names(req) != NGX_OK)
-    {
-        return NGX_ERROR;
-    }
-
-    req->answer.tools = submit->chat->tool_choice != DSA_TOOL_CHOICE_NONE;
-
-    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: parsed, model \"%V\", %uD messages, "
-                   "stream %d, thinking %d", &req->ctx.id, &submit->model,
-                   submit->chat->n_messages, req->answer.api->stream,
-                   req->answer.api->thinking);
-
-    return NGX_OK;
 }
 
 
-/* Rollouts are large and costly for an engine, so they need dsa_rollout. */
+/* A run. */
+
+static void
+ngx_http_dsa_chat_parse(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_chain_t  *bufs;
+
+    bufs = req->http->request_body->bufs;
+
+    if (ngx_http_dsa_idempotency_digest(req->idempotency, bufs) == NGX_OK) {
+        req->root = ngx_http_dsa_body_read(bufs, req->submit.arena,
+                                           &req->failure);
+    }
+}
+
 
 static ngx_int_t
-ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_parsed(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_loc_conf_t  *dlcf;
-
-    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
-
-    if (req->submit.chat->rollout && dlcf->rollout == 0) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_FORBIDDEN, "rollout",
-                                 "Rollouts are not available here, because "
-                                 "dsa_rollout is 0.");
+    if (req->root == NULL) {
         return NGX_ERROR;
     }
+
+    ngx_http_dsa_body_free(req->http);
 
     return NGX_OK;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_claim(ngx_http_dsa_request_t *req)
 {
-    ngx_pool_t  *pool;
-    dsa_chat_t  *chat;
-
-    chat = req->submit.chat;
-    pool = req->http->pool;
-
-    if (!ngx_http_dsa_chat_is_name(&chat->model)) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "model",
-                                 "Model Not Exist");
-        return NGX_ERROR;
-    }
-
-    if (ngx_http_dsa_copy(pool, &req->submit.model, &chat->model) != NGX_OK
-        || ngx_http_dsa_copy(pool, &req->conversation.id, &chat->conversation)
-           != NGX_OK)
-    {
-        ngx_http_dsa_failure_memory(&req->failure);
-        return NGX_ERROR;
-    }
-
-    ngx_http_dsa_usage_record_model(req->record, &req->submit.model);
-
-    return ngx_http_dsa_access_model(req->http, &req->submit.model,
-                                     &req->failure);
-}
-
-
-/*
- * Returns 1 if an engine can have this name.  $dsa_model may be used in a
- * header, where a line feed would begin another header.
- */
-
-static ngx_uint_t
-ngx_http_dsa_chat_is_name(const dsa_str_t *name)
-{
-    size_t  i;
-
-    for (i = 0; i < name->len; i++) {
-        if ((u_char) name->data[i] < 0x20 || name->data[i] == 0x7f) {
-            return 0;
-        }
-    }
-
-    return name->len < sizeof(((dsa_link_hello_t *) 0)->model);
+    ngx_http_dsa_idempotency_claim(req->idempotency,
+                                   ngx_http_dsa_chat_claimed, req);
+    return NGX_AGAIN;
 }
 
 
 static void
-ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req)
+ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc, dsa_str_t answer)
 {
-    ngx_http_dsa_chat_load(req, &ngx_http_dsa_chat_limits,
-                           ngx_http_dsa_chat_restore);
+    ngx_http_dsa_request_t *req = data;
+
+    if (rc == NGX_OK) {
+        ngx_http_dsa_chat_next(req);
+
+    } else if (rc == NGX_DONE) {
+        ngx_http_dsa_request_replay(req, answer);
+
+    } else {
+        ngx_http_dsa_request_fail(req);
+    }
 }
 
 
-static void
+static ngx_int_t
+ngx_http_dsa_chat_references(ngx_http_dsa_request_t *req)
+{
+    return req->answer.api->api->references
+           ? ngx_http_dsa_chat_stored->references(req) : NGX_DECLINED;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_chat_history(ngx_http_dsa_request_t *req)
+{
+    return req->answer.api->api->history != NULL
+           ? ngx_http_dsa_chat_stored->history(req) : NGX_DECLINED;
+}
+
+
+static ngx_int_t
 ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 {
     ngx_http_dsa_retention_restore(&req->retention, &req->work,
                                    req->submit.chat, req->submit.bytes,
                                    ngx_http_dsa_chat_restored);
+    return NGX_AGAIN;
 }
 
 
@@ -509,9 +383,7 @@ ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc)
         return;
     }
 
-    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_CHECK,
-                              ngx_http_dsa_chat_check,
-                              ngx_http_dsa_chat_checked, req);
+    ngx_http_dsa_chat_next(req);
 }
 
 
@@ -528,11 +400,9 @@ ngx_http_dsa_chat_check(void *data)
 }
 
 
-static void
-ngx_http_dsa_chat_checked(void *data)
+static ngx_int_t
+ngx_http_dsa_chat_checked(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_request_t *req = data;
-
     size_t                  used;
     ngx_http_dsa_submit_t  *submit;
 
@@ -540,8 +410,7 @@ ngx_http_dsa_chat_checked(void *data)
 
     if (req->refusal->status != 0) {
         ngx_http_dsa_request_refuse(req);
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
     if (submit->work == NULL) {
@@ -556,151 +425,10 @@ ngx_http_dsa_chat_checked(void *data)
 
     if (submit->work == NULL || ngx_http_dsa_chat_collect(req) != NGX_OK) {
         ngx_http_dsa_failure_memory(&req->failure);
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
-    ngx_http_dsa_chat_window(req);
-}
-
-
-/* Starts the context strategy, which shortens a long history. */
-
-static void
-ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
-{
-    const char                *why;
-    dsa_window_e               strategy;
-    ngx_http_dsa_window_t     *win;
-    ngx_http_dsa_loc_conf_t   *dlcf;
-    ngx_http_dsa_main_conf_t  *mcf;
-
-    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
-    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
-
-    strategy = req->submit.chat->window;
-
-    if (strategy == DSA_WINDOW_UNSET) {
-        strategy = dlcf->context_strategy;
-    }
-
-    if (!req->answer.api->stream) {
-        ngx_http_dsa_usage_record_whole(req->record);
-    }
-
-    if (!req->submit.count
-        && ngx_http_dsa_usage_record_begin(req->record, &why) != NGX_OK)
-    {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 NULL, "The server cannot record the usage of "
-                                 "the request now: %s; try again later.",
-                                 why);
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    /* a text completion has no messages that could be removed */
-
-    if (strategy == DSA_WINDOW_NONE || req->submit.chat->completion != NULL) {
-        ngx_http_dsa_chat_encode(req, NGX_OK);
-        return;
-    }
-
-    /* the struct is as large as that of the request, and few chats need it */
-
-    win = ngx_pcalloc(req->http->pool, sizeof(ngx_http_dsa_window_t));
-
-    if (win == NULL) {
-        ngx_http_dsa_failure_memory(&req->failure);
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    req->window = win;
-
-    win->request = req->http;
-    win->work = &req->work;
-    win->submit = &req->submit;
-    win->failure = &req->failure;
-    win->record = req->record;
-    win->percent = dlcf->context_threshold;
-    win->stored.redis = mcf->redis;
-    win->stored.tenant = req->tenant;
-    win->handler = ngx_http_dsa_chat_encode;
-    win->data = req;
-
-    ngx_http_dsa_window_start(win, strategy);
-}
-
-
-static void
-ngx_http_dsa_chat_encode(void *data, ngx_int_t rc)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    if (rc == NGX_OK && req->window != NULL && req->window->applied.len != 0) {
-        req->strategy = req->window->applied;
-        req->answer.api->context = &req->window->report;
-
-        rc = ngx_http_dsa_window_headers(req->window);
-    }
-
-    if (ngx_http_dsa_retention_record(&req->retention, req->submit.chat)) {
-        req->answer.sampled = &req->retention.sampled;
-    }
-
-    if (rc == NGX_OK
-        && ngx_http_dsa_choices_add(&req->choices, req->submit.chat->others,
-                                    req->record)
-           != NGX_OK)
-    {
-        ngx_http_dsa_failure_memory(&req->failure);
-        rc = NGX_ERROR;
-    }
-
-    if (rc != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_ENCODE,
-                              ngx_http_dsa_chat_run_encode,
-                              ngx_http_dsa_chat_submit, req);
-}
-
-
-/* A run. */
-
-static void
-ngx_http_dsa_chat_run_encode(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    (void) ngx_http_dsa_submit_encode(&req->submit, &req->failure);
-}
-
-
-static void
-ngx_http_dsa_chat_submit(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    if (req->failure.status != 0) {
-        ngx_http_dsa_request_fail(req);
-        return;
-    }
-
-    /* the prompt has copies of the texts */
-
-    req->submit.chat->messages = NULL;
-    req->submit.chat->n_messages = 0;
-
-    if (req->window != NULL) {
-        ngx_http_dsa_window_detach(req->window);
-        ngx_http_dsa_window_free(req->window);
-    }
-
-    ngx_http_dsa_events_submit(req);
+    return NGX_OK;
 }
 
 
@@ -725,4 +453,87 @@ ngx_http_dsa_chat_collect(ngx_http_dsa_request_t *req)
     a->message = ngx_pcalloc(req->http->pool, sizeof(ngx_http_dsa_message_t));
 
     return a->message != NULL ? NGX_OK : NGX_ERROR;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_chat_record(ngx_http_dsa_request_t *req)
+{
+    const char  *why;
+
+    if (!req->answer.api->stream) {
+        ngx_http_dsa_usage_record_whole(req->record);
+    }
+
+    if (!req->submit.count
+        && ngx_http_dsa_usage_record_begin(req->record, &why) != NGX_OK)
+    {
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
+                                 NULL, "The server cannot record the usage of "
+                                 "the request now: %s; try again later.",
+                                 why);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_chat_choices(ngx_http_dsa_request_t *req)
+{
+    if (ngx_http_dsa_retention_record(&req->retention, req->submit.chat)) {
+        req->answer.sampled = &req->retention.sampled;
+    }
+
+    if (ngx_http_dsa_choices_add(&req->choices, req->submit.chat->others,
+                                 req->record)
+        != NGX_OK)
+    {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+/* A run. */
+
+static void
+ngx_http_dsa_chat_encode(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    (void) ngx_http_dsa_submit_encode(&req->submit, &req->failure);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_chat_encoded(ngx_http_dsa_request_t *req)
+{
+    if (req->failure.status != 0) {
+        return NGX_ERROR;
+    }
+
+    /* the prompt has copies of the texts */
+
+    req->submit.chat->messages = NULL;
+    req->submit.chat->n_messages = 0;
+
+    if (req->window != NULL) {
+        ngx_http_dsa_window_detach(req->window);
+        ngx_http_dsa_window_free(req->window);
+    }
+
+    return NGX_OK;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_chat_submit(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_events_submit(req);
+
+    return NGX_AGAIN;
 }

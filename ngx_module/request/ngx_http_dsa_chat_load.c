@@ -16,7 +16,7 @@
 #include "ngx_module/core/ngx_http_dsa_burst.h"
 #include "ngx_module/http/ngx_http_dsa_body.h"
 #include "ngx_module/store/ngx_http_dsa_store.h"
-#include "ngx_http_dsa_chat_load.h"
+#include "ngx_http_dsa_chat_stage.h"
 
 
 /* memory for the list of the messages */
@@ -28,8 +28,6 @@
 
 typedef struct {
     ngx_http_dsa_request_t      *req;
-    const dsa_chat_limits_t     *limits;
-    ngx_http_dsa_request_pt      next;
     redisReply                  *reply;
     dsa_arena_t                 *list;
     dsa_schema_change_e          result;
@@ -54,19 +52,21 @@ static void ngx_http_dsa_chat_load_fail(ngx_http_dsa_request_t *req,
 static void ngx_http_dsa_chat_load_cleanup(void *data);
 
 
-void
-ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, ngx_http_dsa_request_pt next)
+ngx_int_t
+ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req)
 {
     ngx_pool_cleanup_t        *cln;
     ngx_http_dsa_chat_load_t  *load;
+
+    if (req->conversation.id.len == 0) {
+        return NGX_DECLINED;
+    }
 
     cln = ngx_pool_cleanup_add(req->http->pool,
                                sizeof(ngx_http_dsa_chat_load_t));
     if (cln == NULL) {
         ngx_http_dsa_failure_memory(&req->failure);
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
     load = cln->data;
@@ -74,17 +74,14 @@ ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req,
 
     cln->handler = ngx_http_dsa_chat_load_cleanup;
     load->req = req;
-    load->limits = limits;
-    load->next = next;
 
-    if (ngx_http_dsa_chat_load_start(req, load) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-    }
+    return ngx_http_dsa_chat_load_start(req, load);
 }
 
 
 /*
- * NGX_OK: ngx_http_dsa_chat_load_reply() is called; NGX_ERROR with a failure.
+ * NGX_AGAIN: ngx_http_dsa_chat_load_reply() is called; NGX_ERROR with a
+ * failure.
  */
 
 static ngx_int_t
@@ -119,7 +116,7 @@ ngx_http_dsa_chat_load_start(ngx_http_dsa_request_t *req,
         return NGX_ERROR;
     }
 
-    return NGX_OK;
+    return NGX_AGAIN;
 }
 
 
@@ -193,7 +190,8 @@ ngx_http_dsa_chat_load_insert(void *data)
         entries.n = load->found.n_messages;
 
         if (dsa_conversation_insert(req->submit.chat, req->submit.work,
-                                    &entries, load->limits, req->refusal)
+                                    &entries, &ngx_http_dsa_chat_limits,
+                                    req->refusal)
             == DSA_OK)
         {
             req->refusal->status = 0;
@@ -255,7 +253,7 @@ ngx_http_dsa_chat_load_inserted(void *data)
         return;
     }
 
-    load->next(req);
+    ngx_http_dsa_chat_next(req);
 }
 
 

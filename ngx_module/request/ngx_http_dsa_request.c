@@ -17,8 +17,7 @@
 #include "ngx_module/account/ngx_http_dsa_closed.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/http/ngx_http_dsa_reply.h"
-#include "ngx_module/objects/ngx_http_dsa_responses_save.h"
-#include "ngx_http_dsa_request.h"
+#include "ngx_http_dsa_chat_stage.h"
 
 
 #define NGX_HTTP_DSA_ID_BYTES     16        /* random bytes of an id */
@@ -555,9 +554,10 @@ ngx_http_dsa_request_send_node(void *data)
         return;
     }
 
-    if (ngx_http_dsa_responses_save(req->http, mcf->redis, &req->tenant,
-                                    &req->end->node,
-                                    ngx_http_dsa_request_stored, &a->unsaved)
+    if (ngx_http_dsa_chat_stored->save(req->http, mcf->redis, &req->tenant,
+                                       &req->end->node,
+                                       ngx_http_dsa_request_stored,
+                                       &a->unsaved)
         != NGX_OK)
     {
         ngx_http_dsa_request_last(req);

@@ -76,6 +76,7 @@ struct ngx_http_dsa_request_s {
     ngx_str_t                     strategy; /* that shortened the prompt;
                                                empty: none */
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
+    ngx_uint_t                    stage;    /* the next one of the chat */
 
     unsigned                      saving:1; /* the turn or the answer is being
                                                made or stored */

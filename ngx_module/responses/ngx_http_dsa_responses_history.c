@@ -13,7 +13,7 @@
 #include "ngx_module/core/ngx_http_dsa_burst.h"
 #include "ngx_module/http/ngx_http_dsa_body.h"
 #include "ngx_module/store/ngx_http_dsa_responses_command.h"
-#include "ngx_http_dsa_responses_history.h"
+#include "ngx_http_dsa_responses_stored.h"
 
 
 #define NGX_HTTP_DSA_HISTORY_FIELD  "previous_response_id"
@@ -27,8 +27,6 @@
 
 typedef struct {
     ngx_http_dsa_request_t      *req;
-    ngx_http_dsa_request_pt      next;
-    const dsa_chat_limits_t     *limits;
     redisReply                  *reply;
     dsa_response_result_e        result;
     unsigned                     unread:1;  /* err: the reply cannot be read */
@@ -50,32 +48,25 @@ static ngx_int_t ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
 static void ngx_http_dsa_history_cleanup(void *data);
 
 
-void
-ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
-    const dsa_chat_limits_t *limits, ngx_http_dsa_request_pt next)
+ngx_int_t
+ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req)
 {
-    ngx_pool_cleanup_t         *cln;
-    ngx_http_dsa_history_t     *history;
-    ngx_http_dsa_api_answer_t  *a;
-
-    a = req->answer.api;
+    ngx_pool_cleanup_t      *cln;
+    ngx_http_dsa_history_t  *history;
 
     if (ngx_http_dsa_history_store(req) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
-    if (a->previous.len == 0) {
-        next(req);
-        return;
+    if (req->answer.api->previous.len == 0) {
+        return NGX_DECLINED;
     }
 
     cln = ngx_pool_cleanup_add(req->http->pool,
                                sizeof(ngx_http_dsa_history_t));
     if (cln == NULL) {
         ngx_http_dsa_failure_memory(&req->failure);
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
     history = cln->data;
@@ -83,12 +74,8 @@ ngx_http_dsa_responses_history(ngx_http_dsa_request_t *req,
 
     cln->handler = ngx_http_dsa_history_cleanup;
     history->req = req;
-    history->next = next;
-    history->limits = limits;
 
-    if (ngx_http_dsa_history_load(req, history) != NGX_OK) {
-        ngx_http_dsa_request_fail(req);
-    }
+    return ngx_http_dsa_history_load(req, history);
 }
 
 
@@ -134,7 +121,7 @@ ngx_http_dsa_history_store(ngx_http_dsa_request_t *req)
 
 
 /*
- * Loads the stored answers.  NGX_OK: ngx_http_dsa_history_loaded() will be
+ * Loads the stored answers.  NGX_AGAIN: ngx_http_dsa_history_loaded() will be
  * called; NGX_ERROR with a failure.
  */
 
@@ -191,9 +178,10 @@ ngx_http_dsa_history_load(ngx_http_dsa_request_t *req,
 
     if (rc != NGX_OK) {
         ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
     }
 
-    return rc;
+    return NGX_AGAIN;
 }
 
 
@@ -267,7 +255,7 @@ ngx_http_dsa_history_insert(void *data)
 
     } else if (history->result == DSA_RESPONSE_FOUND
                && a->api->history(a, submit->chat, submit->work, lists, n,
-                                  history->limits, req->refusal)
+                                  &ngx_http_dsa_chat_limits, req->refusal)
                   == DSA_OK)
     {
         req->refusal->status = 0;
@@ -291,7 +279,7 @@ ngx_http_dsa_history_inserted(void *data)
         return;
     }
 
-    history->next(req);
+    ngx_http_dsa_chat_next(req);
 }
 
 

@@ -14,7 +14,7 @@
 #include "ngx_module/core/ngx_http_dsa_burst.h"
 #include "ngx_module/http/ngx_http_dsa_body.h"
 #include "ngx_module/store/ngx_http_dsa_responses_command.h"
-#include "ngx_http_dsa_responses_references.h"
+#include "ngx_http_dsa_responses_stored.h"
 
 
 /* memory for the words of the command */
@@ -26,7 +26,6 @@
 
 typedef struct {
     ngx_http_dsa_request_t           *req;
-    ngx_http_dsa_request_pt           next;
     redisReply                       *reply;
     dsa_arena_t                      *work;
     dsa_reference_t                  *refs;
@@ -60,24 +59,17 @@ static void ngx_http_dsa_references_free(
 static void ngx_http_dsa_references_cleanup(void *data);
 
 
-void
-ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
-    ngx_http_dsa_request_pt next)
+ngx_int_t
+ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req)
 {
     ngx_pool_cleanup_t         *cln;
     ngx_http_dsa_references_t  *references;
-
-    if (!req->answer.api->api->references) {
-        next(req);
-        return;
-    }
 
     cln = ngx_pool_cleanup_add(req->http->pool,
                                sizeof(ngx_http_dsa_references_t));
     if (cln == NULL) {
         ngx_http_dsa_failure_memory(&req->failure);
-        ngx_http_dsa_request_fail(req);
-        return;
+        return NGX_ERROR;
     }
 
     references = cln->data;
@@ -85,11 +77,11 @@ ngx_http_dsa_responses_references(ngx_http_dsa_request_t *req,
 
     cln->handler = ngx_http_dsa_references_cleanup;
     references->req = req;
-    references->next = next;
 
     ngx_http_dsa_request_work(req, NGX_HTTP_DSA_STAGE_REFERENCES,
                               ngx_http_dsa_references_find,
                               ngx_http_dsa_references_were_found, references);
+    return NGX_AGAIN;
 }
 
 
@@ -129,7 +121,7 @@ ngx_http_dsa_references_were_found(void *data)
     }
 
     if (references->n == 0) {
-        references->next(req);
+        ngx_http_dsa_chat_next(req);
         return;
     }
 
@@ -414,7 +406,7 @@ ngx_http_dsa_references_resolved(void *data)
         return;
     }
 
-    references->next(req);
+    ngx_http_dsa_chat_next(req);
 }
 
 

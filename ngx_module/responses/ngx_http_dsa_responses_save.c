@@ -12,7 +12,7 @@
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/store/ngx_http_dsa_responses_command.h"
 #include "ngx_module/store/ngx_http_dsa_responses_withdraw.h"
-#include "ngx_http_dsa_responses_save.h"
+#include "ngx_http_dsa_responses_stored.h"
 
 
 /* memory for the words of the command, without the texts of the node */

@@ -1,0 +1,89 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_event.h>
+#include <ngx_http.h>
+
+#include "ngx_http_dsa_chat_stage.h"
+
+
+/* The stage that starts the context strategy. */
+
+static void ngx_http_dsa_chat_windowed(void *data, ngx_int_t rc);
+
+
+ngx_int_t
+ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
+{
+    dsa_window_e               strategy;
+    ngx_http_dsa_window_t     *win;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    mcf = ngx_http_get_module_main_conf(req->http, ngx_http_dsa_module);
+    dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
+
+    strategy = req->submit.chat->window;
+
+    if (strategy == DSA_WINDOW_UNSET) {
+        strategy = dlcf->context_strategy;
+    }
+
+    /* a text completion has no messages that could be removed */
+
+    if (strategy == DSA_WINDOW_NONE || req->submit.chat->completion != NULL) {
+        return NGX_DECLINED;
+    }
+
+    /* the struct is as large as that of the request, and few chats need it */
+
+    win = ngx_pcalloc(req->http->pool, sizeof(ngx_http_dsa_window_t));
+
+    if (win == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    req->window = win;
+
+    win->request = req->http;
+    win->work = &req->work;
+    win->submit = &req->submit;
+    win->failure = &req->failure;
+    win->record = req->record;
+    win->percent = dlcf->context_threshold;
+    win->stored.redis = mcf->redis;
+    win->stored.tenant = req->tenant;
+    win->handler = ngx_http_dsa_chat_windowed;
+    win->data = req;
+
+    ngx_http_dsa_window_start(win, strategy);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_dsa_chat_windowed(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    if (rc == NGX_OK && req->window->applied.len != 0) {
+        req->strategy = req->window->applied;
+        req->answer.api->context = &req->window->report;
+
+        rc = ngx_http_dsa_window_headers(req->window);
+    }
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    ngx_http_dsa_chat_next(req);
+}
