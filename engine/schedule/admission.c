@@ -288,6 +288,9 @@ dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first)
 
     t = seq->tenant;
 
+    dsa_log_debug("request %u.%u: waits%s, %u tokens", dsa_sched_log_id(seq),
+                  first ? " in front" : "", seq->n_tokens);
+
     if (first) {
         dsa_seq_push_first(&t->waiting, seq);
 

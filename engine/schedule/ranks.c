@@ -6,6 +6,7 @@
 
 #include <assert.h>
 
+#include "base/log.h"
 #include "engine/schedule/state.h"
 
 
@@ -65,6 +66,9 @@ dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq)
 void
 dsa_sched_entered(dsa_sched_t *s, dsa_seq_t *seq)
 {
+    dsa_log_debug("request %u.%u: its pages are there, its prompt waits",
+                  dsa_sched_log_id(seq));
+
     dsa_sched_leave_loading(s, seq);
 
     /* the tenant did not compete for prompt tokens while it only loaded */
@@ -205,6 +209,9 @@ dsa_sched_prefilled(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     dsa_sched_set_pending(s, seq, seq->pending - n);
 
     if (seq->pending == 0) {
+        dsa_log_debug("request %u.%u: its prompt is computed, it decodes",
+                      dsa_sched_log_id(seq));
+
         dsa_sched_leave_prefill(s, seq);
         seq->state = DSA_SEQ_DECODE;
     }

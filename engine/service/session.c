@@ -119,6 +119,9 @@ dsa_session_create(dsa_sessions_t *all, int fd, uint32_t version,
 
     (void) close(fds[0]);
 
+    dsa_log_debug("session with worker %d: open, %u slots, version %u",
+                  (int) dsa_session_pid(s), hello.slots, version);
+
     return s;
 
 failed:
@@ -249,6 +252,8 @@ void
 dsa_session_destroy(dsa_session_t *s)
 {
     dsa_request_t  *r;
+
+    dsa_log_debug("session with worker %d: closed", (int) dsa_session_pid(s));
 
     while (s->requests.next != &s->requests) {
         r = s->requests.next;
@@ -408,6 +413,12 @@ dsa_session_submit(dsa_session_t *s, dsa_request_t *r)
         r->weight = dsa_session_weight(count.weight);
     }
 
+    dsa_log_debug("request %d/%u.%u: %s of %zu bytes waits to be tokenized",
+                  (int) dsa_session_pid(s), dsa_link_slot(r->id),
+                  dsa_link_epoch(r->id),
+                  r->type == DSA_LINK_COUNT ? "a count" : "a prompt",
+                  (size_t) r->len);
+
     rc = dsa_pool_push(s->all->pool, r);
 
     if (rc != DSA_OK) {
@@ -470,6 +481,11 @@ static void
 dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish)
 {
     if (r->state == DSA_REQUEST_TOKENIZE && r->early == 0) {
+        dsa_log_debug("request %d/%u.%u: ended with finish %d before it was "
+                      "tokenized", (int) dsa_session_pid(r->session),
+                      dsa_link_slot(r->id), dsa_link_epoch(r->id),
+                      (int) finish);
+
         r->early = DSA_LINK_DONE;
         r->early_code = finish;
         atomic_store(&r->abandoned, 1);
@@ -477,6 +493,10 @@ dsa_session_end(dsa_request_t *r, dsa_link_finish_e finish)
     }
 
     if (r->state == DSA_REQUEST_STEP && !r->cancelled) {
+        dsa_log_debug("request %d/%u.%u: cancelled with finish %d",
+                      (int) dsa_session_pid(r->session), dsa_link_slot(r->id),
+                      dsa_link_epoch(r->id), (int) finish);
+
         r->cancelled = 1;
         dsa_step_cancel(r->session->all->step, r, finish);
     }
