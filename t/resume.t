@@ -492,10 +492,17 @@ for my $case ([ 'stop: another model', 'model=other' ],
     my ($name, $other, %more) = @$case;
     my ($t, @fake) = fakes($name =~ tr/ :/-/dr, [], [ $other || () ]);
 
-    script_of($t, 0, "t a\nerror draining stopped");
+    # the client has the text before the engine stops
 
-    my $m = DSA::HTTP->gather($t->stream({ %ask, %more, stream => $true },
-        uri => %more ? '/rollout/chat/completions' : $chat)->events);
+    script_of($t, 0, "t a\nwait\nerror draining stopped");
+
+    my $s = $t->stream({ %ask, %more, stream => $true },
+                       uri => %more ? '/rollout/chat/completions' : $chat);
+    my @events = map { $s->next_event } 1 .. 2;
+
+    ctl($fake[0], 'go');
+
+    my $m = DSA::HTTP->gather(@events, $s->events);
 
     is_deeply([ map { $_->{message} } @{ $m->{errors} } ],
               [ %more ? $stopped : $none =~ s/went away/was stopped/r ],
