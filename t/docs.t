@@ -56,6 +56,10 @@ like($source, qr/\Q$_);\E/, "its default: $_")
     for 'conf->keepalive, prev->keepalive, 15000',
         'conf->keepalive_json, prev->keepalive_json, 0',
         'conf->timeout, prev->timeout, 1800000';
+like($source, qr/^#define NGX_HTTP_DSA_CONTEXT_THRESHOLD  80$/m,
+     'its default: 80%');
+like($readme, qr/`dsa_context_strategy [^\n]*`threshold=`, by default `80%`/,
+     'README.md has it');
 like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
      'its default: 256k');
 
