@@ -380,6 +380,34 @@ for my $case (
 is($status, 1, 'an obsolete directive in a location, with any values');
 like($out, qr/the "dsa_retention_ttl" directive is obsolete/, 'its error');
 
+# the same for the engine
+
+for my $case (
+    [ 'max_waiting 0;' ],
+    [ 'max_waiting 100 per_tenant=100;' ],
+    [ 'max_waiting 100 per_tenant=101;',
+      qr/"per_tenant" of "max_waiting" is "101"; expected a number from 0 to 1/
+    ],
+    [ 'max_waiting 100 100;', qr/"100" .*; expected per_tenant=N/ ],
+    [ 'max_waiting per_tenant=100;',
+      qr/"max_waiting" is "per_tenant=100"; expected a number from 0 to 1/ ],
+    [ 'max_waiting 100; max_waiting 100 per_tenant=1;', qr/is repeated/ ],
+    [ 'max_waiting_per_tenant 100;',
+      qr/:3: .* is obsolete; use "max_waiting N per_tenant=N" instead/ ],
+    [ 'slots 16384;', qr/"slots" is obsolete; remove it, because / ],
+    [ 'submit_ring 16m;', qr/"submit_ring" is obsolete; remove it, because / ],
+    [ 'event_ring 4m;', qr/"event_ring" is obsolete; remove it, because / ])
+{
+    my ($line, $error) = @$case;
+
+    ($status, $out) = engine_test("model $model; listen unix:$dir/x.sock;\n"
+                                  . "kv_memory 16m;\n$line");
+
+    is($status, $error ? 1 : 0, ($error ? 'refused: ' : 'accepted: ') . $line)
+        or diag($out);
+    like($out, $error, 'its error') if $error;
+}
+
 # redis-server starts with conf/redis.conf
 
 my $port = $t->free_port();

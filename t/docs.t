@@ -96,6 +96,25 @@ is_deeply(set($listed =~ /^\| `(\w+)=/mg), set(@cache),
           'engine/README.md: parameters of redis_cache');
 
 
+# no text names a directive that exists no longer
+
+my @old = (read_file("$root/ngx_module/core/ngx_http_dsa_old.h")
+           =~ /NGX_HTTP_DSA_OLD\("(\w+)"/g,
+           map { "`$_\\b" } read_file("$root/engine/service/conf_old.c")
+                            =~ /^    \{ "(\w+)",/mg);
+my $old = join '|', @old;
+
+cmp_ok(scalar @old, '>=', 8, 'there are former directives');
+
+my @texts = grep { -f } map { glob "$root/$_" }
+            qw{ README.md */README.md */*/README.md conf/* conf/*/* debian/*
+                demo/*.in };
+
+cmp_ok(scalar @texts, '>', 50, 'there are texts');
+is(join(' ', grep { read_file($_) =~ /$old/ } @texts), '',
+   'no text has one of them');
+
+
 # dsa: every list has the same commands, with the options of their usage
 
 my ($rc, $help) = output($t->build . '/dsa', '--help');
