@@ -18,6 +18,7 @@
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/core/ngx_http_dsa_ctx.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/core/ngx_http_dsa_old.h"
 #include "ngx_module/core/ngx_http_dsa_secret.h"
 #include "ngx_module/core/ngx_http_dsa_value.h"
 #include "ngx_module/engine/ngx_http_dsa_pool_conf.h"
@@ -37,6 +38,11 @@
 #include "ngx_module/request/ngx_http_dsa_window.h"
 #include "ngx_module/responses/ngx_http_dsa_responses_stored.h"
 #include "ngx_module/store/ngx_http_dsa_ledger_queue.h"
+
+
+/* percent, the default of "threshold=" of dsa_context_strategy */
+
+#define NGX_HTTP_DSA_CONTEXT_THRESHOLD  80
 
 
 static char *ngx_http_dsa_keys(ngx_conf_t *cf, ngx_command_t *cmd,
@@ -86,6 +92,53 @@ static ngx_conf_enum_t  ngx_http_dsa_retention_modes[] = {
 };
 
 
+static ngx_conf_enum_t  ngx_http_dsa_switch[] = {
+    { ngx_string("off"), 0 },
+    { ngx_string("on"), 1 },
+    { ngx_null_string, 0 }
+};
+
+
+static ngx_http_dsa_parameter_t  ngx_http_dsa_keepalive = {
+
+    { ngx_null_string, 0, ngx_http_dsa_value_msec, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, keepalive), NULL },
+
+    { ngx_string("json="), 0, ngx_http_dsa_value_enum, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, keepalive_json),
+      ngx_http_dsa_switch },
+
+    0
+};
+
+
+static ngx_http_dsa_parameter_t  ngx_http_dsa_context_strategy = {
+
+    { ngx_null_string, 0, ngx_http_dsa_value_enum, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, context_strategy),
+      ngx_http_dsa_window_strategies },
+
+    { ngx_string("threshold="), 0, ngx_http_dsa_window_threshold, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, context_threshold), NULL },
+
+    NGX_HTTP_DSA_CONTEXT_THRESHOLD
+};
+
+
+static ngx_http_dsa_parameter_t  ngx_http_dsa_retention = {
+
+    { ngx_null_string, 0, ngx_http_dsa_value_enum, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, retention),
+      ngx_http_dsa_retention_modes },
+
+    { ngx_string("ttl="), 0, ngx_http_dsa_value_msec, 0,
+      offsetof(ngx_http_dsa_loc_conf_t, retention_ttl),
+      &ngx_http_dsa_positive_post },
+
+    DSA_SCHEMA_RETAINED_TTL
+};
+
+
 static ngx_command_t  ngx_http_dsa_commands[] = {
 
     { ngx_string("dsa_pool"),
@@ -105,13 +158,6 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
     { ngx_string("dsa_price"),
       NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
       ngx_http_dsa_price_directive,
-      NGX_HTTP_MAIN_CONF_OFFSET,
-      0,
-      NULL },
-
-    { ngx_string("dsa_currency"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_price_currency,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,
       NULL },
@@ -173,18 +219,11 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NULL },
 
     { ngx_string("dsa_keepalive"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_value_msec,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_dsa_value_parameter,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, keepalive),
-      NULL },
-
-    { ngx_string("dsa_keepalive_json"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
-      ngx_conf_set_flag_slot,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, keepalive_json),
-      NULL },
+      0,
+      &ngx_http_dsa_keepalive },
 
     { ngx_string("dsa_ignore_client_abort"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_FLAG,
@@ -215,32 +254,18 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NULL },
 
     { ngx_string("dsa_context_strategy"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_value_enum,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_dsa_value_parameter,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, context_strategy),
-      ngx_http_dsa_window_strategies },
-
-    { ngx_string("dsa_context_threshold"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_window_threshold,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, context_threshold),
-      NULL },
+      0,
+      &ngx_http_dsa_context_strategy },
 
     { ngx_string("dsa_retention"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_value_enum,
+      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
+      ngx_http_dsa_value_parameter,
       NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, retention),
-      &ngx_http_dsa_retention_modes },
-
-    { ngx_string("dsa_retention_ttl"),
-      NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
-      ngx_http_dsa_value_msec,
-      NGX_HTTP_LOC_CONF_OFFSET,
-      offsetof(ngx_http_dsa_loc_conf_t, retention_ttl),
-      &ngx_http_dsa_positive_post },
+      0,
+      &ngx_http_dsa_retention },
 
     { ngx_string("dsa_rollout"),
       NGX_HTTP_MAIN_CONF|NGX_HTTP_SRV_CONF|NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
@@ -248,6 +273,8 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NGX_HTTP_LOC_CONF_OFFSET,
       offsetof(ngx_http_dsa_loc_conf_t, rollout),
       NULL },
+
+      NGX_HTTP_DSA_OLD_COMMANDS,
 
       ngx_null_command
 };
@@ -473,7 +500,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
 
     conf->tenant = NGX_CONF_UNSET_PTR;
     conf->keepalive = NGX_CONF_UNSET_MSEC;
-    conf->keepalive_json = NGX_CONF_UNSET;
+    conf->keepalive_json = NGX_CONF_UNSET_UINT;
     conf->ignore_client_abort = NGX_CONF_UNSET;
     conf->timeout = NGX_CONF_UNSET_MSEC;
     conf->output_limit = NGX_CONF_UNSET_SIZE;
@@ -499,7 +526,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
 
     ngx_conf_merge_ptr_value(conf->tenant, prev->tenant, NULL);
     ngx_conf_merge_msec_value(conf->keepalive, prev->keepalive, 15000);
-    ngx_conf_merge_value(conf->keepalive_json, prev->keepalive_json, 0);
+    ngx_conf_merge_uint_value(conf->keepalive_json, prev->keepalive_json, 0);
     ngx_conf_merge_value(conf->ignore_client_abort,
                          prev->ignore_client_abort, 0);
     ngx_conf_merge_msec_value(conf->timeout, prev->timeout, 1800000);
@@ -509,7 +536,7 @@ ngx_http_dsa_merge_loc_conf(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_uint_value(conf->context_strategy, prev->context_strategy,
                               DSA_WINDOW_NONE);
     ngx_conf_merge_value(conf->context_threshold, prev->context_threshold,
-                         80);
+                         NGX_HTTP_DSA_CONTEXT_THRESHOLD);
     ngx_conf_merge_uint_value(conf->retention, prev->retention,
                               NGX_HTTP_DSA_RETENTION_ON);
     ngx_conf_merge_msec_value(conf->retention_ttl, prev->retention_ttl,

@@ -27,7 +27,7 @@ write_keys($file,
     key_record('off', state => 'disabled'));
 
 my $prices = 'dsa_price deepseek-chat miss=1 hit=0.5 output=2;
-              dsa_currency CNY;';
+              dsa_price currency=CNY;';
 my $user = 'location /user/ { dsa_pass v32; }';
 
 $t->start_nginx(http => "dsa_keys file=%%DIR%%/keys zone=keys:1m; $prices",

@@ -313,6 +313,101 @@ like($tls, qr/^ +ssl_session_cache/m, 'nginx.conf has an example of TLS');
 is($status, 0, 'it is accepted') or diag($out);
 unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
 
+# directives with a parameter: what is accepted and what is refused, and the
+# directives that they have replaced
+
+my $pool = 'engine unix:/a;';
+
+for my $case (
+    [ 'dsa_price currency=EUR;' ],
+    [ 'dsa_price m miss=1 hit=1 output=1; dsa_price currency=EUR;' ],
+    [ 'dsa_price currency=eur;', qr/invalid currency "eur"; expected three/ ],
+    [ 'dsa_price currency=EUR; dsa_price currency=USD;',
+      qr/duplicate parameter "currency=USD"/ ],
+    [ 'dsa_price m miss=1 hit=1 output=1 currency=EUR;',
+      qr/"currency=EUR" is beside .*; expected .* "dsa_price currency=EUR;"/ ],
+    [ 'dsa_currency EUR;',
+      qr/the "dsa_currency" .* obsolete, use "dsa_price currency=NAME" / ],
+
+    [ 'dsa_keepalive 0;' ],
+    [ 'dsa_keepalive 5s json=on;' ],
+    [ 'dsa_keepalive 5s json=off;' ],
+    [ 'dsa_keepalive 5s json=1;',
+      qr/invalid value "1" of "json="; expected off or on in / ],
+    [ 'dsa_keepalive 5s on;',
+      qr/invalid parameter "on" of "dsa_keepalive"; expected "json="/ ],
+    [ 'dsa_keepalive json=on;',
+      qr/invalid value "json=on" of "dsa_keepalive"; expected a time/ ],
+    [ 'dsa_keepalive 5s json=on json=on;', qr/invalid number of arguments/ ],
+    [ 'dsa_keepalive 5s; dsa_keepalive 5s json=on;', qr/is duplicate/ ],
+    [ 'dsa_keepalive_json on;',
+      qr/"dsa_keepalive_json" .* use "dsa_keepalive TIME json=on\|off" / ],
+
+    [ 'dsa_context_strategy summary;' ],
+    [ 'dsa_context_strategy none threshold=1%;' ],
+    [ 'dsa_context_strategy discard_all threshold=100%;' ],
+    [ 'dsa_context_strategy summary threshold=0%;',
+      qr/"0%" is not a threshold; expected .* from "1%" to "100%"/ ],
+    [ 'dsa_context_strategy summary 50%;',
+      qr/invalid parameter "50%" of "dsa_context_strategy"; expected "thr/ ],
+    [ 'dsa_context_strategy threshold=50%;',
+      qr/invalid value "threshold=50%" .*; expected none, discard_75, / ],
+    [ 'dsa_context_threshold 50%;',
+      qr/use "dsa_context_strategy STRATEGY threshold=PERCENT" instead/ ],
+
+    [ 'dsa_retention off;' ],
+    [ 'dsa_retention on ttl=1d;' ],
+    [ 'dsa_retention on ttl=0;',
+      qr/"ttl=0" of "dsa_retention" must be more than 0/ ],
+    [ 'dsa_retention on ttl=;', qr/invalid value "" of "ttl="; expected a t/ ],
+    [ 'dsa_retention on tt=1h;',
+      qr/invalid parameter "tt=1h" of "dsa_retention"; expected "ttl="/ ],
+    [ 'dsa_retention ttl=1h;', qr/"ttl=1h" .*; expected off, on or strict/ ],
+    [ 'dsa_retention_ttl 1h;', qr/use "dsa_retention MODE ttl=TIME" instead/ ])
+{
+    my ($line, $error) = @$case;
+
+    ($status, $out) = $t->nginx_test(http => $line, pool => $pool);
+
+    is($status, $error ? 1 : 0, ($error ? 'refused: ' : 'accepted: ') . $line)
+        or diag($out);
+    like($out, $error, 'its error') if $error;
+}
+
+($status, $out) = $t->nginx_test(
+    pool => $pool,
+    server => 'location /x/ { if ($args) { dsa_retention_ttl 1h soon; } }');
+is($status, 1, 'an obsolete directive in a location, with any values');
+like($out, qr/the "dsa_retention_ttl" directive is obsolete/, 'its error');
+
+# the same for the engine
+
+for my $case (
+    [ 'max_waiting 0;' ],
+    [ 'max_waiting 100 per_tenant=100;' ],
+    [ 'max_waiting 100 per_tenant=101;',
+      qr/"per_tenant" of "max_waiting" is "101"; expected a number from 0 to 1/
+    ],
+    [ 'max_waiting 100 100;', qr/"100" .*; expected per_tenant=N/ ],
+    [ 'max_waiting per_tenant=100;',
+      qr/"max_waiting" is "per_tenant=100"; expected a number from 0 to 1/ ],
+    [ 'max_waiting 100; max_waiting 100 per_tenant=1;', qr/is repeated/ ],
+    [ 'max_waiting_per_tenant 100;',
+      qr/:3: .* is obsolete; use "max_waiting N per_tenant=N" instead/ ],
+    [ 'slots 16384;', qr/"slots" is obsolete; remove it, because / ],
+    [ 'submit_ring 16m;', qr/"submit_ring" is obsolete; remove it, because / ],
+    [ 'event_ring 4m;', qr/"event_ring" is obsolete; remove it, because / ])
+{
+    my ($line, $error) = @$case;
+
+    ($status, $out) = engine_test("model $model; listen unix:$dir/x.sock;\n"
+                                  . "kv_memory 16m;\n$line");
+
+    is($status, $error ? 1 : 0, ($error ? 'refused: ' : 'accepted: ') . $line)
+        or diag($out);
+    like($out, $error, 'its error') if $error;
+}
+
 # redis-server starts with conf/redis.conf
 
 my $port = $t->free_port();

@@ -56,6 +56,10 @@ like($source, qr/\Q$_);\E/, "its default: $_")
     for 'conf->keepalive, prev->keepalive, 15000',
         'conf->keepalive_json, prev->keepalive_json, 0',
         'conf->timeout, prev->timeout, 1800000';
+like($source, qr/^#define NGX_HTTP_DSA_CONTEXT_THRESHOLD  80$/m,
+     'its default: 80%');
+like($readme, qr/`dsa_context_strategy [^\n]*`threshold=`, by default `80%`/,
+     'README.md has it');
 like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
      'its default: 256k');
 
@@ -90,6 +94,25 @@ my @cache = read_file("$root/engine/service/conf_cache.c")
 cmp_ok(scalar @cache, '>', 3, 'there are parameters of redis_cache');
 is_deeply(set($listed =~ /^\| `(\w+)=/mg), set(@cache),
           'engine/README.md: parameters of redis_cache');
+
+
+# no text names a directive that exists no longer
+
+my @old = (read_file("$root/ngx_module/core/ngx_http_dsa_old.h")
+           =~ /NGX_HTTP_DSA_OLD\("(\w+)"/g,
+           map { "`$_\\b" } read_file("$root/engine/service/conf_old.c")
+                            =~ /^    \{ "(\w+)",/mg);
+my $old = join '|', @old;
+
+cmp_ok(scalar @old, '>=', 8, 'there are former directives');
+
+my @texts = grep { -f } map { glob "$root/$_" }
+            qw{ README.md */README.md */*/README.md conf/* conf/*/* debian/*
+                demo/*.in };
+
+cmp_ok(scalar @texts, '>', 50, 'there are texts');
+is(join(' ', grep { read_file($_) =~ /$old/ } @texts), '',
+   'no text has one of them');
 
 
 # dsa: every list has the same commands, with the options of their usage

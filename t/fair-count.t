@@ -22,7 +22,7 @@ my $t = DSA::Test->new('fair-count');
 my $count = '/anthropic/v1/messages/count_tokens';
 
 $t->start_engine(conf => { backend => 'null rate=0', context_length => 4000,
-                           submit_ring => '64m', kv_memory => '64m' });
+                           kv_memory => '64m' });
 $t->start_nginx(workers => 2, http => 'dsa_tenant $http_x_tenant;',
                 server => 'location /anthropic/ { dsa_pass v32; }');
 

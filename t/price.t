@@ -206,10 +206,16 @@ for my $case (
       qr/model "m" has no "dsa_price" without "from" and "days"/ ],
     [ 'm miss=1 hit=1 output=1; dsa_price m miss=1 hit=1 output=1',
       qr/is never used, because an earlier one/ ],
-    [ 'm miss=1 hit=1 output=1; dsa_currency usd', qr/invalid currency/ ],
-    [ 'm miss=1 hit=1 output=1; dsa_currency EURO', qr/invalid currency/ ],
-    [ 'm miss=1 hit=1 output=1; dsa_currency EUR; dsa_currency EUR',
-      qr/is duplicate/ ])
+    [ 'm miss=1 hit=1 output=1; dsa_price currency=usd',
+      qr/invalid currency/ ],
+    [ 'currency=EURO', qr/invalid currency/ ],
+    [ 'currency=', qr/invalid currency ""/ ],
+    [ 'currency=EUR; dsa_price currency=EUR',
+      qr/duplicate parameter "currency=EUR"/ ],
+    [ 'm miss=1 hit=1 output=1 currency=EUR',
+      qr/expected a line of its own, "dsa_price currency=EUR;"/ ],
+    [ 'currency=EUR miss=1 hit=1 output=1',
+      qr/expected a line of its own, "dsa_price currency=EUR;"/ ])
 {
     my ($text, $want) = @$case;
     my ($status, $out) = $t->nginx_test(http => "dsa_price $text;");
@@ -217,12 +223,13 @@ for my $case (
     ok($status != 0 && $out =~ $want, "refused: $text") or diag($out);
 }
 
-for my $text ('m miss=0 hit=0 output=0', 'm miss=1000000 hit=0.000001 output=1',
+for my $text ('currency=EUR', 'm miss=0 hit=0 output=0',
+              'm miss=1000000 hit=0.000001 output=1',
               'm miss=1 hit=1 output=1 days=mon-fri; '
               . 'dsa_price m miss=1 hit=1 output=1 from=23:00 to=00:00; '
               . 'dsa_price m miss=1 hit=1 output=1 days=sat,sun,fri-mon; '
               . 'dsa_price m miss=1 hit=1 output=1 days=tue-mon; '
-              . 'dsa_currency CNY')
+              . 'dsa_price currency=CNY')
 {
     my ($status, $out) = $t->nginx_test(http => "dsa_price $text;");
 

@@ -31,7 +31,7 @@ my @null = map { $t->start_engine(conf => { backend => "null rate=$_" }) }
 
 $t->start_redis();
 $t->start_nginx(http => 'dsa_price $model miss=2 hit=1 output=4;
-                         dsa_currency USD;');
+                         dsa_price currency=USD;');
 $null[1]->stop;
 
 my $model = $t->get('/v1/models')->{json}{data}[0]{id};

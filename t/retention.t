@@ -59,7 +59,10 @@ $t->start_nginx(
     server => q{
         location /strict/ { dsa_pass v32; dsa_retention strict; }
         location /off/ { dsa_pass v32; dsa_retention off; }
-        location /short/ { dsa_pass v32; dsa_retention_ttl 90s; }
+        location /short/ { dsa_pass v32; dsa_retention on ttl=90s;
+            location /short/inherited/ { dsa_pass v32; }
+            location /short/on/ { dsa_pass v32; dsa_retention on; }
+        }
         location /nobody/ { dsa_pass v32; dsa_tenant ""; }
         location /nobody/strict/ { dsa_pass v32; dsa_tenant "";
                                    dsa_retention strict; }});
@@ -487,6 +490,10 @@ begin(at => '/short');
 answer(\@messages);
 same($first, 'another lifetime');
 cmp_ok($redis->cmd('PTTL', key()), '<=', 90_000, 'it is short');
+begin(at => '/short/inherited');
+cmp_ok($redis->cmd('PTTL', key()), '<=', 90_000, 'it is inherited');
+begin(at => '/short/on');
+cmp_ok($redis->cmd('PTTL', key()), '>', 3_000_000, 'with the mode or not');
 
 
 # Strict.
@@ -732,8 +739,8 @@ same("$begun$shown$eos${results}[<think>]", 'Responses: restored');
 # The directives.
 
 for (['dsa_retention maybe;', qr/invalid value "maybe"/],
-     ['dsa_retention_ttl 0;', qr/must be more than 0/],
-     ['dsa_retention_ttl soon;', qr/invalid value/],
+     ['dsa_retention on ttl=0;', qr/must be more than 0/],
+     ['dsa_retention on ttl=soon;', qr/invalid value/],
      ['dsa_retention on; dsa_retention off;', qr/is duplicate/])
 {
     my ($directive, $want) = @$_;

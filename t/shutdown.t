@@ -30,8 +30,7 @@ my %conf = (
     http => 'log_format dsa "$request_id $status $dsa_finish_reason '
             . '$dsa_completion_tokens";',
     server => "access_log " . $t->path('dsa.log') . " dsa;
-               location /ping/ { dsa_pass v32; dsa_keepalive 50ms;
-                                 dsa_keepalive_json on; }
+               location /ping/ { dsa_pass v32; dsa_keepalive 50ms json=on; }
                location /on/ { dsa_pass v32; dsa_ignore_client_abort on; }",
 );
 

@@ -206,7 +206,8 @@ write_keys($keys->path('keys'), key_record('one', name => $name,
            key_record('two', tenant => 'acme'));
 $keys->start_nginx(
     http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m;
-             dsa_price fake-model miss=1 hit=0.1 output=2; dsa_currency EUR;',
+             dsa_price currency=EUR;
+             dsa_price fake-model miss=1 hit=0.1 output=2;',
     server => 'location = /status { dsa_status; }');
 
 wait_until(sub {

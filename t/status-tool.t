@@ -36,7 +36,7 @@ my $fake = $t->start_fake();
 write_keys($t->path('keys'), key_record('anna'));
 $t->start_redis();
 $t->start_nginx(
-    http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m; dsa_currency EUR;
+    http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m; dsa_price currency=EUR;
              dsa_price fake-model miss=1000 hit=100 output=2000;
              server { listen unix:%%DIR%%/http.sock;
                       location = /state { dsa_status; } }',

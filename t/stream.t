@@ -23,8 +23,7 @@ my $fake = $t->start_fake('context=100000', 'temperature=0.75',
 
 $t->start_nginx(
     server => 'location /ping/ { dsa_pass v32; dsa_keepalive 50ms; }
-               location /json/ { dsa_pass v32; dsa_keepalive 50ms;
-                                 dsa_keepalive_json on; }
+               location /json/ { dsa_pass v32; dsa_keepalive 50ms json=on; }
                location /late/ { dsa_pass v32; dsa_keepalive 50ms;
                                  dsa_timeout 400ms; }');
 
@@ -395,7 +394,7 @@ ctl($fake, 'go');
 $json = json_decode($http->read_body());
 is($json->{error}{code}, 'internal_error', 'and the error is the body');
 
-# without dsa_keepalive_json a late error has its status; the comments of a
+# without json=on a late error has its status; the comments of a
 # stream that started later show that keep-alives were due
 
 $http = $t->connect();

@@ -774,7 +774,7 @@ $t->start_engine(conf => { model => "$DSA::Test::root/demo/model",
                            context_length => 2000 });
 $t->start_nginx(redis => 'timeout=1s', workers => 1,
                 http => 'dsa_tenant $http_x_tenant;'
-                        . 'dsa_context_threshold 60%;');
+                        . 'dsa_context_strategy none threshold=60%;');
 
 my $question = { role => 'user', content => 'What is 7 times 8?' };
 my @rounds = map { my ($call, $result) = round($_);

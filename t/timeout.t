@@ -30,8 +30,7 @@ $t->start_nginx(workers => 1, redis => "timeout=${longer}ms",
     server => "location /short/ { dsa_pass v32; dsa_timeout ${short}ms;
                                   dsa_output_limit 64m; }
                location /json/ { dsa_pass v32; dsa_timeout ${short}ms;
-                                 dsa_keepalive 20ms;
-                                 dsa_keepalive_json on; }");
+                                 dsa_keepalive 20ms json=on; }");
 
 
 sub live { ctl($fake, 'live') }
@@ -232,7 +231,7 @@ is(json_decode($http->read_body())->{choices}[0]{message}{content}, 'end',
 # the blank lines have sent the status already
 
 $r = $t->post('/json/chat/completions', script("${accept}hold\n"));
-is($r->{status}, 200, 'dsa_keepalive_json on');
+is($r->{status}, 200, 'dsa_keepalive with json=on');
 like($r->{body}, qr/^\n+\{"error":.*"code":"timeout"\}\}$/, 'the error');
 $r = $t->post('/json/chat/completions', script("${accept}t a\nhold\n"));
 like($r->{body}, qr/^\n+\{"id":.*"finish_reason":"length"/, 'an answer');

@@ -27,8 +27,7 @@ $t->start_nginx(redis => 'timeout=1s', workers => 2,
                 http => 'dsa_context_strategy discard_75;'
                         . 'dsa_tenant $http_x_tenant;',
                 server => 'location /summary/ { dsa_pass v32;'
-                          . ' dsa_context_strategy summary;'
-                          . ' dsa_context_threshold 60%; }');
+                          . ' dsa_context_strategy summary threshold=60%; }');
 
 
 sub history {

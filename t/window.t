@@ -207,8 +207,8 @@ for my $case (
 
 # the directives, the log and the metrics
 
-$t->reload(%nginx, http => $nginx{http} . 'dsa_context_strategy discard_all;'
-                           . 'dsa_context_threshold 50%;');
+$t->reload(%nginx, http => $nginx{http} . 'dsa_context_strategy discard_all '
+                           . 'threshold=50%;');
 
 # the old workers serve requests for 100 ms more
 
@@ -253,10 +253,14 @@ cmp_ok($after->{dsa_context_counts_total}, '>',
 
 for my $bad ([ 'dsa_context_strategy discard_50',
                qr/invalid value "discard_50"/ ],
-             [ 'dsa_context_threshold 0%', qr/"0%" is not a threshold/ ],
-             [ 'dsa_context_threshold 101%', qr/from "1%" to "100%"/ ],
-             [ 'dsa_context_threshold 80', qr/"80" is not a threshold/ ],
-             [ 'dsa_context_threshold 8.5%', qr/"8.5%" is not/ ])
+             [ 'dsa_context_strategy none threshold=0%',
+               qr/"0%" is not a threshold/ ],
+             [ 'dsa_context_strategy none threshold=101%',
+               qr/from "1%" to "100%"/ ],
+             [ 'dsa_context_strategy none threshold=80',
+               qr/"80" is not a threshold/ ],
+             [ 'dsa_context_strategy none threshold=8.5%',
+               qr/"8.5%" is not/ ])
 {
     my ($rc, $out) = $t->nginx_test(http => "$bad->[0];");
 

@@ -13,8 +13,6 @@
 #include "engine/service/conf_parts.h"
 
 
-#define DSA_CONF_RING       65536       /* bytes of the smallest ring */
-#define DSA_CONF_SLOTS      16384       /* a power of two */
 #define DSA_CONF_DAY        (24 * 3600 * 1000ULL)   /* ms */
 
 
@@ -37,7 +35,7 @@ static int dsa_conf_shares(dsa_conf_reader_t *r);
 static uint32_t dsa_conf_ranks(const dsa_conf_t *conf);
 static int dsa_conf_batch(dsa_conf_reader_t *r);
 static int dsa_conf_name(dsa_conf_reader_t *r);
-static int dsa_conf_slots(dsa_conf_reader_t *r);
+static int dsa_conf_requests(dsa_conf_reader_t *r);
 
 
 #define DSA_CONF_OFFSET(field)  offsetof(dsa_conf_t, field)
@@ -80,11 +78,7 @@ static const dsa_directive_t  dsa_directives[] = {
     { "token_budget", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(token_budget),
       1, 1U << 20 },
 
-    { "max_waiting", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(max_waiting),
-      0, 1U << 20 },
-
-    { "max_waiting_per_tenant", dsa_conf_number, 1, 1,
-      DSA_CONF_OFFSET(max_waiting_per_tenant), 0, 1U << 20 },
+    { "max_waiting", dsa_conf_waiting, 1, 2, 0, 0, 1U << 20 },
 
     { "context_length", dsa_conf_number, 1, 1,
       DSA_CONF_OFFSET(context_length), 2, 1U << 30 },
@@ -100,15 +94,6 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "start_timeout", dsa_conf_time, 1, 1,
       DSA_CONF_OFFSET(start_timeout_ms), 0, DSA_CONF_DAY },
-
-    { "slots", dsa_conf_number, 1, 1, DSA_CONF_OFFSET(slots),
-      1, DSA_LINK_MAX_SLOTS },
-
-    { "submit_ring", dsa_conf_ring, 1, 1, DSA_CONF_OFFSET(submit_ring),
-      DSA_CONF_RING, 1ULL << 30 },
-
-    { "event_ring", dsa_conf_ring, 1, 1, DSA_CONF_OFFSET(event_ring),
-      DSA_CONF_RING, 1ULL << 30 },
 
     { "socket_group", dsa_conf_group, 1, 1, DSA_CONF_OFFSET(socket_group),
       0, 0 },
@@ -170,8 +155,6 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     conf->step_target_ms = 50;
     conf->step_timeout_ms = 60 * 1000;
     conf->start_timeout_ms = 30 * 60 * 1000;
-    conf->submit_ring = 16 << 20;
-    conf->event_ring = 4 << 20;
     conf->max_waiting = UINT32_MAX;
     conf->max_waiting_per_tenant = UINT32_MAX;
     conf->socket_group = (gid_t) -1;
@@ -228,6 +211,13 @@ dsa_conf_socket(const dsa_conf_t *conf, uint32_t replica, char *out,
     }
 
     return n > 0 && (size_t) n < size ? DSA_OK : DSA_ERROR;
+}
+
+
+uint32_t
+dsa_conf_running(const dsa_conf_t *conf)
+{
+    return conf->max_running * dsa_conf_ranks(conf);
 }
 
 
@@ -301,7 +291,7 @@ dsa_conf_directive(dsa_conf_reader_t *r, unsigned *seen)
         return rc == DSA_OK ? DSA_AGAIN : rc;
     }
 
-    return dsa_conf_unknown(r);
+    return dsa_conf_old(r) == DSA_OK ? dsa_conf_unknown(r) : DSA_ERROR;
 }
 
 
@@ -377,7 +367,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
     }
 
     if (dsa_conf_tiers(r) != DSA_OK || dsa_conf_shares(r) != DSA_OK
-        || dsa_conf_batch(r) != DSA_OK || dsa_conf_slots(r) != DSA_OK)
+        || dsa_conf_batch(r) != DSA_OK || dsa_conf_requests(r) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -498,7 +488,7 @@ dsa_conf_batch(dsa_conf_reader_t *r)
         conf->token_budget *= ranks;
     }
 
-    running = conf->max_running * ranks;
+    running = dsa_conf_running(conf);
 
     if (conf->token_budget < running) {
         return dsa_conf_fail(r, "\"token_budget\" is %u and \"max_running\" "
@@ -560,39 +550,28 @@ dsa_conf_name(dsa_conf_reader_t *r)
 
 
 /*
- * Checks the number of slots.  When a worker has no free slot, requests of all
- * tenants are rejected.  The limits of the scheduler treat tenants fairly, so
- * they must be reached first.
+ * Checks that a session of the link has a slot for each request that runs or
+ * waits (link_size.h), because one worker may have all of them.
  */
 
 static int
-dsa_conf_slots(dsa_conf_reader_t *r)
+dsa_conf_requests(dsa_conf_reader_t *r)
 {
     uint32_t     most, running;
     dsa_conf_t  *conf;
 
     conf = r->conf;
-    running = conf->max_running * dsa_conf_ranks(conf);
+    running = dsa_conf_running(conf);
     most = running + conf->max_waiting;
 
-    if (conf->slots == 0) {
-        conf->slots = DSA_CONF_SLOTS;
-
-        while (conf->slots <= most && conf->slots < DSA_LINK_MAX_SLOTS) {
-            conf->slots *= 2;
-        }
-    }
-
-    if (conf->slots <= most) {
-        return dsa_conf_fail(r, "\"slots\" (%u, at most %u) is not above "
-                             "\"max_running\" (%u%s) and \"max_waiting\" (%u) "
-                             "together; one worker may have all of these "
-                             "requests, so expected %u or more", conf->slots,
-                             DSA_LINK_MAX_SLOTS,
+    if (most >= DSA_LINK_MAX_SLOTS) {
+        return dsa_conf_fail(r, "\"max_running\" (%u%s) and \"max_waiting\" "
+                             "(%u) are %u requests together; one worker may "
+                             "have all of them, so expected at most %u",
                              running,
                              running != conf->max_running ? " on all GPUs"
                                                           : "",
-                             conf->max_waiting, most + 1);
+                             conf->max_waiting, most, DSA_LINK_MAX_SLOTS - 1);
     }
 
     return DSA_OK;

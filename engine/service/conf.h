@@ -54,8 +54,6 @@ typedef struct {
     uint64_t            kv_memory;      /* bytes; 0: the backend chooses */
     uint64_t            host_memory;    /* bytes, of each replica; 0: none */
     dsa_conf_cache_t    cache;          /* needs host_memory */
-    uint64_t            submit_ring;    /* bytes, powers of two */
-    uint64_t            event_ring;
     uint64_t            drain_timeout_ms;
     uint64_t            step_target_ms; /* of a step with prefill; 0: none */
     uint64_t            step_timeout_ms;    /* 0: none */
@@ -68,10 +66,10 @@ typedef struct {
     uint32_t            max_running;    /* sequences in a step: on each GPU
                                            with "attention data" */
     uint32_t            token_budget;   /* tokens in a step of a replica */
-    uint32_t            max_waiting;    /* requests in the queue */
-    uint32_t            max_waiting_per_tenant;
+    uint32_t            max_waiting;    /* requests in the queue, in excess
+                                           of those that can run */
+    uint32_t            max_waiting_per_tenant;     /* of max_waiting */
     uint32_t            context_length; /* 0: that of the model */
-    uint32_t            slots;          /* requests of one worker */
     gid_t               socket_group;   /* (gid_t) -1: not changed */
 } dsa_conf_t;
 
@@ -89,6 +87,9 @@ int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
 
 /* Frees the strings, and clears the password first. */
 void dsa_conf_free(dsa_conf_t *conf);
+
+/* Returns the most sequences that run at once on all ranks of a replica. */
+uint32_t dsa_conf_running(const dsa_conf_t *conf);
 
 /*
  * Sets the configuration of a replica's backend, except allowed, which is the

@@ -12,9 +12,9 @@
 
 
 /*
- * Shared by conf.c (the directives), conf_words.c (the words of the text),
- * conf_values.c (conversion of words to values) and conf_cache.c
- * (redis_cache).
+ * Shared by conf.c (the directives), conf_old.c (the former ones),
+ * conf_words.c (the words of the text), conf_values.c (conversion of words to
+ * values) and conf_cache.c (redis_cache).
  */
 
 #define DSA_CONF_CACHE_PARAMETERS   5
@@ -42,6 +42,9 @@ typedef struct {
  * directive was read; DSA_OK: end of the text; DSA_ERROR.
  */
 int dsa_conf_words(dsa_conf_reader_t *r);
+
+/* Fails with what to write instead, if the directive was removed. */
+int dsa_conf_old(dsa_conf_reader_t *r);
 
 /* Sets err to "FILE:LINE: text" for the directive.  Returns DSA_ERROR. */
 int dsa_conf_fail(dsa_conf_reader_t *r, const char *fmt, ...)
@@ -76,8 +79,8 @@ int dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* uint32_t */
 int dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* uint64_t, bytes */
-int dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min,
-    uint64_t max);                      /* uint64_t, a power of two */
+int dsa_conf_waiting(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* max_waiting, and that of a tenant */
 int dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* uint64_t, ms */
 int dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,

@@ -18,6 +18,8 @@
 
 
 static int dsa_conf_gpu_list(dsa_conf_reader_t *r);
+static int dsa_conf_uint32(dsa_conf_reader_t *r, const char *name,
+    const char *text, uint32_t *out, uint64_t min, uint64_t max);
 
 
 int
@@ -277,20 +279,64 @@ dsa_conf_number(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max)
 {
     uint32_t  *p;
-    uint64_t   value;
 
     p = (uint32_t *) (void *) ((char *) r->conf + offset);
 
-    if (dsa_conf_unsigned(r->arg[1], "", NULL, &value) != DSA_OK
+    return dsa_conf_uint32(r, r->arg[0], r->arg[1], p, min, max);
+}
+
+
+/* max_waiting N [per_tenant=N] */
+
+int
+dsa_conf_waiting(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max)
+{
+    int          rc;
+    dsa_conf_t  *conf;
+
+    static const char  parameter[] = "per_tenant=";
+
+    conf = r->conf;
+
+    rc = dsa_conf_uint32(r, r->arg[0], r->arg[1], &conf->max_waiting, min,
+                         max);
+
+    if (rc != DSA_OK || r->n == 2) {
+        return rc;
+    }
+
+    if (strncmp(r->arg[2], parameter, sizeof(parameter) - 1) != 0) {
+        return dsa_conf_fail(r, "\"%s\" is not a parameter of "
+                             "\"max_waiting\"; expected per_tenant=N",
+                             r->arg[2]);
+    }
+
+    return dsa_conf_uint32(r, "per_tenant\" of \"max_waiting",
+                           r->arg[2] + sizeof(parameter) - 1,
+                           &conf->max_waiting_per_tenant, min,
+                           conf->max_waiting);
+}
+
+
+/* Sets *out from a text; name is that of the value in the error. */
+
+static int
+dsa_conf_uint32(dsa_conf_reader_t *r, const char *name, const char *text,
+    uint32_t *out, uint64_t min, uint64_t max)
+{
+    uint64_t  value;
+
+    if (dsa_conf_unsigned(text, "", NULL, &value) != DSA_OK
         || value < min || value > max)
     {
         return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a number from "
-                             "%llu to %llu", r->arg[0], r->arg[1],
+                             "%llu to %llu", name, text,
                              (unsigned long long) min,
                              (unsigned long long) max);
     }
 
-    *p = (uint32_t) value;
+    *out = (uint32_t) value;
 
     return DSA_OK;
 }
@@ -314,32 +360,6 @@ dsa_conf_size(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     }
 
     *p = value;
-
-    return DSA_OK;
-}
-
-
-int
-dsa_conf_ring(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
-{
-    int       rc;
-    uint64_t  value;
-
-    rc = dsa_conf_size(r, offset, min, max);
-
-    if (rc != DSA_OK) {
-        return rc;
-    }
-
-    value = *(uint64_t *) (void *) ((char *) r->conf + offset);
-
-    if ((value & (value - 1)) != 0) {
-        return dsa_conf_fail(r, "\"%s\" is \"%s\"; expected a power of two, "
-                             "such as %lluk, %lluk or %lluk", r->arg[0],
-                             r->arg[1], (unsigned long long) min >> 10,
-                             (unsigned long long) min >> 9,
-                             (unsigned long long) min >> 8);
-    }
 
     return DSA_OK;
 }

@@ -257,6 +257,8 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     }
 
     s->context = dsa_step_context(r->step);
+    dsa_link_size(&s->link, dsa_conf_running(s->conf), s->conf->max_waiting,
+                  s->context);
     s->ids = dsa_step_config(r->step)->vocab_size;
     s->page_bytes = dsa_step_page_bytes(r->step);
     s->rollouts = dsa_step_rollouts(r->step)

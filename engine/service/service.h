@@ -12,6 +12,7 @@
 #include "engine/service/conf.h"
 #include "engine/service/grammars.h"
 #include "engine/service/journal.h"
+#include "engine/service/link_size.h"
 #include "engine/tokenizer/tokenizer.h"
 
 
@@ -25,6 +26,7 @@ typedef struct {
     uint32_t                 replica;        /* number */
     uint32_t                 epoch;          /* random, of this start */
     uint32_t                 context;        /* tokens, prompt and answer */
+    dsa_link_size_t          link;           /* of each session */
     uint32_t                 ids;            /* of the model */
     uint64_t                 page_bytes;     /* 0: not known */
     dsa_tokenizer_t         *tokenizer;

@@ -149,7 +149,7 @@ dsa_session_alloc(dsa_sessions_t *all, int fd)
         return NULL;
     }
 
-    s->slot = calloc(all->service->conf->slots, sizeof(dsa_request_t *));
+    s->slot = calloc(all->service->link.slots, sizeof(dsa_request_t *));
 
     if (s->slot == NULL) {
         free(s);
@@ -186,10 +186,10 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
     hello->version = version;
     hello->version_min = DSA_LINK_VERSION_MIN;
     hello->version_max = DSA_LINK_VERSION_MAX;
-    hello->slots = service->conf->slots;
+    hello->slots = service->link.slots;
     hello->segment_size = s->mapped;
-    hello->submit_size = service->conf->submit_ring;
-    hello->event_size = service->conf->event_ring;
+    hello->submit_size = service->link.submit;
+    hello->event_size = service->link.event;
     hello->context_length = service->context;
     hello->page_tokens = DSA_PAGE_TOKENS;
     hello->pid = (uint32_t) getpid();
@@ -214,11 +214,11 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
 static int
 dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err)
 {
-    uint64_t  size;
+    uint64_t                size;
+    const dsa_link_size_t  *link;
 
-    size = dsa_link_segment_size(s->all->service->conf->slots,
-                                 s->all->service->conf->submit_ring,
-                                 s->all->service->conf->event_ring);
+    link = &s->all->service->link;
+    size = dsa_link_segment_size(link->slots, link->submit, link->event);
 
     *memfd = memfd_create("dsa-link", MFD_CLOEXEC|MFD_ALLOW_SEALING);
 

@@ -49,6 +49,9 @@ struct ngx_http_dsa_prices_s {
 };
 
 
+static char *ngx_http_dsa_price_currency(ngx_conf_t *cf,
+    ngx_http_dsa_main_conf_t *mcf);
+static char *ngx_http_dsa_price_alone(ngx_conf_t *cf, ngx_str_t *arg);
 static ngx_http_dsa_prices_t *ngx_http_dsa_price_create(ngx_conf_t *cf);
 static char *ngx_http_dsa_price_parameter(ngx_conf_t *cf,
     ngx_http_dsa_price_t *price, ngx_str_t *arg);
@@ -79,6 +82,10 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     ngx_http_dsa_price_t  *price, *other;
 
     value = cf->args->elts;
+
+    if (ngx_strncmp(value[1].data, "currency=", sizeof("currency=") - 1) == 0) {
+        return ngx_http_dsa_price_currency(cf, mcf);
+    }
 
     if (mcf->prices == NULL) {
         mcf->prices = ngx_http_dsa_price_create(cf);
@@ -139,6 +146,59 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     }
 
     return ngx_http_dsa_price_window(cf, price);
+}
+
+
+/* "currency=NAME", the only value of a dsa_price */
+
+static char *
+ngx_http_dsa_price_currency(ngx_conf_t *cf, ngx_http_dsa_main_conf_t *mcf)
+{
+    ngx_str_t   *value, name;
+    ngx_uint_t   i;
+
+    value = cf->args->elts;
+    name.data = value[1].data + sizeof("currency=") - 1;
+    name.len = value[1].len - (sizeof("currency=") - 1);
+
+    if (cf->args->nelts != 2) {
+        return ngx_http_dsa_price_alone(cf, &value[1]);
+    }
+
+    if (mcf->currency.len != 0) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "duplicate parameter \"%V\"",
+                           &value[1]);
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 0; i < name.len; i++) {
+        if (name.data[i] < 'A' || name.data[i] > 'Z') {
+            break;
+        }
+    }
+
+    if (i != 3 || name.len != 3) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid currency \"%V\"; "
+                           "expected three capital letters as in ISO 4217, "
+                           "for example USD", &name);
+        return NGX_CONF_ERROR;
+    }
+
+    mcf->currency = name;
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_dsa_price_alone(ngx_conf_t *cf, ngx_str_t *arg)
+{
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" is beside other values, "
+                       "but the prices of all models have one currency; "
+                       "expected a line of its own, \"dsa_price %V;\"", arg,
+                       arg);
+
+    return NGX_CONF_ERROR;
 }
 
 
@@ -207,6 +267,10 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
 
     if (is("output")) {
         return ngx_http_dsa_price_amount(cf, &price->output, &value, arg);
+    }
+
+    if (is("currency")) {
+        return ngx_http_dsa_price_alone(cf, arg);
     }
 
     if (is("from")) {
@@ -404,39 +468,6 @@ ngx_http_dsa_price_weekday(u_char *p, size_t len)
     }
 
     return NGX_ERROR;
-}
-
-
-char *
-ngx_http_dsa_price_currency(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
-{
-    ngx_http_dsa_main_conf_t *mcf = conf;
-
-    ngx_str_t   *value;
-    ngx_uint_t   i;
-
-    if (mcf->currency.len != 0) {
-        return "is duplicate";
-    }
-
-    value = cf->args->elts;
-
-    for (i = 0; i < value[1].len; i++) {
-        if (value[1].data[i] < 'A' || value[1].data[i] > 'Z') {
-            break;
-        }
-    }
-
-    if (i != 3 || value[1].len != 3) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid currency \"%V\"; "
-                           "expected three capital letters as in ISO 4217, "
-                           "for example USD", &value[1]);
-        return NGX_CONF_ERROR;
-    }
-
-    mcf->currency = value[1];
-
-    return NGX_CONF_OK;
 }
 
 

@@ -15,7 +15,7 @@
 
 
 /*
- * What requests cost.  Money is counted in 10^-12 of the unit of dsa_currency,
+ * What requests cost.  Money is counted in 10^-12 of the unit of the currency,
  * as base/money.h describes.
  */
 
@@ -38,10 +38,11 @@ typedef struct ngx_http_dsa_prices_s  ngx_http_dsa_prices_t;
 typedef struct ngx_http_dsa_price_s   ngx_http_dsa_price_t;
 
 
-/* "dsa_price" and "dsa_currency"; conf is the main configuration. */
+/*
+ * "dsa_price MODEL ..." and "dsa_price currency=NAME"; conf is the main
+ * configuration.
+ */
 char *ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd,
-    void *conf);
-char *ngx_http_dsa_price_currency(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*

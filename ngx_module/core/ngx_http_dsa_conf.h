@@ -37,7 +37,7 @@ typedef struct {
                                                served */
     struct ngx_http_dsa_keys_sync_s  *keys_sync;
     struct ngx_http_dsa_prices_s *prices;   /* dsa_price; NULL: none */
-    ngx_str_t                     currency; /* dsa_currency */
+    ngx_str_t                     currency; /* of all prices */
     ngx_shm_zone_t               *metrics;
     ngx_shm_zone_t               *tenants;
     ngx_thread_pool_t            *threads;  /* for ngx_http_dsa_work() */
@@ -58,7 +58,7 @@ typedef struct {
     ngx_msec_t                    timeout;
     size_t                        output_limit;
     ngx_array_t                  *cors;     /* ngx_str_t: origins; empty: off */
-    ngx_flag_t                    keepalive_json;
+    ngx_uint_t                    keepalive_json;       /* boolean */
     ngx_flag_t                    ignore_client_abort;
     ngx_uint_t                    context_strategy;     /* dsa_window_e */
     ngx_int_t                     context_threshold;    /* percent */

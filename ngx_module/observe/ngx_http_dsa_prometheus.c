@@ -210,7 +210,7 @@ ngx_http_dsa_prometheus_costs(dsa_buf_t *b, const ngx_http_dsa_block_t *total)
 
     ngx_http_dsa_prometheus_head(b, "dsa_cost_total", "counter",
                                  "What requests cost, in units of "
-                                 "dsa_currency: prompt tokens that were not "
+                                 "the currency: prompt tokens that were not "
                                  "cached, cached ones, and answers.");
 
     for (i = 0; i < 3; i++) {

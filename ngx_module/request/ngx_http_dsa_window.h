@@ -94,8 +94,8 @@ typedef struct {
 extern ngx_conf_enum_t  ngx_http_dsa_window_strategies[];
 
 /*
- * The directive dsa_context_threshold, for example "80%"; it sets an
- * ngx_int_t.
+ * The parameter threshold= of dsa_context_strategy, for example "80%"; it sets
+ * an ngx_int_t.
  */
 char *ngx_http_dsa_window_threshold(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);

@@ -86,8 +86,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check(conf.gpus >= 1 && conf.gpus <= DSA_MAX_GPUS);
     check(conf.max_running >= 1
           && conf.token_budget / ranks >= conf.max_running);
-    check(conf.slots <= DSA_LINK_MAX_SLOTS
-          && conf.slots > conf.max_running * ranks + conf.max_waiting);
+    check(conf.max_running * ranks + conf.max_waiting < DSA_LINK_MAX_SLOTS
+          && conf.max_waiting_per_tenant <= conf.max_waiting);
     check_cache(&conf);
 
     dsa_conf_backend_of(&conf, last, &backend);

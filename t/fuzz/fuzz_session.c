@@ -151,8 +151,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
     (void) snprintf(path, sizeof(path), "%s/sock", dir);
     (void) snprintf(text, sizeof(text), "model %s; listen unix:%s; "
                     "backend null rate=0; max_running 4; token_budget 64; "
-                    "max_waiting 4; slots 16; submit_ring 64k; "
-                    "event_ring 64k;", dir, path);
+                    "max_waiting 4;", dir, path);
 
     if (dsa_conf_parse(&conf, "conf", text, strlen(text), &err) != DSA_OK
         || dsa_listen_open(&listener, path, (gid_t) -1, &err) != DSA_OK)
@@ -170,6 +169,12 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
     service.generation.temperature = 1;
     service.generation.top_p = 1;
     service.context = CONTEXT;
+
+    /* so little that slots and rings are full at times */
+
+    service.link.slots = 16;
+    service.link.submit = 65536;
+    service.link.event = 65536;
     service.tokenizer = dsa_tokenizer_open(text, &err);
     wake = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
 

@@ -217,7 +217,9 @@ collect(link_client_t *c, reply_t *replies, uint32_t over)
         if (record.type == DSA_LINK_TOKENS) {
             t = payload;
             text = (const char *) (t + 1)
-                   + t->n_tokens * sizeof(dsa_link_token_t);
+                   + t->n_tokens * sizeof(dsa_link_token_t)
+                   + t->logprobs * t->n_tokens * (1 + t->n_top)
+                     * sizeof(dsa_link_logprob_t);
             assert_true(r->len + t->text_len < sizeof(r->text));
             memcpy(r->text + r->len, text, t->text_len);
             r->len += t->text_len;

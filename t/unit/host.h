@@ -105,6 +105,11 @@ dsa_log(dsa_log_level_e level, const char *fmt, ...)
 }
 
 
+/* Bytes of the ring of a worker; a test may change it before it starts. */
+
+static uint64_t  host_submit = 1 << 20;
+
+
 static void
 host_open(host_t *h, const char *more)
 {
@@ -118,10 +123,7 @@ host_open(host_t *h, const char *more)
     host_log[0] = '\0';
 
     (void) snprintf(text, sizeof(text), "model %s; name m; listen unix:/x; "
-                    "backend null rate=0; event_ring 64k; %s %s %s",
-                    model_dir,
-                    strstr(more, "submit_ring") == NULL
-                    ? "submit_ring 1m;" : "",
+                    "backend null rate=0; %s %s", model_dir,
                     strstr(more, "context_length") == NULL
                     ? "context_length 40000;" : "", more);
 
@@ -166,6 +168,14 @@ host_open(host_t *h, const char *more)
     assert_int_equal(dsa_step_attach(h->step, b, &sched, &err), DSA_OK);
 
     h->service.context = dsa_step_context(h->step);
+
+    /* rings that a test can fill */
+
+    dsa_link_size(&h->service.link, dsa_conf_running(&h->conf),
+                  h->conf.max_waiting, h->service.context);
+    h->service.link.submit = host_submit;
+    h->service.link.event = 65536;
+
     h->service.ids = dsa_step_config(h->step)->vocab_size;
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
                               dsa_step_config(h->step)->vocab_size,

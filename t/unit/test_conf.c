@@ -82,20 +82,22 @@ test_defaults(void **state)
     assert_int_equal(conf.log_level, DSA_LOG_INFO);
     assert_true(conf.socket_group == (gid_t) -1);
     assert_true(conf.max_running <= conf.token_budget);
-    assert_int_equal(conf.slots, 16384);
-    assert_int_equal(conf.max_waiting_per_tenant, conf.max_waiting);
+    assert_int_equal(conf.max_waiting, 1024);
+    assert_int_equal(conf.max_waiting_per_tenant, 1024);
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "backend null;");
-    assert_true(conf.slots > conf.max_running + conf.max_waiting);
+    good(&conf, BASE "max_waiting 70;");
+    assert_int_equal(conf.max_waiting, 70);
+    assert_int_equal(conf.max_waiting_per_tenant, 70);
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "max_waiting 16320;");
-    assert_int_equal(conf.slots, 32768);
+    good(&conf, BASE "max_waiting 70 per_tenant=70;");
+    assert_int_equal(conf.max_waiting_per_tenant, 70);
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "max_waiting 16319;");
-    assert_int_equal(conf.slots, 16384);
+    good(&conf, BASE "max_waiting 70 per_tenant=0;");
+    assert_int_equal(conf.max_waiting, 70);
+    assert_int_equal(conf.max_waiting_per_tenant, 0);
     dsa_conf_free(&conf);
 
     good(&conf, "model ./models/small//; listen unix:x;");
@@ -122,10 +124,10 @@ test_all(void **state)
          "backend null\n"
          "    rate=12.5;\n"
          "precision exact; replicas 12;\n"
-         "kv_memory 3G; max_running 7; token_budget 700; max_waiting 0;\n"
-         "max_waiting_per_tenant 9;\n"
-         "context_length 4096; drain_timeout 1500ms; slots 10;\n"
-         "submit_ring 1m; event_ring 64k;\n"
+         "kv_memory 3G; max_running 7; token_budget 700;\n"
+         "max_waiting 30\n"
+         "    per_tenant=9;\n"
+         "context_length 4096; drain_timeout 1500ms;\n"
          "socket_group 0;");
 
     assert_string_equal(conf.model, "/srv/a b;c");
@@ -137,13 +139,10 @@ test_all(void **state)
     assert_int_equal(conf.kv_memory, 3ULL << 30);
     assert_int_equal(conf.max_running, 7);
     assert_int_equal(conf.token_budget, 700);
-    assert_int_equal(conf.max_waiting, 0);
+    assert_int_equal(conf.max_waiting, 30);
     assert_int_equal(conf.max_waiting_per_tenant, 9);
     assert_int_equal(conf.context_length, 4096);
     assert_int_equal(conf.drain_timeout_ms, 1500);
-    assert_int_equal(conf.slots, 10);
-    assert_int_equal(conf.submit_ring, 1 << 20);
-    assert_int_equal(conf.event_ring, 1 << 16);
     assert_int_equal(conf.socket_group, 0);
 
     assert_int_equal(dsa_conf_socket(&conf, 11, path, sizeof(path)), DSA_OK);
@@ -233,14 +232,17 @@ test_gpus(void **state)
     good(&conf, BASE "gpus 4; max_running 25; token_budget 100;");
     dsa_conf_free(&conf);
 
-    /* slots: 4 * 4096 running, and 1024 that wait */
-
     good(&conf, BASE "gpus 4; max_running 4096;");
-    assert_int_equal(conf.slots, 32768);
+    assert_int_equal(dsa_conf_running(&conf), 16384);
     dsa_conf_free(&conf);
 
     good(&conf, BASE "gpus 4; max_running 4096; attention tensor;");
-    assert_int_equal(conf.slots, 16384);
+    assert_int_equal(dsa_conf_running(&conf), 4096);
+    dsa_conf_free(&conf);
+
+    /* a session has a slot for each request */
+
+    good(&conf, BASE "gpus 4; max_running 1000; max_waiting 1044575;");
     dsa_conf_free(&conf);
 
     /* the GPUs of each replica follow those of the one before */
@@ -314,8 +316,10 @@ test_gpus_faults(void **state)
         "99 and \"max_running\" is 25 on each GPU, but each running sequence "
         "needs a token in each step; expected a budget of at least 100");
     bad(BASE "gpus 4; token_budget 3;", "expected a budget of at least 4");
-    bad(BASE "gpus 4; max_running 1000; slots 5024;", "\"max_running\" (4000 "
-        "on all GPUs) and \"max_waiting\" (1024)");
+    bad(BASE "gpus 4; max_running 1000; max_waiting 1044576;",
+        "\"max_running\" (4000 on all GPUs) and \"max_waiting\" (1044576) are "
+        "1048576 requests together; one worker may have all of them, so "
+        "expected at most 1048575");
 
 #if (DSA_CUDA)
     bad("model m; listen unix:%n; replicas 2; gpus 0,1,2; backend cuda;",
@@ -609,15 +613,22 @@ test_faults(void **state)
     bad(BASE "step_timeout -1;", "step_timeout");
     bad(BASE "log_level loud;", "expected error, warn, notice, info or debug");
     bad(BASE "start_timeout 2d;", "start_timeout");
-    bad(BASE "event_ring 100k;", "power of two");
-    bad(BASE "event_ring 4k;", "event_ring");
-    bad(BASE "submit_ring 2g;", "submit_ring");
-    bad(BASE "slots 0;", "slots");
-    bad(BASE "slots 1088;", "\"slots\" (1088, at most 1048576) is not "
-        "above \"max_running\" (64) and \"max_waiting\" (1024) together; one "
-        "worker may have all of these requests, so expected 1089 or more");
-    bad(BASE "max_waiting 1048576;", "\"slots\" (1048576, at most 1048576)");
-    bad(BASE "max_waiting_per_tenant -1;", "max_waiting_per_tenant");
+    bad(BASE "max_waiting 1048576;", "\"max_running\" (64) and "
+        "\"max_waiting\" (1048576) are 1048640 requests");
+    bad(BASE "max_waiting 5 per_tenant=6;", "\"per_tenant\" of "
+        "\"max_waiting\" is \"6\"; expected a number from 0 to 5");
+    bad(BASE "max_waiting 5 tenant=5;", "\"tenant=5\" is not a parameter of "
+        "\"max_waiting\"; expected per_tenant=N");
+
+    /* directives of earlier versions */
+
+    bad(BASE "max_waiting_per_tenant 9;", "engine.conf:1: "
+        "\"max_waiting_per_tenant\" is obsolete; use \"max_waiting N "
+        "per_tenant=N\" instead");
+    bad(BASE "slots 50000;", "\"slots\" is obsolete; remove it, because the "
+        "number follows from max_running and max_waiting");
+    bad(BASE "submit_ring 64m;", "\"submit_ring\" is obsolete; remove it");
+    bad(BASE "event_ring;", "\"event_ring\" is obsolete; remove it");
     bad(BASE "max_running 64; token_budget 10;", "\"max_running\" is 64, but "
         "each running sequence needs a token in each step; expected a budget "
         "of at least 64");
@@ -680,19 +691,15 @@ test_each_directive(void **state)
         "token_budget;", "token_budget x;", "token_budget 0;",
         "token_budget 2000000;",
         "max_waiting;", "max_waiting x;", "max_waiting 2000000;",
-        "max_waiting_per_tenant;", "max_waiting_per_tenant x;",
-        "max_waiting_per_tenant 2000000;",
+        "max_waiting 5 5;", "max_waiting per_tenant=5;",
+        "max_waiting 5 per_tenant=;", "max_waiting 5 per_tenant=x;",
+        "max_waiting 5 per_tenant=6;", "max_waiting 5 per_tenant=1 1;",
         "context_length;", "context_length x;", "context_length 1;",
         "context_length 2000000000;",
         "drain_timeout;", "drain_timeout x;", "drain_timeout 2d;",
         "step_target;", "step_target x;", "step_target 2m;",
         "step_timeout;", "step_timeout x;", "step_timeout 2d;",
         "start_timeout;", "start_timeout x;", "start_timeout 2d;",
-        "slots;", "slots x;", "slots 0;", "slots 2000000;",
-        "submit_ring;", "submit_ring x;", "submit_ring 1k;", "submit_ring 3m;",
-        "submit_ring 2g;",
-        "event_ring;", "event_ring x;", "event_ring 1k;", "event_ring 3m;",
-        "event_ring 2g;",
         "socket_group;", "socket_group no-such-group;",
         "redis_cache;", "redis_cache x;", "redis_cache 10.0.0.5;",
         "redis_cache 10.0.0.5:99999;", "redis_cache ttl=1d;",
@@ -769,7 +776,8 @@ test_cut(void **state)
     dsa_conf_t  conf;
 
     static const char  text[] = "model 'a b'; listen unix:x.%n; backend null "
-                                "rate=5; # end\nslots 50000; host_memory 5g; "
+                                "rate=5; # end\nmax_waiting 5 per_tenant=3; "
+                                "host_memory 5g; "
                                 "redis_cache a:1 unix:b user=c ttl=1d "
                                 "max_bandwidth=5m connections=3;";
 

@@ -732,7 +732,9 @@ test_pool_turns(void **state)
 
     const size_t  size = 12 << 20;
 
-    host_start(&h, "submit_ring 128m;");
+    host_submit = 128 << 20;
+    host_start(&h, "");
+    host_submit = 1 << 20;
     memset(a, 0, sizeof(a));
     text = malloc(size + 1);
     assert_non_null(text);

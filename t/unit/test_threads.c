@@ -422,8 +422,7 @@ test_long_prompts(void **state)
     engine_t        e;
     link_client_t   c, d;
 
-    (void) snprintf(conf, sizeof(conf), "backend null rate=%d; "
-                    "submit_ring 32m;", RATE);
+    (void) snprintf(conf, sizeof(conf), "backend null rate=%d;", RATE);
     engine_start(&e, "null.sock", conf);
     connect_to(&c, e.sock);
     connect_to(&d, e.sock);
@@ -560,8 +559,7 @@ check_churn(const char *conf, uint32_t rounds, uint32_t each)
 static void
 test_churn_null(void **state)
 {
-    check_churn("rate=0; max_running 20; max_waiting 10; event_ring 64k;",
-                24, 60);
+    check_churn("rate=0; max_running 20; max_waiting 10;", 24, 60);
     check_churn("rate=200; max_running 20; max_waiting 10;", 12, 60);
 }
 
