@@ -12,6 +12,7 @@ use List::Util qw/ sum /;
 use Test::More;
 
 use lib 't/lib';
+use DSA::Ledger;
 use DSA::Process;
 use DSA::Test;
 
@@ -180,38 +181,13 @@ sub compare {
 }
 
 
-# What the ledger has since the last call.
-
-my %before;
-
-sub ledger {
-    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
-               'the entries');
-
-    my $redis = $t->redis;
-    my %sum;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my $fields = $redis->hgetall($key);
-
-        $sum{ s/.*\|//r } += $fields->{$_} for keys %$fields;
-    }
-
-    my %change = map { $_ => $sum{$_} - ($before{$_} || 0) } keys %sum;
-
-    %before = %sum;
-
-    return \%change;
-}
-
-
 # The ledger has what the engines sent of these requests: the tokens of each
 # engine that was stopped, and the completion of the last one.
 
 sub billed {
     my ($name, @got) = @_;
 
-    my $ledger = ledger();
+    my $ledger = ledger_change($t);
     my %of = map { $_->{id} => 1 } @got;
     my $tokens = 0;
 

@@ -10,6 +10,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::Ledger;
 use DSA::Process;
 use DSA::Test;
 use DSA::Wait qw/ wait_until /;
@@ -108,31 +109,6 @@ sub moved {
 }
 
 
-# The ledger's counts of the tenant, as the difference to the last call.
-
-my %before;
-
-sub ledger {
-    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 10,
-               'the entries');
-
-    my $redis = $t->redis;
-    my %sum;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my $fields = $redis->hgetall($key);
-
-        $sum{ s/.*\|//r } += $fields->{$_} for keys %$fields;
-    }
-
-    my %change = map { $_ => $sum{$_} - ($before{$_} || 0) } keys %sum;
-
-    %before = %sum;
-
-    return \%change;
-}
-
-
 my %cases = (
     'a schema' => chat(response_format => schema('^[a-z]{300}$')),
     'text' => chat(max_tokens => 300),
@@ -157,7 +133,7 @@ for my $name (sort keys %cases) {
     $null[1]->stop;
     sessions($t, 1);
     warm();
-    ledger();
+    ledger_change($t);
 
     my $of = moved($cases{$name});
 
@@ -175,7 +151,7 @@ for my $name (sort keys %cases) {
 
     is_deeply($usage, $want->{json}{usage}, "$name: the same usage and cost");
 
-    my $ledger = ledger();
+    my $ledger = ledger_change($t);
 
     is($ledger->{requests}, 1, "$name: one request in the ledger");
     is($ledger->{"${_}_tokens"}, $usage->{"${_}_tokens"},
