@@ -2,9 +2,9 @@
 #
 # Copyright (C) The nginx-dsa authors
 #
-# Makes t/data/golden/variants.{safetensors,json}: sums of the logits of b-bf16's
-# golden tokens under changed values of its config.json, by Hugging Face
-# transformers (5.17, its deepseek_v32 model) in float32 on a CPU.
+# Makes t/data/golden/variants.{safetensors,json}: sums of the logits of the
+# golden tokens of b-bf16 under changed values of its config.json, by Hugging
+# Face transformers (5.17, its deepseek_v32 model) in float32 on a CPU.
 #
 #     python3 t/golden/make_variants.py [GOLDEN_DIR [OUT_DIR]]
 #
@@ -36,11 +36,6 @@ from transformers.models.deepseek_v32.modeling_deepseek_v32 import (
     DeepseekV32ForCausalLM,
 )
 
-WEIGHTS = [
-    "model-00001-of-00002.safetensors",
-    "model-00002-of-00002.safetensors",
-    "model.safetensors.index.json",
-]
 EVERY = 4  # positions kept: every fourth
 BASE_ERROR = 0.5e-4  # the unchanged config.json against golden.safetensors
 LEAST_CHANGE = 1e-3  # of a variant's logits against the base
@@ -83,7 +78,7 @@ VARIANTS = {
 
 
 def fail(text):
-    sys.exit("make_variants.py: " + text)
+    sys.exit(os.path.basename(sys.argv[0]) + ": " + text)
 
 
 def relative(x, y):
@@ -189,8 +184,9 @@ def build(source, config):
     """The model of source's weights under config, in float32."""
 
     with tempfile.TemporaryDirectory() as d:
-        for name in WEIGHTS:
-            os.symlink(os.path.join(source, name), os.path.join(d, name))
+        for name in os.listdir(source):
+            if name.startswith("model"):
+                os.symlink(os.path.join(source, name), os.path.join(d, name))
 
         with open(os.path.join(d, "config.json"), "w") as f:
             json.dump(config, f)
