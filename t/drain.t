@@ -33,7 +33,7 @@ my @engine = map { $t->start_engine(name => "null$_", conf => \%conf) } 0 .. 1;
 
 $t->start_redis();
 $t->start_nginx();
-sessions($t, 2);
+$t->wait_sessions(2);
 
 
 # Starts an engine again, with so many steps a second; 0: no limit.
@@ -46,16 +46,7 @@ sub restart {
     $engine[$k]->stop if $engine[$k]->alive;
     write_file($file, read_file($file) =~ s/rate=\d+/rate=$rate/r);
     $engine[$k]->restart;
-    sessions($t, 2);
-
-    return;
-}
-
-
-sub sessions {
-    my ($t, $n) = @_;
-
-    wait_until(sub { $t->metrics->{dsa_sessions} == $n }, 20, "$n sessions");
+    $t->wait_sessions(2);
 
     return;
 }
@@ -275,7 +266,7 @@ my %few = (%conf, backend => 'null rate=50', max_running => 2);
 my @small = map { $small->start_engine(name => "few$_", conf => \%few) } 0 .. 1;
 
 $small->start_nginx();
-sessions($small, 2);
+$small->wait_sessions(2);
 
 my @queue = map { $small->stream({ %{ request(0) }, max_tokens => 20 },
                                  head => 0) } 1 .. 12;
@@ -307,7 +298,7 @@ my $both = $pair->start_engine(conf => {
     name => 'm', step_target => 0 });
 
 $pair->start_nginx();
-sessions($pair, 2);
+$pair->wait_sessions(2);
 
 
 sub six {
@@ -328,7 +319,7 @@ kill 'TERM', $first;
 is(sum(map { DSA::HTTP->gather($_->events)->{done} } @six), 6,
    'SIGTERM to a replica: the other one continues its answers');
 cmp_ok($pair->metrics->{dsa_resumed_answers_total}, '>=', 1, 'some of them');
-sessions($pair, 2);
+$pair->wait_sessions(2);
 pass('and the supervisor starts it again');
 
 @six = six(10000);
