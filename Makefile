@@ -106,6 +106,8 @@ CHECK_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_record_check.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
+WEIGHTS  := $(foreach m,a-fp8 b-bf16,$(foreach n,1 2,\
+            t/data/golden/$m/model-0000$n-of-00002.safetensors))
 
 
 .PHONY: all module engine tools tests model golden
@@ -116,7 +118,7 @@ engine: $(BUILD)/dsa-engine
 tools: $(BUILD)/dsa $(DSA_CUDA)
 tests: $(TESTS) $(FAKE) $(HANG) $(SAMPLE) $(SECCOMP) $(PRELOAD)
 model: $(MODEL_DIR)/config.json
-golden: $(GOLDEN)
+golden: $(GOLDEN) $(WEIGHTS)
 
 
 # the module: nginx's own configure with the flags of Debian's nginx, which
@@ -264,11 +266,25 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/t/fuzz/fuzz_%.o $(CHECK_OBJ) \
 $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	perl demo/make-model $(MODEL_DIR)
 
-# golden outputs are kept packed; git does not see them unpacked
+# Golden outputs are kept packed, and the weights that they were made from are
+# drawn again; git sees neither.  Contraction would change their bits.
 
 %.safetensors: %.safetensors.xz
 	xz -dc $< > $@.tmp
 	mv $@.tmp $@
+
+$(WEIGHTS): t/golden/weights.c t/data/golden/SHA256SUMS \
+            | $(BUILD)/t/golden_weights
+	$(BUILD)/t/golden_weights $(notdir $(@D)) \
+	    $(patsubst model-0000%-of-00002.safetensors,%,$(@F)) > $@.tmp
+	sed -n 's,$@$$,&.tmp,p' t/data/golden/SHA256SUMS | sha256sum -c --quiet
+	mv $@.tmp $@
+
+$(BUILD)/obj/t/golden/%.o: CFLAGS += -ffp-contract=off
+
+$(BUILD)/t/golden_weights: $(BUILD)/obj/t/golden/weights.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ -lm
 
 
 .PHONY: deps demo test test-gpu asan tsan soak fuzz fuzzers bench deb \

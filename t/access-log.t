@@ -10,13 +10,13 @@ use strict;
 use warnings;
 
 use Digest::SHA qw/ sha256_hex /;
-use POSIX ();
 use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
 use DSA::HTTP2;
 use DSA::Keys;
+use DSA::Ledger;
 use DSA::Test;
 use DSA::Wait qw/ slow pause /;
 
@@ -70,28 +70,7 @@ sub logged {
 }
 
 
-# The same of the ledger, over all days.
-
-sub ledger {
-    my ($t) = @_;
-
-    my %sum;
-    my $redis = $t->redis;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my ($tenant) = $key =~ /\{(\w+)\}:ledger:\d{4}-\d\d-\d\d$/ or next;
-        my $fields = $redis->hgetall($key);
-
-        for my $field (keys %$fields) {
-            my ($name) = $field =~ /([^|]+)$/;
-
-            $sum{$tenant}{$name} += $fields->{$field};
-            $sum{$tenant}{cost} += $fields->{$field} if $name =~ /^cost_/;
-        }
-    }
-
-    return \%sum;
-}
+sub ledger { ledger_tenants($_[0]->redis) }
 
 
 sub settled {
@@ -111,18 +90,10 @@ sub differences {
     my ($t) = @_;
 
     my ($log, $ledger) = (logged($t), ledger($t));
-    my @bad;
 
-    for my $tenant (sort keys %{ { %$log, %$ledger } }) {
-        for my $name (@counts, 'cost') {
-            my ($a, $b) = map { $_->{$tenant}{$name} || 0 } $log, $ledger;
-
-            push @bad, "$tenant: $name is $a in the log and $b in the ledger"
-                if $a != $b;
-        }
-    }
-
-    return @bad;
+    return map { "the log: $_" }
+           ledger_differences($log, { (map { $_ => {} } keys %$log),
+                                      %$ledger }, @counts, 'cost');
 }
 
 
@@ -200,32 +171,10 @@ sub client {
 
 note("LOG_SEED=$seed");
 
-my @pids;
-
-for my $p (1 .. $processes) {
-    my $pid = fork // die "fork: $!\n";
-
-    if ($pid == 0) {
-        srand $seed + $p;
-        local $SIG{PIPE} = 'IGNORE';
-
-        my $ok = eval { client($_, "p$p-$_") for 1 .. $requests; 1 };
-
-        print STDERR "a client died: $@" if !$ok;
-        POSIX::_exit($ok ? 0 : 1);
-    }
-
-    push @pids, $pid;
-}
-
-my $died = 0;
-
-for (@pids) {
-    waitpid $_, 0;
-    $died += $? != 0;
-}
-
-is($died, 0, 'the clients did what they had to');
+is(clients_died(map { my $p = $_;
+                      [ $seed + $p, sub {
+                          client($_, "p$p-$_") for 1 .. $requests } ] }
+                1 .. $processes), 0, 'the clients did what they had to');
 settled($t);
 
 my @bad = differences($t);

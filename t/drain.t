@@ -12,6 +12,7 @@ use List::Util qw/ sum /;
 use Test::More;
 
 use lib 't/lib';
+use DSA::Ledger;
 use DSA::Process;
 use DSA::Test;
 
@@ -32,7 +33,7 @@ my @engine = map { $t->start_engine(name => "null$_", conf => \%conf) } 0 .. 1;
 
 $t->start_redis();
 $t->start_nginx();
-sessions($t, 2);
+$t->wait_sessions(2);
 
 
 # Starts an engine again, with so many steps a second; 0: no limit.
@@ -45,16 +46,7 @@ sub restart {
     $engine[$k]->stop if $engine[$k]->alive;
     write_file($file, read_file($file) =~ s/rate=\d+/rate=$rate/r);
     $engine[$k]->restart;
-    sessions($t, 2);
-
-    return;
-}
-
-
-sub sessions {
-    my ($t, $n) = @_;
-
-    wait_until(sub { $t->metrics->{dsa_sessions} == $n }, 20, "$n sessions");
+    $t->wait_sessions(2);
 
     return;
 }
@@ -180,38 +172,13 @@ sub compare {
 }
 
 
-# What the ledger has since the last call.
-
-my %before;
-
-sub ledger {
-    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
-               'the entries');
-
-    my $redis = $t->redis;
-    my %sum;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my $fields = $redis->hgetall($key);
-
-        $sum{ s/.*\|//r } += $fields->{$_} for keys %$fields;
-    }
-
-    my %change = map { $_ => $sum{$_} - ($before{$_} || 0) } keys %sum;
-
-    %before = %sum;
-
-    return \%change;
-}
-
-
 # The ledger has what the engines sent of these requests: the tokens of each
 # engine that was stopped, and the completion of the last one.
 
 sub billed {
     my ($name, @got) = @_;
 
-    my $ledger = ledger();
+    my $ledger = ledger_change($t);
     my %of = map { $_->{id} => 1 } @got;
     my $tokens = 0;
 
@@ -299,7 +266,7 @@ my %few = (%conf, backend => 'null rate=50', max_running => 2);
 my @small = map { $small->start_engine(name => "few$_", conf => \%few) } 0 .. 1;
 
 $small->start_nginx();
-sessions($small, 2);
+$small->wait_sessions(2);
 
 my @queue = map { $small->stream({ %{ request(0) }, max_tokens => 20 },
                                  head => 0) } 1 .. 12;
@@ -331,7 +298,7 @@ my $both = $pair->start_engine(conf => {
     name => 'm', step_target => 0 });
 
 $pair->start_nginx();
-sessions($pair, 2);
+$pair->wait_sessions(2);
 
 
 sub six {
@@ -352,7 +319,7 @@ kill 'TERM', $first;
 is(sum(map { DSA::HTTP->gather($_->events)->{done} } @six), 6,
    'SIGTERM to a replica: the other one continues its answers');
 cmp_ok($pair->metrics->{dsa_resumed_answers_total}, '>=', 1, 'some of them');
-sessions($pair, 2);
+$pair->wait_sessions(2);
 pass('and the supervisor starts it again');
 
 @six = six(10000);

@@ -10,6 +10,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::Ledger;
 use DSA::Process;
 use DSA::Test;
 use DSA::Wait qw/ wait_until /;
@@ -35,15 +36,6 @@ $t->start_nginx(http => 'dsa_price $model miss=2 hit=1 output=4;
 $null[1]->stop;
 
 my $model = $t->get('/v1/models')->{json}{data}[0]{id};
-
-
-sub sessions {
-    my ($t, $n) = @_;
-
-    wait_until(sub { $t->metrics->{dsa_sessions} == $n }, 10, "$n sessions");
-
-    return;
-}
 
 
 sub chat {
@@ -84,14 +76,14 @@ sub warm {
 sub moved {
     my ($request) = @_;
 
-    sessions($t, 1);
+    $t->wait_sessions(1);
 
     my $s = $t->stream({ %$request, stream => $true,
                          stream_options => { include_usage => $true } });
     my @events = map { $s->next_event() } 1 .. 6;
 
     $null[1]->restart;
-    sessions($t, 2);
+    $t->wait_sessions(2);
     kill 'KILL', DSA::Process::children($null[0]{pid});
     push @events, $s->events;
 
@@ -102,34 +94,9 @@ sub moved {
     }
 
     $null[1]->stop;
-    sessions($t, 1);
+    $t->wait_sessions(1);
 
     return \%of;
-}
-
-
-# The ledger's counts of the tenant, as the difference to the last call.
-
-my %before;
-
-sub ledger {
-    wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 10,
-               'the entries');
-
-    my $redis = $t->redis;
-    my %sum;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my $fields = $redis->hgetall($key);
-
-        $sum{ s/.*\|//r } += $fields->{$_} for keys %$fields;
-    }
-
-    my %change = map { $_ => $sum{$_} - ($before{$_} || 0) } keys %sum;
-
-    %before = %sum;
-
-    return \%change;
 }
 
 
@@ -146,18 +113,18 @@ for my $name (sort keys %cases) {
     # the same engine computes all choices, and the prompt is in its cache
 
     $null[1]->restart;
-    sessions($t, 2);
+    $t->wait_sessions(2);
     $null[0]->stop;
-    sessions($t, 1);
+    $t->wait_sessions(1);
     warm();
     my $want = $t->post($chat, $cases{$name});
     is($want->{status}, 200, "$name: undisturbed");
     $null[0]->restart;
-    sessions($t, 2);
+    $t->wait_sessions(2);
     $null[1]->stop;
-    sessions($t, 1);
+    $t->wait_sessions(1);
     warm();
-    ledger();
+    ledger_change($t);
 
     my $of = moved($cases{$name});
 
@@ -175,7 +142,7 @@ for my $name (sort keys %cases) {
 
     is_deeply($usage, $want->{json}{usage}, "$name: the same usage and cost");
 
-    my $ledger = ledger();
+    my $ledger = ledger_change($t);
 
     is($ledger->{requests}, 1, "$name: one request in the ledger");
     is($ledger->{"${_}_tokens"}, $usage->{"${_}_tokens"},
@@ -201,7 +168,7 @@ sub fakes {
                                                   dsa_timeout 1s; }
                                location /rollout/ { dsa_pass v32;
                                                     dsa_rollout 1m; }');
-    sessions($t, scalar @fake);
+    $t->wait_sessions(scalar @fake);
     load($t, $_) for 0 .. $#fake;
 
     return ($t, @fake);
@@ -264,7 +231,7 @@ sub killed {
     my $m = DSA::HTTP->gather(@events, $s->events);
 
     $t->{engines}[0]->restart;
-    sessions($t, scalar @{ $t->{engines} });
+    $t->wait_sessions(scalar @{ $t->{engines} });
     load($t, 0);
 
     return $m;
@@ -322,7 +289,7 @@ is("@{ $r->{json}{usage} }{qw/ prompt_tokens prompt_cache_hit_tokens
                                completion_tokens /}", '100 60 6', 'its usage');
 is($pair->logged(qr/\[error\].* sent TOKENS with id 4294967295, expected 0 /),
    1, 'it is logged');
-sessions($pair, 2);
+$pair->wait_sessions(2);
 load($pair, 0);
 
 # not streamed; the other APIs; reasoning and tools go on where they were
@@ -352,7 +319,7 @@ for my $case ([ $chat, \%ask, sub { $_[0]{choices}[0]{message}{content} } ],
     is($r->{status}, 200, "$uri: not streamed");
     like($text->($r->{json}), qr/^a?ef\z/, "$uri: the text");
     $pair[0]->restart;
-    sessions($pair, 2);
+    $pair->wait_sessions(2);
     load($pair, 0);
     script_of($pair, 0, "t a\nhold");
 }
@@ -404,7 +371,7 @@ is($m->{done}, 0, 'and no end');
 is(scalar(submitted($four[$_])), 1, "engine $_ is left alone") for 1, 2;
 
 $_->restart for @four[0, 3];
-sessions($four, 4);
+$four->wait_sessions(4);
 load($four, $_) for 0, 3;
 ctl($four[$_], 'drain 1') for 1 .. 3;
 script_of($four, 0, "t a\nhold");
@@ -416,7 +383,7 @@ is_deeply([ map { $_->{message} } @{ $m->{errors} } ], [ $none ],
 
 $_->kill9 for @four[1 .. 3];
 $_->restart for @four;
-sessions($four, 4);
+$four->wait_sessions(4);
 load($four, $_) for 0 .. 3;
 script_of($four, $_, "t a\nerror draining stopped") for 0 .. 3;
 
@@ -429,14 +396,14 @@ is($m->{content}, 'aaaa', 'behind the text of all');
 is(scalar(map { submitted($_) } @four) - $tried, 4, 'each was tried once');
 $_->kill9 for @four;
 $_->restart for @four[1 .. 3];
-sessions($four, 3);
+$four->wait_sessions(3);
 load($four, $_) for 1 .. 3;
 ctl($four[$_], 'drain 1') for 1 .. 2;
 
 # the client leaves
 
 $four[0]->restart;
-sessions($four, 4);
+$four->wait_sessions(4);
 load($four, 0);
 ctl($four[3], 'drain 0');
 script_of($four, 0, "t a\nhold");
@@ -451,7 +418,7 @@ pass('a client that leaves cancels it there');
 # the timeout counts from the start of the request
 
 $four[0]->restart;
-sessions($four, 4);
+$four->wait_sessions(4);
 load($four, 0);
 script_of($four, 0, "t a\nhold");
 $m = killed($four, 2, \%ask, '/short/chat/completions');

@@ -11,11 +11,11 @@ use strict;
 use warnings;
 
 use Digest::SHA qw/ sha256_hex /;
-use POSIX ();
 use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::Ledger;
 use DSA::Process;
 use DSA::Test;
 use DSA::Wait qw/ slow pause /;
@@ -62,28 +62,7 @@ sub rows {
 }
 
 
-# The same of the ledger.
-
-sub ledger {
-    my ($t) = @_;
-
-    my %sum;
-    my $redis = $t->redis;
-
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
-        my ($tenant) = $key =~ /\{(\w+)\}:ledger:\d{4}-\d\d-\d\d$/ or next;
-        my $fields = $redis->hgetall($key);
-
-        for my $field (keys %$fields) {
-            my ($name) = $field =~ /([^|]+)$/;
-
-            $sum{$tenant}{$name} += $fields->{$field};
-            $sum{$tenant}{cost} += $fields->{$field} if $name =~ /^cost_/;
-        }
-    }
-
-    return \%sum;
-}
+sub ledger { ledger_tenants($_[0]->redis) }
 
 
 # What the engines have reported at the end of each call: the sums of a tenant.
@@ -142,16 +121,7 @@ my @tokens = qw/ prompt_tokens cached_tokens completion_tokens /;
 sub compare {
     my ($name, $got, $want, @names) = @_;
 
-    my @bad;
-
-    for my $tenant (keys %$want) {
-        for (@names) {
-            my $have = $got->{$tenant}{$_} || 0;
-            my $must = $want->{$tenant}{$_} || 0;
-
-            push @bad, "$tenant has $_ $have and not $must" if $have != $must;
-        }
-    }
+    my @bad = ledger_differences($got, $want, @names);
 
     is(scalar @bad, 0, $name) or diag(join "\n", splice @bad, 0, 10);
 }
@@ -215,32 +185,11 @@ note("STATUS_SEED=$seed");
 
 my %n = (plain => 30, leaves => 60, choices => 40, summary => 12, counts => 10,
          refused => 10);
-my @pids;
 
-for my $who (sort keys %n) {
-    my $pid = fork // die "fork: $!\n";
-
-    if ($pid == 0) {
-        srand $seed + ord $who;
-        local $SIG{PIPE} = 'IGNORE';
-
-        my $ok = eval { client($who, $_) for 1 .. $n{$who}; 1 };
-
-        print STDERR "a client died: $@" if !$ok;
-        POSIX::_exit($ok ? 0 : 1);
-    }
-
-    push @pids, $pid;
-}
-
-my $died = 0;
-
-for (@pids) {
-    waitpid $_, 0;
-    $died += $? != 0;
-}
-
-is($died, 0, 'the clients did what they had to');
+is(clients_died(map { my $who = $_;
+                      [ $seed + ord $who, sub {
+                          client($who, $_) for 1 .. $n{$who} } ] }
+                sort keys %n), 0, 'the clients did what they had to');
 settled($t);
 
 my ($rows, $ledger, $journal) = (rows($t), ledger($t), journal());

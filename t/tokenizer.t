@@ -15,9 +15,9 @@ my $t = DSA::Test->new('tokenizer');
 my $data = "$DSA::Test::root/t/data";
 my $file = $t->path('tokenizer.json');
 
-system('sh', '-c', 'exec gzip -dc "$1" > "$2"', '-',
-       "$data/tokenizer/deepseek-v3.2-tokenizer.json.gz", $file) == 0
-    or die "gzip failed\n";
+system('sh', '-c', 'exec xz -dc "$1" > "$2"', '-',
+       "$data/tokenizer/deepseek-v3.2-tokenizer.json.xz", $file) == 0
+    or die "xz failed\n";
 
 my @cases = (
     @{ json_decode(read_file("$data/tokenizer/cases.json")) },

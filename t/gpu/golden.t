@@ -35,6 +35,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::GPU;
+use DSA::Golden;
 use DSA::Tensors;
 use DSA::Test;
 
@@ -64,7 +65,7 @@ sub logits {
 sub median { quantile(0.5, distances(@_)) }
 
 
-my $exact = tensors($tokens)->{logits};
+my $exact = exact_logits($dsa, $model, $t->path('exact'));
 my $want = tensors("$model/served.safetensors");
 my $start = $want->{served_decode_start}[0][0];
 my @layers = map { /^served_topk\.(\d+)$/ ? $1 : () } sort keys %$want;

@@ -15,6 +15,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::GPU;
+use DSA::Golden;
 use DSA::Tensors;
 use DSA::Test;
 use DSA::Widen;
@@ -31,7 +32,7 @@ my $dsa = $t->build . '/dsa-cuda';
 my $golden = "$DSA::Test::root/t/data/golden/a-fp8";
 my $wide = widen($golden, $t->path('wide'), 4);
 my $tokens = "$golden/golden.safetensors";
-my $exact = tensors($tokens)->{logits};
+my $exact = exact_logits($dsa, $golden, $t->path('exact'));
 my $start = tensors("$golden/served.safetensors")
             ->{served_decode_start}[0][0];
 

@@ -20,6 +20,7 @@
 
 
 #define BASE    "model /srv/v32; listen unix:/run/dsa.sock; "
+#define HOST    BASE "host_memory 5g; redis_cache "
 
 
 static int
@@ -61,6 +62,115 @@ bad(const char *text, const char *want)
 }
 
 
+typedef struct {
+    const char  *text;
+    const char  *want;          /* a part of the error */
+} fault_t;
+
+
+static void
+refuse(const fault_t *fault, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        bad(fault[i].text, fault[i].want);
+    }
+}
+
+
+/* Where a number is in a configuration, and how wide it is. */
+
+#define FIELD(name)                                                           \
+    offsetof(dsa_conf_t, name), sizeof(((dsa_conf_t *) NULL)->name)
+
+
+static const struct {
+    const char  *text;
+    size_t       offset;
+    size_t       size;
+    uint64_t     want;
+} numbers[] = {
+    { BASE "max_waiting 70;", FIELD(max_waiting), 70 },
+    { BASE "max_waiting 70;", FIELD(max_waiting_per_tenant), 70 },
+    { BASE "max_waiting 70 per_tenant=70;", FIELD(max_waiting_per_tenant),
+      70 },
+    { BASE "max_waiting 70 per_tenant=0;", FIELD(max_waiting), 70 },
+    { BASE "max_waiting 70 per_tenant=0;", FIELD(max_waiting_per_tenant), 0 },
+    { BASE "token_budget 5;", FIELD(max_running), 5 },
+    { BASE "drain_timeout 2m;", FIELD(drain_timeout_ms), 120000 },
+    { BASE "start_timeout 5H;", FIELD(start_timeout_ms), 5 * 3600000 },
+    { BASE "drain_timeout 1d;", FIELD(drain_timeout_ms), 86400000 },
+    { BASE "drain_timeout 0;", FIELD(drain_timeout_ms), 0 },
+    { BASE "step_target 20ms;", FIELD(step_target_ms), 20 },
+    { BASE "step_timeout 2;", FIELD(step_timeout_ms), 2000 },
+    { BASE "start_timeout 0;", FIELD(start_timeout_ms), 0 },
+    { BASE "log_level debug;", FIELD(log_level), DSA_LOG_DEBUG },
+    { BASE "host_memory 0;", FIELD(host_memory), 0 },
+    { HOST "a:1 ttl=3650d max_bandwidth=0 connections=1;", FIELD(cache.ttl_s),
+      3650ULL * 86400 },
+    { HOST "a:1 ttl=2000ms;", FIELD(cache.ttl_s), 2 },
+
+    /* the limits of one GPU stay; the budget is that of all GPUs */
+
+    { BASE "gpus 4;", FIELD(gpus), 4 },
+    { BASE "gpus 4;", FIELD(max_running), 64 },
+    { BASE "gpus 4;", FIELD(token_budget), 4 * 512 },
+    { BASE "gpus 4; attention tensor;", FIELD(attention),
+      DSA_ATTENTION_TENSOR },
+    { BASE "gpus 4; attention tensor;", FIELD(max_running), 64 },
+    { BASE "gpus 4; attention tensor;", FIELD(token_budget), 512 },
+    { BASE "gpus 4; token_budget 100;", FIELD(max_running), 25 },
+    { BASE "gpus 4; attention data; max_running 600;", FIELD(token_budget),
+      4 * 600 },
+    { BASE "gpus 4; max_running 25; token_budget 100;", FIELD(token_budget),
+      100 },
+
+    /* a session has a slot for each request */
+
+    { BASE "gpus 4; max_running 1000; max_waiting 1044575;",
+      FIELD(max_waiting), 1044575 },
+
+#if (DSA_CUDA)
+    { BASE "backend cuda; gpus 8;", FIELD(max_running), 128 },
+    { BASE "backend cuda; gpus 8;", FIELD(token_budget), 8 * 8192 },
+#endif
+};
+
+
+static void
+test_numbers(void **state)
+{
+    size_t       i;
+    uint32_t     n;
+    uint64_t     got;
+    dsa_conf_t   conf;
+    const char  *field;
+
+    for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        good(&conf, numbers[i].text);
+        field = (const char *) &conf + numbers[i].offset;
+
+        if (numbers[i].size == sizeof(uint64_t)) {
+            memcpy(&got, field, sizeof(uint64_t));
+
+        } else {
+            assert_int_equal(numbers[i].size, sizeof(uint32_t));
+            memcpy(&n, field, sizeof(uint32_t));
+            got = n;
+        }
+
+        if (got != numbers[i].want) {
+            fail_msg("%s: %llu, and not %llu", numbers[i].text,
+                     (unsigned long long) got,
+                     (unsigned long long) numbers[i].want);
+        }
+
+        dsa_conf_free(&conf);
+    }
+}
+
+
 static void
 test_defaults(void **state)
 {
@@ -86,26 +196,8 @@ test_defaults(void **state)
     assert_int_equal(conf.max_waiting_per_tenant, 1024);
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "max_waiting 70;");
-    assert_int_equal(conf.max_waiting, 70);
-    assert_int_equal(conf.max_waiting_per_tenant, 70);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "max_waiting 70 per_tenant=70;");
-    assert_int_equal(conf.max_waiting_per_tenant, 70);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "max_waiting 70 per_tenant=0;");
-    assert_int_equal(conf.max_waiting, 70);
-    assert_int_equal(conf.max_waiting_per_tenant, 0);
-    dsa_conf_free(&conf);
-
     good(&conf, "model ./models/small//; listen unix:x;");
     assert_string_equal(conf.name, "small");
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "token_budget 5;");
-    assert_int_equal(conf.max_running, 5);
     dsa_conf_free(&conf);
 }
 
@@ -151,27 +243,6 @@ test_all(void **state)
 
     dsa_conf_free(&conf);
 
-    good(&conf, BASE "drain_timeout 2m; start_timeout 5H;");
-    assert_int_equal(conf.drain_timeout_ms, 120000);
-    assert_int_equal(conf.start_timeout_ms, 5 * 3600000);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "drain_timeout 1d;");
-    assert_int_equal(conf.drain_timeout_ms, 86400000);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "step_target 20ms; step_timeout 2; start_timeout 0; "
-         "log_level debug;");
-    assert_int_equal(conf.log_level, DSA_LOG_DEBUG);
-    assert_int_equal(conf.step_target_ms, 20);
-    assert_int_equal(conf.step_timeout_ms, 2000);
-    assert_int_equal(conf.start_timeout_ms, 0);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "drain_timeout 0;");
-    assert_int_equal(conf.drain_timeout_ms, 0);
-    dsa_conf_free(&conf);
-
     good(&conf, BASE "backend null rate=0; journal /tmp/j;");
     assert_string_equal(conf.journal, "/tmp/j");
     dsa_conf_free(&conf);
@@ -205,31 +276,9 @@ test_gpus(void **state)
     assert_int_equal(b.attention, DSA_ATTENTION_DATA);
     dsa_conf_free(&conf);
 
-    /* the limits of one GPU stay; the budget is that of all GPUs */
-
-    good(&conf, BASE "gpus 4;");
-    assert_int_equal(conf.gpus, 4);
-    assert_int_equal(conf.max_running, 64);
-    assert_int_equal(conf.token_budget, 4 * 512);
-    dsa_conf_free(&conf);
-
     good(&conf, BASE "gpus 4; attention tensor;");
-    assert_int_equal(conf.attention, DSA_ATTENTION_TENSOR);
-    assert_int_equal(conf.max_running, 64);
-    assert_int_equal(conf.token_budget, 512);
     dsa_conf_backend_of(&conf, 0, &b);
     assert_int_equal(b.attention, DSA_ATTENTION_TENSOR);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "gpus 4; token_budget 100;");
-    assert_int_equal(conf.max_running, 25);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "gpus 4; attention data; max_running 600;");
-    assert_int_equal(conf.token_budget, 4 * 600);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "gpus 4; max_running 25; token_budget 100;");
     dsa_conf_free(&conf);
 
     good(&conf, BASE "gpus 4; max_running 4096;");
@@ -238,11 +287,6 @@ test_gpus(void **state)
 
     good(&conf, BASE "gpus 4; max_running 4096; attention tensor;");
     assert_int_equal(dsa_conf_running(&conf), 4096);
-    dsa_conf_free(&conf);
-
-    /* a session has a slot for each request */
-
-    good(&conf, BASE "gpus 4; max_running 1000; max_waiting 1044575;");
     dsa_conf_free(&conf);
 
     /* the GPUs of each replica follow those of the one before */
@@ -266,11 +310,6 @@ test_gpus(void **state)
     dsa_conf_free(&conf);
 
 #if (DSA_CUDA)
-    good(&conf, BASE "backend cuda; gpus 8;");
-    assert_int_equal(conf.max_running, 128);
-    assert_int_equal(conf.token_budget, 8 * 8192);
-    dsa_conf_free(&conf);
-
     good(&conf, BASE "backend cuda; gpus 6,0,4;");
     assert_int_equal(conf.gpus, 3);
     dsa_conf_backend_of(&conf, 0, &b);
@@ -292,42 +331,47 @@ test_gpus(void **state)
 }
 
 
+static const fault_t  gpus_faults[] = {
+    { BASE "gpus 0;", "\"gpus\" is \"0\"; expected the number of GPUs of a "
+      "replica, 1 to 16, or a list of GPUs, such as 0,2,4,6" },
+    { BASE "gpus 17;", "1 to 16" },
+    { BASE "gpus all;", "1 to 16" },
+    { BASE "gpus 0 1;", "\"gpus\" has 2 values; expected 1" },
+    { BASE "gpus 0,,1;", "\"\" in the list of \"gpus\" is not the number of "
+      "a GPU; expected 0 to 255" },
+    { BASE "gpus 0,1,;", "\"\" in the list" },
+    { BASE "gpus ,;", "\"\" in the list" },
+    { BASE "gpus 0,256;", "\"256\" in the list" },
+    { BASE "gpus 0,-1;", "\"-1\" in the list" },
+    { BASE "gpus 0,1k;", "\"1k\" in the list" },
+    { BASE "gpus 3,1,3;", "GPU 3 is in the list of \"gpus\" twice" },
+    { BASE "gpus 0,1;", "needs \"backend cuda\"; expected a count" },
+    { BASE "backend null; gpus 0,1;", "needs \"backend cuda\"" },
+    { BASE "attention both;", "\"attention\" is \"both\"; expected data or "
+      "tensor" },
+    { BASE "gpus 4; max_running 25; token_budget 99;", "\"token_budget\" is "
+      "99 and \"max_running\" is 25 on each GPU, but each running sequence "
+      "needs a token in each step; expected a budget of at least 100" },
+    { BASE "gpus 4; token_budget 3;", "expected a budget of at least 4" },
+    { BASE "gpus 4; max_running 1000; max_waiting 1044576;",
+      "\"max_running\" (4000 on all GPUs) and \"max_waiting\" (1044576) are "
+      "1048576 requests together; one worker may have all of them, so "
+      "expected at most 1048575" },
+
+#if (DSA_CUDA)
+    { "model m; listen unix:%n; replicas 2; gpus 0,1,2; backend cuda;",
+      "3 \"gpus\" cannot be shared out equally to 2 replicas; expected a "
+      "multiple of 2" },
+    { BASE "backend cuda; gpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16;",
+      "each replica has 17 \"gpus\"; expected at most 16" },
+#endif
+};
+
+
 static void
 test_gpus_faults(void **state)
 {
-    bad(BASE "gpus 0;", "\"gpus\" is \"0\"; expected the number of GPUs of a "
-        "replica, 1 to 16, or a list of GPUs, such as 0,2,4,6");
-    bad(BASE "gpus 17;", "1 to 16");
-    bad(BASE "gpus all;", "1 to 16");
-    bad(BASE "gpus 0 1;", "\"gpus\" has 2 values; expected 1");
-    bad(BASE "gpus 0,,1;", "\"\" in the list of \"gpus\" is not the number of "
-        "a GPU; expected 0 to 255");
-    bad(BASE "gpus 0,1,;", "\"\" in the list");
-    bad(BASE "gpus ,;", "\"\" in the list");
-    bad(BASE "gpus 0,256;", "\"256\" in the list");
-    bad(BASE "gpus 0,-1;", "\"-1\" in the list");
-    bad(BASE "gpus 0,1k;", "\"1k\" in the list");
-    bad(BASE "gpus 3,1,3;", "GPU 3 is in the list of \"gpus\" twice");
-    bad(BASE "gpus 0,1;", "needs \"backend cuda\"; expected a count");
-    bad(BASE "backend null; gpus 0,1;", "needs \"backend cuda\"");
-    bad(BASE "attention both;", "\"attention\" is \"both\"; expected data or "
-        "tensor");
-    bad(BASE "gpus 4; max_running 25; token_budget 99;", "\"token_budget\" is "
-        "99 and \"max_running\" is 25 on each GPU, but each running sequence "
-        "needs a token in each step; expected a budget of at least 100");
-    bad(BASE "gpus 4; token_budget 3;", "expected a budget of at least 4");
-    bad(BASE "gpus 4; max_running 1000; max_waiting 1044576;",
-        "\"max_running\" (4000 on all GPUs) and \"max_waiting\" (1044576) are "
-        "1048576 requests together; one worker may have all of them, so "
-        "expected at most 1048575");
-
-#if (DSA_CUDA)
-    bad("model m; listen unix:%n; replicas 2; gpus 0,1,2; backend cuda;",
-        "3 \"gpus\" cannot be shared out equally to 2 replicas; expected a "
-        "multiple of 2");
-    bad(BASE "backend cuda; gpus 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16;",
-        "each replica has 17 \"gpus\"; expected at most 16");
-#endif
+    refuse(gpus_faults, sizeof(gpus_faults) / sizeof(gpus_faults[0]));
 }
 
 
@@ -361,9 +405,6 @@ password_file(const char *data, size_t len)
 }
 
 
-#define HOST    BASE "host_memory 5g; redis_cache "
-
-
 static void
 test_tiers(void **state)
 {
@@ -377,10 +418,6 @@ test_tiers(void **state)
     dsa_conf_backend_of(&conf, 0, &b);
     assert_int_equal(b.host_memory, 0);
     assert_int_equal(b.persistent, 0);
-    dsa_conf_free(&conf);
-
-    good(&conf, BASE "host_memory 0;");
-    assert_int_equal(conf.host_memory, 0);
     dsa_conf_free(&conf);
 
     /* each replica has its own host memory, and all have one cache */
@@ -417,14 +454,6 @@ test_tiers(void **state)
     assert_int_equal(conf.cache.connections, 64);
     assert_int_equal(conf.cache.ttl_s, 5400);
     assert_int_equal(conf.cache.max_bandwidth, 500ULL << 20);
-    dsa_conf_free(&conf);
-
-    good(&conf, HOST "a:1 ttl=3650d max_bandwidth=0 connections=1;");
-    assert_int_equal(conf.cache.ttl_s, 3650ULL * 86400);
-    dsa_conf_free(&conf);
-
-    good(&conf, HOST "a:1 ttl=2000ms;");
-    assert_int_equal(conf.cache.ttl_s, 2);
     dsa_conf_free(&conf);
 }
 
@@ -469,6 +498,50 @@ test_password(void **state)
 }
 
 
+static const fault_t  tiers_faults[] = {
+    { BASE "redis_cache a:1;", "\"redis_cache\" needs \"host_memory\", "
+      "because pages pass through host memory" },
+    { BASE "host_memory 0; redis_cache a:1;", "needs \"host_memory\"" },
+    { BASE "redis_cache;", "\"redis_cache\" has 0 values; expected 1 to 69" },
+    { HOST "connections=4;", "has no address; expected HOST:PORT or "
+      "unix:PATH" },
+    { HOST "localhost;", "\"localhost\" is neither an address nor a "
+      "parameter of \"redis_cache\"; expected HOST:PORT, unix:PATH, user=, "
+      "connections=, password_file=, ttl= or max_bandwidth=" },
+    { HOST ":6379;", "\":6379\" is neither" },
+    { HOST "a:;", "neither" },
+    { HOST "a:0;", "neither" },
+    { HOST "a:65536;", "neither" },
+    { HOST "a:1x;", "neither" },
+    { HOST "::1:1;", "neither" },
+    { HOST "[]:1;", "neither" },
+    { HOST "[x]:1;", "neither" },
+    { HOST "unix:;", "neither" },
+    { HOST "a:1 timeout=5;", "\"timeout=5\" is neither" },
+    { HOST "redis://a:1;", "neither" },
+    { HOST "a:1 b:1 a:1;", "\"redis_cache\" has the address \"a:1\" twice" },
+    { HOST "a:1 ttl=1d ttl=1d;", "\"ttl=\" of \"redis_cache\" is repeated" },
+    { HOST "a:1 connections=0;", "\"connections\" of \"redis_cache\" is "
+      "\"0\"; expected 1 to 64" },
+    { HOST "a:1 connections=65;", "1 to 64" },
+    { HOST "a:1 connections=;", "1 to 64" },
+    { HOST "a:1 ttl=999ms;", "\"ttl\" of \"redis_cache\" is \"999ms\"; "
+      "expected a time of whole seconds from 1s to 3650d (units s, m, h, "
+      "d)" },
+    { HOST "a:1 ttl=1500ms;", "whole seconds" },
+    { HOST "a:1 ttl=0;", "ttl" },
+    { HOST "a:1 ttl=3651d;", "ttl" },
+    { HOST "a:1 max_bandwidth=fast;", "\"max_bandwidth\" of "
+      "\"redis_cache\" is \"fast\"; expected bytes per second" },
+    { HOST "a:1 user=;", "\"user\" of \"redis_cache\" is \"\"" },
+    { HOST "a:1 user=x;", "has user=x without a password; expected "
+      "password_file=PATH as well" },
+    { HOST "a:1 password_file=/no/such/file;", "/no/such/file" },
+    { HOST "a:1 password_file=/tmp;", "\"password_file\"" },
+    { HOST "a:1 password_file=;", "\"password_file\"" }
+};
+
+
 static void
 test_tiers_faults(void **state)
 {
@@ -476,46 +549,8 @@ test_tiers_faults(void **state)
     size_t       i, n;
     dsa_conf_t   conf;
 
-    bad(BASE "redis_cache a:1;", "\"redis_cache\" needs \"host_memory\", "
-        "because pages pass through host memory");
-    bad(BASE "host_memory 0; redis_cache a:1;", "needs \"host_memory\"");
-    bad(BASE "redis_cache;", "\"redis_cache\" has 0 values; expected 1 to 69");
-    bad(HOST "connections=4;", "has no address; expected HOST:PORT or "
-        "unix:PATH");
-    bad(HOST "localhost;", "\"localhost\" is neither an address nor a "
-        "parameter of \"redis_cache\"; expected HOST:PORT, unix:PATH, user=, "
-        "connections=, password_file=, ttl= or max_bandwidth=");
-    bad(HOST ":6379;", "\":6379\" is neither");
-    bad(HOST "a:;", "neither");
-    bad(HOST "a:0;", "neither");
-    bad(HOST "a:65536;", "neither");
-    bad(HOST "a:1x;", "neither");
-    bad(HOST "::1:1;", "neither");
-    bad(HOST "[]:1;", "neither");
-    bad(HOST "[x]:1;", "neither");
-    bad(HOST "unix:;", "neither");
-    bad(HOST "a:1 timeout=5;", "\"timeout=5\" is neither");
-    bad(HOST "redis://a:1;", "neither");
-    bad(HOST "a:1 b:1 a:1;", "\"redis_cache\" has the address \"a:1\" twice");
-    bad(HOST "a:1 ttl=1d ttl=1d;", "\"ttl=\" of \"redis_cache\" is repeated");
-    bad(HOST "a:1 connections=0;", "\"connections\" of \"redis_cache\" is "
-        "\"0\"; expected 1 to 64");
-    bad(HOST "a:1 connections=65;", "1 to 64");
-    bad(HOST "a:1 connections=;", "1 to 64");
-    bad(HOST "a:1 ttl=999ms;", "\"ttl\" of \"redis_cache\" is \"999ms\"; "
-        "expected a time of whole seconds from 1s to 3650d (units s, m, h, "
-        "d)");
-    bad(HOST "a:1 ttl=1500ms;", "whole seconds");
-    bad(HOST "a:1 ttl=0;", "ttl");
-    bad(HOST "a:1 ttl=3651d;", "ttl");
-    bad(HOST "a:1 max_bandwidth=fast;", "\"max_bandwidth\" of "
-        "\"redis_cache\" is \"fast\"; expected bytes per second");
-    bad(HOST "a:1 user=;", "\"user\" of \"redis_cache\" is \"\"");
-    bad(HOST "a:1 user=x;", "has user=x without a password; expected "
-        "password_file=PATH as well");
-    bad(HOST "a:1 password_file=/no/such/file;", "/no/such/file");
-    bad(HOST "a:1 password_file=/tmp;", "\"password_file\"");
-    bad(HOST "a:1 password_file=;", "\"password_file\"");
+    refuse(tiers_faults, sizeof(tiers_faults) / sizeof(tiers_faults[0]));
+
     /* 64 servers, and not 65; words without an end */
 
     text = malloc(4096);
@@ -538,109 +573,114 @@ test_tiers_faults(void **state)
 }
 
 
+static const fault_t  faults[] = {
+    { "", "\"model\" is missing" },
+    { "model x;", "\"listen\" is missing" },
+    { "listen unix:x;", "\"model\" is missing" },
+    { "model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: \"foo\" is not a "
+      "directive; expected one of model, name, listen, backend, " },
+    { BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is repeated; "
+      "the first is in line 2" },
+    { "model x", "engine.conf:1: no \";\" follows the value of \"model\"" },
+    { "model x;;", "\";\" without a directive" },
+    { "model;", "\"model\" has 0 values; expected 1" },
+    { "model a b;", "\"model\" has 2 values; expected 1" },
+    { "model a b c d e;", "\"model\" has 5 values; expected 1" },
+    { "backend;", "\"backend\" has 0 values; expected 1 to 2" },
+    { "model \"a;", "quote" },
+    { "model a{};", "\"{\" in a value; expected \"NAME VALUE...;\"" },
+    { "model \"a\n;", "a quote (\") is not closed in its line" },
+    { "model \"\";", "\"model\"" },
+    { "model /; listen unix:x;", "add \"name\"" },
+    { "model a/..; listen unix:x;", "add \"name\"" },
+    { "listen /x;", "unix:PATH" },
+    { "listen unix:;", "unix:PATH" },
+    { "listen unix:/%d;", "%n" },
+    { "listen unix:/%n%n;", "%n" },
+    { BASE "replicas 2;", "has no %n" },
+    { BASE "replicas 0;", "1 to 256" },
+    { BASE "replicas 257;", "1 to 256" },
+    { BASE "replicas 1k;", "replicas" },
+    { BASE "replicas -1;", "replicas" },
+    { BASE "replicas 99999999999999999999999;", "replicas" },
+    { BASE "backend gpu;", "expected cpu, cuda or null" },
+    { BASE "weights random;", "needs \"backend cuda\"" },
+    { BASE "weights none;", "files or random" },
+#if (DSA_CUDA)
+    { BASE "backend cuda; precision exact;", "needs \"backend cpu\"" },
+#else
+    { BASE "backend cuda;", "built without nvcc" },
+#endif
+    { BASE "backend cpu rate=5;", "rate=5" },
+    { BASE "backend null speed=5;", "speed=5" },
+    { BASE "backend null rate=;", "rate" },
+    { BASE "journal /tmp/j;", "\"journal\" needs \"backend null\"" },
+    { BASE "backend cpu; journal /tmp/j;", "needs \"backend null\"" },
+    { BASE "backend null; journal \"\";", "\"journal\" has 0 bytes" },
+    { BASE "backend null rate=-1;", "rate" },
+    { BASE "backend null rate=nan;", "rate" },
+    { BASE "backend null rate=0x10;", "rate" },
+    { BASE "backend null rate=0.5;", "rate" },
+    { BASE "backend null rate=5s;", "rate" },
+    { BASE "precision half;", "served or exact" },
+    { BASE "kv_memory 0;", "kv_memory" },
+    { BASE "kv_memory 5x;", "units k, m, g" },
+    { BASE "kv_memory 5kk;", "kv_memory" },
+    { BASE "kv_memory 99999999999g;", "kv_memory" },
+    { BASE "drain_timeout 25h;", "\"drain_timeout\" is \"25h\"; expected a "
+      "time from 0ms to 1d (units ms, s, m, h, d)" },
+    { BASE "drain_timeout 2d;", "drain_timeout" },
+    { BASE "drain_timeout 5x;", "units ms, s, m, h, d" },
+    { BASE "drain_timeout 5sm;", "drain_timeout" },
+    { BASE "drain_timeout 5mms;", "drain_timeout" },
+    { BASE "drain_timeout ms;", "drain_timeout" },
+    { BASE "drain_timeout \"\";", "drain_timeout" },
+    { BASE "drain_timeout 1000000000000000000000000000000;",
+      "drain_timeout" },
+    { BASE "drain_timeout 25000m;", "drain_timeout" },
+    { BASE "drain_timeout s;", "drain_timeout" },
+    { BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
+      "from 0ms to 1m" },
+    { BASE "step_timeout -1;", "step_timeout" },
+    { BASE "log_level loud;", "expected error, warn, notice, info or debug" },
+    { BASE "start_timeout 2d;", "start_timeout" },
+    { BASE "max_waiting 1048576;", "\"max_running\" (64) and "
+      "\"max_waiting\" (1048576) are 1048640 requests" },
+    { BASE "max_waiting 5 per_tenant=6;", "\"per_tenant\" of "
+      "\"max_waiting\" is \"6\"; expected a number from 0 to 5" },
+    { BASE "max_waiting 5 tenant=5;", "\"tenant=5\" is not a parameter of "
+      "\"max_waiting\"; expected per_tenant=N" },
+
+    /* directives of earlier versions */
+
+    { BASE "max_waiting_per_tenant 9;", "engine.conf:1: "
+      "\"max_waiting_per_tenant\" is obsolete; use \"max_waiting N "
+      "per_tenant=N\" instead" },
+    { BASE "slots 50000;", "\"slots\" is obsolete; remove it, because the "
+      "number follows from max_running and max_waiting" },
+    { BASE "submit_ring 64m;", "\"submit_ring\" is obsolete; remove it" },
+    { BASE "event_ring;", "\"event_ring\" is obsolete; remove it" },
+    { BASE "max_running 64; token_budget 10;", "\"max_running\" is 64, but "
+      "each running sequence needs a token in each step; expected a budget "
+      "of at least 64" },
+    { BASE "context_length 1;", "context_length" },
+    { BASE "socket_group no-such-group-here;", "no-such-group-here" },
+    { BASE "redis 127.0.0.1;", "\"redis\" is not a directive; expected one "
+      "of " },
+    { BASE "host_memory;", "\"host_memory\" has 0 values; expected 1" },
+    { BASE "host_memory 5t;", "\"host_memory\" is \"5t\"; expected a size" },
+    { BASE "host_memory 300000g;", "expected a size from 0 to "
+      "281474976710656 bytes" },
+    { "model \"a\tb\";", "control character" }
+};
+
+
 static void
 test_faults(void **state)
 {
     char  *text;
 
-    bad("", "\"model\" is missing");
-    bad("model x;", "\"listen\" is missing");
-    bad("listen unix:x;", "\"model\" is missing");
-    bad("model x; listen unix:y;\n\nfoo 1;", "engine.conf:3: \"foo\" is not a "
-        "directive; expected one of model, name, listen, backend, ");
-    bad(BASE "\nname a;\nname b;", "engine.conf:3: \"name\" is repeated; "
-        "the first is in line 2");
-    bad("model x", "engine.conf:1: no \";\" follows the value of \"model\"");
-    bad("model x;;", "\";\" without a directive");
-    bad("model;", "\"model\" has 0 values; expected 1");
-    bad("model a b;", "\"model\" has 2 values; expected 1");
-    bad("model a b c d e;", "\"model\" has 5 values; expected 1");
-    bad("backend;", "\"backend\" has 0 values; expected 1 to 2");
-    bad("model \"a;", "quote");
-    bad("model a{};", "\"{\" in a value; expected \"NAME VALUE...;\"");
-    bad("model \"a\n;", "a quote (\") is not closed in its line");
-    bad("model \"\";", "\"model\"");
-    bad("model /; listen unix:x;", "add \"name\"");
-    bad("model a/..; listen unix:x;", "add \"name\"");
-    bad("listen /x;", "unix:PATH");
-    bad("listen unix:;", "unix:PATH");
-    bad("listen unix:/%d;", "%n");
-    bad("listen unix:/%n%n;", "%n");
-    bad(BASE "replicas 2;", "has no %n");
-    bad(BASE "replicas 0;", "1 to 256");
-    bad(BASE "replicas 257;", "1 to 256");
-    bad(BASE "replicas 1k;", "replicas");
-    bad(BASE "replicas -1;", "replicas");
-    bad(BASE "replicas 99999999999999999999999;", "replicas");
-    bad(BASE "backend gpu;", "expected cpu, cuda or null");
-    bad(BASE "weights random;", "needs \"backend cuda\"");
-    bad(BASE "weights none;", "files or random");
-#if (DSA_CUDA)
-    bad(BASE "backend cuda; precision exact;", "needs \"backend cpu\"");
-#else
-    bad(BASE "backend cuda;", "built without nvcc");
-#endif
-    bad(BASE "backend cpu rate=5;", "rate=5");
-    bad(BASE "backend null speed=5;", "speed=5");
-    bad(BASE "backend null rate=;", "rate");
-    bad(BASE "journal /tmp/j;", "\"journal\" needs \"backend null\"");
-    bad(BASE "backend cpu; journal /tmp/j;", "needs \"backend null\"");
-    bad(BASE "backend null; journal \"\";", "\"journal\" has 0 bytes");
-    bad(BASE "backend null rate=-1;", "rate");
-    bad(BASE "backend null rate=nan;", "rate");
-    bad(BASE "backend null rate=0x10;", "rate");
-    bad(BASE "backend null rate=0.5;", "rate");
-    bad(BASE "backend null rate=5s;", "rate");
-    bad(BASE "precision half;", "served or exact");
-    bad(BASE "kv_memory 0;", "kv_memory");
-    bad(BASE "kv_memory 5x;", "units k, m, g");
-    bad(BASE "kv_memory 5kk;", "kv_memory");
-    bad(BASE "kv_memory 99999999999g;", "kv_memory");
-    bad(BASE "drain_timeout 25h;", "\"drain_timeout\" is \"25h\"; expected a "
-        "time from 0ms to 1d (units ms, s, m, h, d)");
-    bad(BASE "drain_timeout 2d;", "drain_timeout");
-    bad(BASE "drain_timeout 5x;", "units ms, s, m, h, d");
-    bad(BASE "drain_timeout 5sm;", "drain_timeout");
-    bad(BASE "drain_timeout 5mms;", "drain_timeout");
-    bad(BASE "drain_timeout ms;", "drain_timeout");
-    bad(BASE "drain_timeout \"\";", "drain_timeout");
-    bad(BASE "drain_timeout 1000000000000000000000000000000;",
-        "drain_timeout");
-    bad(BASE "drain_timeout 25000m;", "drain_timeout");
-    bad(BASE "drain_timeout s;", "drain_timeout");
-    bad(BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
-        "from 0ms to 1m");
-    bad(BASE "step_timeout -1;", "step_timeout");
-    bad(BASE "log_level loud;", "expected error, warn, notice, info or debug");
-    bad(BASE "start_timeout 2d;", "start_timeout");
-    bad(BASE "max_waiting 1048576;", "\"max_running\" (64) and "
-        "\"max_waiting\" (1048576) are 1048640 requests");
-    bad(BASE "max_waiting 5 per_tenant=6;", "\"per_tenant\" of "
-        "\"max_waiting\" is \"6\"; expected a number from 0 to 5");
-    bad(BASE "max_waiting 5 tenant=5;", "\"tenant=5\" is not a parameter of "
-        "\"max_waiting\"; expected per_tenant=N");
-
-    /* directives of earlier versions */
-
-    bad(BASE "max_waiting_per_tenant 9;", "engine.conf:1: "
-        "\"max_waiting_per_tenant\" is obsolete; use \"max_waiting N "
-        "per_tenant=N\" instead");
-    bad(BASE "slots 50000;", "\"slots\" is obsolete; remove it, because the "
-        "number follows from max_running and max_waiting");
-    bad(BASE "submit_ring 64m;", "\"submit_ring\" is obsolete; remove it");
-    bad(BASE "event_ring;", "\"event_ring\" is obsolete; remove it");
-    bad(BASE "max_running 64; token_budget 10;", "\"max_running\" is 64, but "
-        "each running sequence needs a token in each step; expected a budget "
-        "of at least 64");
-    bad(BASE "context_length 1;", "context_length");
-    bad(BASE "socket_group no-such-group-here;", "no-such-group-here");
-    bad(BASE "redis 127.0.0.1;", "\"redis\" is not a directive; expected one "
-        "of ");
-    bad(BASE "host_memory;", "\"host_memory\" has 0 values; expected 1");
-    bad(BASE "host_memory 5t;", "\"host_memory\" is \"5t\"; expected a size");
-    bad(BASE "host_memory 300000g;", "expected a size from 0 to "
-        "281474976710656 bytes");
-    bad("model \"a\tb\";", "control character");
+    refuse(faults, sizeof(faults) / sizeof(faults[0]));
 
     /* values that are too long */
 
@@ -792,6 +832,7 @@ int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_all),
         cmocka_unit_test(test_gpus),

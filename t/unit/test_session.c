@@ -10,6 +10,35 @@
 
 
 static void
+submit(host_t *h, uint32_t worker, uint64_t id, link_submit_t *s)
+{
+    assert_int_equal(link_client_submit(&h->client[worker], id, s), 0);
+}
+
+
+static void
+submit_text(host_t *h, uint32_t worker, uint64_t id, uint32_t max_tokens,
+    const char *text)
+{
+    link_submit_t  s;
+
+    link_submit_init(&s, max_tokens);
+    link_submit_text(&s, text);
+    submit(h, worker, id, &s);
+}
+
+
+/* A turn of the replica, and what the first worker reads after it. */
+
+static void
+turn(host_t *h, answer_t *a, uint32_t n)
+{
+    host_turn(h);
+    take_events(h, 0, a, n);
+}
+
+
+static void
 test_echo(void **state)
 {
     host_t         h;
@@ -150,69 +179,70 @@ test_characters(void **state)
 }
 
 
-static void
-check_stop(host_t *h, const char *prompt, const char *const *stop,
-    const char *want, uint32_t tokens)
-{
-    answer_t       a;
-    link_submit_t  s;
+/* 30 tokens are requested: an answer of fewer ended at a stop string. */
 
-    link_submit_init(&s, 30);
-    link_submit_text(&s, prompt);
+static const struct {
+    const char  *prompt;
+    const char  *stop[2];
+    const char  *want;
+    uint32_t     tokens;
+} stops[] = {
+    { "hello world, and more", { "lo wo" }, "hel", 8 },
 
-    while (*stop != NULL) {
-        link_submit_stop(&s, *stop++);
-    }
+    /* at the very beginning, and across the end of the prompt */
 
-    a = ask(h, &s);
+    { "abc", { "ab" }, "", 2 },
+    { "abcd", { "cdab" }, "ab", 6 },
 
-    assert_string_equal(a.text, want);
-    assert_int_equal(a.finish, tokens < 30 ? DSA_LINK_FINISH_STOP
-                                           : DSA_LINK_FINISH_LENGTH);
-    assert_int_equal(a.tokens, tokens);
-    assert_int_equal(a.done.completion_tokens, tokens);
-    free(a.text);
-}
+    /* the first that is complete; of two with the same end the longer one */
+
+    { "one two three", { "three", "wo" }, "one t", 7 },
+    { "one two three", { "wo", "two" }, "one ", 7 },
+
+    /* a false start, also one that overlaps the right one */
+
+    { "aaaaaab", { "aaab" }, "aaa", 7 },
+    { "ababac", { "abac" }, "ab", 6 },
+
+    /* held back to the end, for nothing */
+
+    { "0123456789", { "789x", "90" }, "012345678", 11 },
+    { "0123456789", { "789x" }, "012345678901234567890123456789", 30 },
+
+    /* a stop string of characters, of which a token is a part */
+
+    { "1\xe2\x82\xac" "2", { "\xe2\x82\xac" }, "1", 4 }
+};
 
 
 static void
 test_stop(void **state)
 {
-    host_t  h;
+    host_t         h;
+    size_t         i, k;
+    answer_t       a;
+    link_submit_t  s;
 
     host_start(&h, "");
 
-    check_stop(&h, "hello world, and more",
-               (const char *[]) { "lo wo", NULL }, "hel", 8);
+    for (i = 0; i < sizeof(stops) / sizeof(stops[0]); i++) {
+        link_submit_init(&s, 30);
+        link_submit_text(&s, stops[i].prompt);
 
-    /* at the very beginning, and across the end of the prompt */
+        for (k = 0; k < 2 && stops[i].stop[k] != NULL; k++) {
+            link_submit_stop(&s, stops[i].stop[k]);
+        }
 
-    check_stop(&h, "abc", (const char *[]) { "ab", NULL }, "", 2);
-    check_stop(&h, "abcd", (const char *[]) { "cdab", NULL }, "ab", 6);
+        a = ask(&h, &s);
 
-    /* the first that is complete; of two with the same end the longer one */
-
-    check_stop(&h, "one two three", (const char *[]) { "three", "wo", NULL },
-               "one t", 7);
-    check_stop(&h, "one two three", (const char *[]) { "wo", "two", NULL },
-               "one ", 7);
-
-    /* a false start, also one that overlaps the right one */
-
-    check_stop(&h, "aaaaaab", (const char *[]) { "aaab", NULL }, "aaa", 7);
-    check_stop(&h, "ababac", (const char *[]) { "abac", NULL }, "ab", 6);
-
-    /* held back to the end, for nothing */
-
-    check_stop(&h, "0123456789", (const char *[]) { "789x", "90", NULL },
-               "012345678", 11);
-    check_stop(&h, "0123456789", (const char *[]) { "789x", NULL },
-               "012345678901234567890123456789", 30);
-
-    /* a stop string of characters, of which a token is a part */
-
-    check_stop(&h, "1\xe2\x82\xac" "2", (const char *[]) { "\xe2\x82\xac",
-               NULL }, "1", 4);
+        assert_string_equal(a.text, stops[i].want);
+        assert_int_equal(a.finish, stops[i].tokens < 30
+                                   ? DSA_LINK_FINISH_STOP
+                                   : DSA_LINK_FINISH_LENGTH);
+        assert_int_equal(a.tokens, stops[i].tokens);
+        assert_int_equal(a.done.completion_tokens, stops[i].tokens);
+        free(a.text);
+    }
 
     host_stop(&h);
 }
@@ -281,37 +311,28 @@ test_prefix_by_tenant(void **state)
 static void
 test_overload_and_drain(void **state)
 {
-    host_t          h;
-    answer_t        a[6];
-    uint32_t        i;
-    link_submit_t   s;
+    host_t    h;
+    answer_t  a[6];
+    uint32_t  i;
 
     host_start(&h, "max_running 2; token_budget 64; max_waiting 2;");
     memset(a, 0, sizeof(a));
 
     for (i = 0; i < 5; i++) {
-        link_submit_init(&s, 10);
-        link_submit_text(&s, "abcde");
-        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
-                                            &s), 0);
+        submit_text(&h, 0, dsa_link_id(1, i), 10, "abcde");
     }
 
-    host_turn(&h);
-    take_events(&h, 0, a, 6);
+    turn(&h, a, 6);
     assert_int_equal(a[3].error, 0);
     assert_int_equal(a[4].error, DSA_LINK_E_TENANT);
 
     /* what was accepted goes on while the replica drains */
 
     h.io.sessions.draining = 1;
-    link_submit_init(&s, 10);
-    link_submit_text(&s, "abcde");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 5), &s),
-                     0);
+    submit_text(&h, 0, dsa_link_id(1, 5), 10, "abcde");
 
     for (i = 0; i < 30; i++) {
-        host_turn(&h);
-        take_events(&h, 0, a, 6);
+        turn(&h, a, 6);
     }
 
     assert_int_equal(atomic_load(&h.client[0].link.control->draining), 1);
@@ -328,8 +349,6 @@ test_overload_and_drain(void **state)
     host_stop(&h);
 }
 
-
-/* In prefill, in decode, waiting, over its deadline: gone within one turn. */
 
 /*
  * The replica ends an answer while it holds back a part of a token, which may
@@ -352,17 +371,14 @@ test_abort_in_token(void **state)
     s.head.flags = DSA_LINK_IGNORE_EOS;
     link_submit_control(&s, "<bos>");
     link_submit_stop(&s, "s>x");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
-                     0);
+    submit(&h, 0, dsa_link_id(1, 0), &s);
 
     while (atomic_load(&h.client[0].link.control->completion_tokens) < 3) {
-        host_turn(&h);
-        take_events(&h, 0, &a, 1);
+        turn(&h, &a, 1);
     }
 
     dsa_io_abort(&h.io);
-    host_turn(&h);
-    take_events(&h, 0, &a, 1);
+    turn(&h, &a, 1);
 
     assert_int_equal(a.error, DSA_LINK_E_DRAINING);
     assert_int_equal(a.tokens, 2);
@@ -372,6 +388,8 @@ test_abort_in_token(void **state)
     host_stop(&h);
 }
 
+
+/* In prefill, in decode, waiting, over its deadline: gone within one turn. */
 
 static void
 test_cancel(void **state)
@@ -395,13 +413,11 @@ test_cancel(void **state)
             s.head.deadline_ms = 1;
         }
 
-        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(7, i),
-                                            &s), 0);
+        submit(&h, 0, dsa_link_id(7, i), &s);
     }
 
     host_turn(&h);
-    host_turn(&h);
-    take_events(&h, 0, a, 4);
+    turn(&h, a, 4);
 
     assert_int_equal(a[2].finish, DSA_LINK_FINISH_DEADLINE);
     assert_true(a[0].tokens > 0);
@@ -410,16 +426,14 @@ test_cancel(void **state)
     /* a cancel of an earlier request in the slot means nothing */
 
     dsa_link_cancel(&h.client[0].link, dsa_link_id(6, 0));
-    host_turn(&h);
-    take_events(&h, 0, a, 4);
+    turn(&h, a, 4);
     assert_int_equal(a[0].finish, 0);
 
     for (i = 0; i < 4; i++) {
         dsa_link_cancel(&h.client[0].link, dsa_link_id(7, i));
     }
 
-    host_turn(&h);
-    take_events(&h, 0, a, 4);
+    turn(&h, a, 4);
 
     assert_int_equal(a[0].finish, DSA_LINK_FINISH_CANCELLED);
     assert_int_equal(a[1].finish, DSA_LINK_FINISH_CANCELLED);
@@ -443,25 +457,18 @@ test_cancel(void **state)
 static void
 test_session_end(void **state)
 {
-    host_t              h;
-    answer_t            a[1];
-    uint32_t            i;
-    link_submit_t       s;
+    host_t    h;
+    answer_t  a[1];
+    uint32_t  i;
 
     host_start(&h, "");
     memset(a, 0, sizeof(a));
 
     for (i = 0; i < 20; i++) {
-        link_submit_init(&s, 1000);
-        link_submit_text(&s, "abc");
-        assert_int_equal(link_client_submit(&h.client[1], dsa_link_id(1, i),
-                                            &s), 0);
+        submit_text(&h, 1, dsa_link_id(1, i), 1000, "abc");
     }
 
-    link_submit_init(&s, 50);
-    link_submit_text(&s, "xyz");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
-                     0);
+    submit_text(&h, 0, dsa_link_id(1, 0), 50, "xyz");
 
     host_turn(&h);
     host_turn(&h);
@@ -471,8 +478,7 @@ test_session_end(void **state)
     assert_int_equal(host_sequences(&h), 1);
 
     for (i = 0; i < 60; i++) {
-        host_turn(&h);
-        take_events(&h, 0, a, 1);
+        turn(&h, a, 1);
     }
 
     assert_int_equal(a[0].finish, DSA_LINK_FINISH_LENGTH);
@@ -515,8 +521,7 @@ test_session_end_states(void **state)
                 continue;
             }
 
-            assert_int_equal(link_client_submit(&h.client[1],
-                                                dsa_link_id(1, i), &s), 0);
+            submit(&h, 1, dsa_link_id(1, i), &s);
         }
 
         host_io(&h);            /* all are in the pool */
@@ -586,16 +591,12 @@ test_session_end_states(void **state)
 static void
 test_cancel_after_end(void **state)
 {
-    int             i;
-    host_t          h;
-    link_submit_t   s;
+    int     i;
+    host_t  h;
 
     host_start(&h, "");
 
-    link_submit_init(&s, 1);
-    link_submit_text(&s, "hello");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
-                     0);
+    submit_text(&h, 0, dsa_link_id(1, 0), 1, "hello");
     host_io(&h);
     dsa_pool_run(h.pool);
     host_io(&h);
@@ -632,15 +633,11 @@ test_cancel_in_pool(void **state)
     host_start(&h, "");
     memset(a, 0, sizeof(a));
 
-    link_submit_init(&s, 5);
-    link_submit_text(&s, "hello");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
-                     0);
+    submit_text(&h, 0, dsa_link_id(1, 0), 5, "hello");
     link_submit_init(&s, 5);
     s.head.deadline_ms = 1;
     link_submit_text(&s, "hello");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 1), &s),
-                     0);
+    submit(&h, 0, dsa_link_id(1, 1), &s);
     dsa_link_cancel(&h.client[0].link, dsa_link_id(1, 0));
     host_io(&h);
     take_events(&h, 0, a, 2);
@@ -652,14 +649,10 @@ test_cancel_in_pool(void **state)
     /* the pool still has the first request of the slot */
 
     memset(a, 0, sizeof(a));
-    link_submit_init(&s, 3);
-    link_submit_text(&s, "world");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(2, 0), &s),
-                     0);
+    submit_text(&h, 0, dsa_link_id(2, 0), 3, "world");
     host_turn(&h);
     host_turn(&h);
-    host_turn(&h);
-    take_events(&h, 0, a, 2);
+    turn(&h, a, 2);
     assert_string_equal(a[0].text, "wor");
     assert_int_equal(a[0].finish, DSA_LINK_FINISH_LENGTH);
     free(a[0].text);
@@ -687,8 +680,7 @@ test_stop_in_flight(void **state)
     link_submit_init(&s, 6);
     link_submit_text(&s, "one two three");
     link_submit_stop(&s, "e ");
-    assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, 0), &s),
-                     0);
+    submit(&h, 0, dsa_link_id(1, 0), &s);
     host_io(&h);
     dsa_pool_run(h.pool);
     host_io(&h);
@@ -700,8 +692,7 @@ test_stop_in_flight(void **state)
     }
 
     host_io(&h);
-    host_turn(&h);
-    take_events(&h, 0, a, 1);
+    turn(&h, a, 1);
 
     assert_string_equal(a[0].text, "on");
     assert_int_equal(a[0].tokens, 4);
@@ -806,14 +797,10 @@ test_full_ring(void **state)
         s.head.flags = i % 5 == 0 ? DSA_LINK_LOGPROBS : 0;
         s.head.top_logprobs = i % 2;
         link_submit_text(&s, text);
-        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
-                                            &s), 0);
+        submit(&h, 0, dsa_link_id(1, i), &s);
     }
 
-    link_submit_init(&s, 500);
-    link_submit_text(&s, "other");
-    assert_int_equal(link_client_submit(&h.client[1], dsa_link_id(1, 0), &s),
-                     0);
+    submit_text(&h, 1, dsa_link_id(1, 0), 500, "other");
 
     for (i = 1; i <= 900; i++) {
         host_turn(&h);
@@ -860,19 +847,15 @@ test_full_ring(void **state)
 static void
 test_full_ring_cancel(void **state)
 {
-    host_t          h;
-    answer_t        a[100];
-    uint32_t        i;
-    link_submit_t   s;
+    host_t    h;
+    answer_t  a[100];
+    uint32_t  i;
 
     host_start(&h, "max_running 256;");
     memset(a, 0, sizeof(a));
 
     for (i = 0; i < 100; i++) {
-        link_submit_init(&s, 5000);
-        link_submit_text(&s, "abc");
-        assert_int_equal(link_client_submit(&h.client[0], dsa_link_id(1, i),
-                                            &s), 0);
+        submit_text(&h, 0, dsa_link_id(1, i), 5000, "abc");
     }
 
     for (i = 0; i < 200; i++) {
@@ -887,8 +870,7 @@ test_full_ring_cancel(void **state)
     assert_int_equal(host_sequences(&h), 0);
 
     take_events(&h, 0, a, 100);
-    host_turn(&h);
-    take_events(&h, 0, a, 100);
+    turn(&h, a, 100);
 
     for (i = 0; i < 100; i++) {
         assert_int_equal(a[i].finish, DSA_LINK_FINISH_CANCELLED);

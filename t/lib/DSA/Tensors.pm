@@ -14,11 +14,35 @@ use Test::More;
 
 use DSA::Test;
 
-our @EXPORT = qw/ tensors write_tensors distances quantile at_most
+our @EXPORT = qw/ tensors write_tensors sums distances quantile at_most
                   differing /;
 
-my %bytes = (F32 => 'f<', I32 => 'l<');
+my %bytes = (F32 => 4, I32 => 4, BF16 => 2);
+my %pack = (F32 => 'f<*', I32 => 'l<*');
+my @signs;
 
+
+sub from_bytes {
+    my ($dtype, $data) = @_;
+
+    return unpack $pack{$dtype}, $data if $dtype ne 'BF16';
+
+    # BF16 is the upper half of float32
+
+    return unpack 'f<*', pack 'L<*', map { $_ << 16 } unpack 'v*', $data;
+}
+
+
+# To BF16 it rounds to nearest even.
+
+sub to_bytes {
+    my ($dtype, @values) = @_;
+
+    return pack $pack{$dtype}, @values if $dtype ne 'BF16';
+
+    return pack 'v*', map { ($_ + 0x7fff + ($_ >> 16 & 1)) >> 16 }
+                      unpack 'L<*', pack 'f<*', @values;
+}
 
 
 # Reads a safetensors file: tensor name => list of rows.
@@ -34,10 +58,10 @@ sub tensors {
     for my $name (grep { $_ ne '__metadata__' } keys %$head) {
         my ($dtype, $shape, $at) =
             @{$head->{$name}}{qw(dtype shape data_offsets)};
-        my $width = $shape->[1] // 1;
+        my $size = ($shape->[1] // 1) * $bytes{$dtype};
 
-        $out{$name} = [ map { [ unpack "$bytes{$dtype}*",
-            substr $text, 8 + $n + $at->[0] + $_ * $width * 4, $width * 4 ] }
+        $out{$name} = [ map { [ from_bytes($dtype,
+            substr $text, 8 + $n + $at->[0] + $_ * $size, $size) ] }
             0 .. $shape->[0] - 1 ];
     }
 
@@ -55,7 +79,7 @@ sub write_tensors {
         my ($dtype, $shape, @values) = @{$tensor{$name}};
         my $start = length $body;
 
-        $body .= pack "$bytes{$dtype}*", @values;
+        $body .= to_bytes($dtype, @values);
         $head{$name} = { dtype => $dtype, shape => $shape,
                          data_offsets => [ $start, length $body ] };
     }
@@ -64,6 +88,37 @@ sub write_tensors {
     $head .= ' ' x (-length($head) % 8);
 
     write_file($file, pack('Q<', length $head) . $head . $body);
+}
+
+
+# Returns for each row 32 sums: sum I is of the values I, I + 32, I + 64 and so
+# on, each with a sign that is drawn.  Every value counts, and sums are as far
+# apart as the rows: the expected square of the distance is the same, and rows
+# have sums at less than half of their distance once in 200,000.
+
+sub sums {
+    my ($rows) = @_;
+
+    my $width = @{$rows->[0]};
+    my $x = @signs ? $signs[-1] : 0;
+
+    while (@signs < $width) {
+        $x = ($x * 1664525 + 1013904223) & 0xffffffff;
+        push @signs, $x;
+    }
+
+    my @negative = map { $_ >> 31 } @signs[0 .. $width - 1];
+
+    return [ map {
+        my $row = $_;
+        my @sum = (0) x 32;
+
+        for my $i (0 .. $width - 1) {
+            $sum[$i % 32] += $negative[$i] ? -$row->[$i] : $row->[$i];
+        }
+
+        \@sum;
+    } @$rows ];
 }
 
 

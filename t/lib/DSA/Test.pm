@@ -791,6 +791,18 @@ sub metrics {
 }
 
 
+# Waits until the workers have so many sessions with engines.
+
+sub wait_sessions {
+    my ($self, $n) = @_;
+
+    wait_until(sub { $self->metrics->{dsa_sessions} == $n }, 30,
+               "$n sessions");
+
+    return;
+}
+
+
 # Stops nginx first, and then the others in the reverse order of their start, so
 # that no process logs errors about one that was stopped before it.
 

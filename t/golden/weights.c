@@ -1,0 +1,693 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ *
+ * Draws the weights of t/data/golden again, to the bit:
+ *
+ *     golden_weights a-fp8|b-bf16 1|2 > model-0000N-of-00002.safetensors
+ *
+ * They were torch.randn() on a CPU after torch.manual_seed(), one tensor after
+ * the other, as draw_model() has them.  PyTorch computes it so: 24 bits of the
+ * Mersenne Twister are a uniform number, and 16 of those become 16 normal ones
+ * by Box and Muller, with logarithm, sine and cosine by the polynomials of
+ * Cephes in float32.  The polynomials are here as gcc compiles them with FMA,
+ * because each bit counts; a product that is not fused below must not be.
+ */
+
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+
+#define HEADS           4
+#define NOPE            128
+#define ROPE            64
+#define LATENT          512
+#define INDEX_DIM       128
+#define BLOCK           128     /* FP8 has a scale for BLOCK x BLOCK weights */
+#define E4M3_MAX        448.0f
+
+#define MT_WORDS        624
+#define MT_SHIFT        397
+
+#define TENSORS_MAX     400
+#define NAME_SIZE       80
+#define HEADER_SIZE     (64 * 1024)
+
+
+/* as in config.json, which says what they mean; one layer is dense */
+
+typedef struct {
+    const char  *name;
+    uint32_t     seed;
+    int          fp8;
+    uint32_t     hidden;
+    uint32_t     intermediate;
+    uint32_t     layers;
+    uint32_t     q_rank;
+    uint32_t     experts;
+    uint32_t     expert_width;
+    uint32_t     index_heads;
+    uint32_t     vocab;
+    const char  *second;        /* the first tensor of the second file */
+} golden_t;
+
+
+typedef enum {
+    F32 = 0,
+    BF16,
+    F8_E4M3
+} dtype_e;
+
+
+typedef struct {
+    char         name[NAME_SIZE];
+    dtype_e      dtype;
+    uint32_t     rows;
+    uint32_t     cols;          /* 0: a vector */
+    int          file;
+    size_t       size;
+    void        *data;
+} tensor_t;
+
+
+typedef struct {
+    uint32_t     mt[MT_WORDS];
+    uint32_t     next;
+    int          file;
+    int          fp8;
+    const char  *second;
+    uint32_t     n;
+    tensor_t     tensor[TENSORS_MAX];
+} state_t;
+
+
+static const golden_t  models[] = {
+    { "a-fp8", 20251201, 1, 256, 512, 3, 128, 16, 128, 8, 1024,
+      "model.layers.1.mlp.experts.14.down_proj.weight_scale_inv" },
+    { "b-bf16", 777, 0, 192, 320, 2, 96, 8, 96, 4, 512,
+      "model.layers.1.mlp.gate.weight" }
+};
+
+static const struct {
+    const char  *name;
+    size_t       size;
+} dtypes[] = {
+    { "F32", 4 }, { "BF16", 2 }, { "F8_E4M3", 1 }
+};
+
+static state_t  state;
+
+
+/* MT19937 of Matsumoto and Nishimura */
+
+static void
+mt_seed(state_t *s, uint32_t seed)
+{
+    uint32_t  i;
+
+    s->mt[0] = seed;
+
+    for (i = 1; i < MT_WORDS; i++) {
+        s->mt[i] = 1812433253u * (s->mt[i - 1] ^ (s->mt[i - 1] >> 30)) + i;
+    }
+
+    s->next = MT_WORDS;
+}
+
+
+static uint32_t
+mt_next(state_t *s)
+{
+    uint32_t  i, y;
+
+    if (s->next == MT_WORDS) {
+        for (i = 0; i < MT_WORDS; i++) {
+            y = (s->mt[i] & 0x80000000u)
+                | (s->mt[(i + 1) % MT_WORDS] & 0x7fffffffu);
+            s->mt[i] = s->mt[(i + MT_SHIFT) % MT_WORDS] ^ (y >> 1)
+                       ^ ((y & 1) != 0 ? 0x9908b0dfu : 0);
+        }
+
+        s->next = 0;
+    }
+
+    y = s->mt[s->next++];
+    y ^= y >> 11;
+    y ^= (y << 7) & 0x9d2c5680u;
+    y ^= (y << 15) & 0xefc60000u;
+
+    return y ^ (y >> 18);
+}
+
+
+/* logf() of Cephes for 0 < x <= 1 */
+
+static float
+cephes_log(float x)
+{
+    int           e;
+    float         y, z;
+    unsigned      i;
+
+    static const float  p[] = {
+        7.0376836292E-2f, -1.1514610310E-1f, 1.1676998740E-1f,
+        -1.2420140846E-1f, 1.4249322787E-1f, -1.6668057665E-1f,
+        2.0000714765E-1f, -2.4999993993E-1f, 3.3333331174E-1f
+    };
+
+    x = frexpf(x, &e);
+
+    if (x < 0.707106781186547524f) {
+        e--;
+        x += x - 1.0f;
+
+    } else {
+        x -= 1.0f;
+    }
+
+    z = x * x;
+    y = p[0];
+
+    for (i = 1; i < sizeof(p) / sizeof(p[0]); i++) {
+        y = fmaf(y, x, p[i]);
+    }
+
+    y *= x;
+    y = fmaf(y, z, (float) e * -2.12194440e-4f);
+    y -= z * 0.5f;
+
+    return fmaf((float) e, 0.693359375f, x + y);
+}
+
+
+/* sincosf() of Cephes for x >= 0 */
+
+static void
+cephes_sincos(float x, float *sine, float *cosine)
+{
+    int    octant;
+    float  s, c, y, z;
+
+    octant = ((int) (x * 1.27323954473516f) + 1) & ~1;
+
+    y = (float) octant;
+    x = fmaf(y, -0.78515625f, x);
+    x = fmaf(y, -2.4187564849853515625e-4f, x);
+    x = fmaf(y, -3.77489497744594108e-8f, x);
+    z = x * x;
+
+    c = 2.443315711809948E-005f;
+    c = fmaf(c, z, -1.388731625493765E-003f);
+    c = fmaf(c, z, 4.166664568298827E-002f);
+    c *= z;
+    c = fmaf(c, z, -(z * 0.5f)) + 1.0f;
+
+    s = -1.9515295891E-4f;
+    s = fmaf(s, z, 8.3321608736E-3f);
+    s = fmaf(s, z, -1.6666654611E-1f);
+    s *= z;
+    s = fmaf(s, x, x);
+
+    if ((octant & 2) != 0) {
+        y = s;
+        s = c;
+        c = y;
+    }
+
+    *sine = (octant & 4) != 0 ? -s : s;
+    *cosine = ((octant + 2) & 4) != 0 ? -c : c;
+}
+
+
+static double
+uniform53(state_t *s)
+{
+    uint64_t  x;
+
+    x = (uint64_t) mt_next(s) << 32;
+    x |= mt_next(s);
+
+    return (double) (x & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
+}
+
+
+/* torch.randn(n), which computes fewer than 16 numbers in double */
+
+static float *
+normal(state_t *s, uint32_t n)
+{
+    float     r, sine, cosine, *x;
+    double    angle, radius;
+    uint32_t  i, j;
+
+    x = malloc(n * sizeof(float));
+    if (x == NULL) {
+        abort();
+    }
+
+    if (n < 16) {
+        for (i = 0; i < n; i += 2) {
+            angle = 2.0 * M_PI * uniform53(s);
+            radius = sqrt(-2.0 * log1p(-uniform53(s)));
+            x[i] = (float) (radius * cos(angle));
+            x[i + 1] = (float) (radius * sin(angle));
+        }
+
+        return x;
+    }
+
+    for (i = 0; i < n; i++) {
+        x[i] = (float) (mt_next(s) & 0xffffff) * 0x1p-24f;
+    }
+
+    for (i = 0; i < n; i += 16) {
+        for (j = i; j < i + 8; j++) {
+            r = sqrtf(-2.0f * cephes_log(1.0f - x[j]));
+            cephes_sincos((float) (2.0 * M_PI) * x[j + 8], &sine, &cosine);
+            x[j] = r * cosine;
+            x[j + 8] = r * sine;
+        }
+    }
+
+    return x;
+}
+
+
+/* Formats into "out" at "len", and returns the new length. */
+
+__attribute__((format(printf, 4, 5)))
+static size_t
+append(char *out, size_t size, size_t len, const char *fmt, ...)
+{
+    int      n;
+    va_list  args;
+
+    va_start(args, fmt);
+    n = vsnprintf(out + len, size - len, fmt, args);
+    va_end(args);
+
+    if (n < 0 || (size_t) n >= size - len) {
+        abort();
+    }
+
+    return len + (size_t) n;
+}
+
+
+static void *
+add(state_t *s, const char *name, dtype_e dtype, uint32_t rows, uint32_t cols)
+{
+    tensor_t  *t;
+
+    if (s->n == TENSORS_MAX) {
+        abort();
+    }
+
+    if (strcmp(name, s->second) == 0) {
+        s->file = 2;
+    }
+
+    t = &s->tensor[s->n++];
+    append(t->name, NAME_SIZE, 0, "%s", name);
+    t->dtype = dtype;
+    t->rows = rows;
+    t->cols = cols;
+    t->file = s->file;
+    t->size = dtypes[dtype].size * rows * (cols != 0 ? cols : 1);
+
+    t->data = malloc(t->size);
+    if (t->data == NULL) {
+        abort();
+    }
+
+    return t->data;
+}
+
+
+static uint16_t
+bf16(float x)
+{
+    uint32_t  u;
+
+    memcpy(&u, &x, 4);
+
+    return (uint16_t) ((u + 0x7fff + ((u >> 16) & 1)) >> 16);
+}
+
+
+/* |x| <= 448, to nearest even */
+
+static uint8_t
+e4m3(float x)
+{
+    int      e;
+    float    step;
+    uint8_t  sign;
+
+    sign = signbit(x) ? 0x80 : 0;
+
+    (void) frexpf(x, &e);
+    step = ldexpf(1.0f, (e > -5 ? e : -5) - 4);
+
+    x = rintf(fabsf(x) / step) * step;
+
+    if (x < 0x1p-6f) {
+        return sign | (uint8_t) (x * 0x1p9f);
+    }
+
+    x = frexpf(x, &e);
+
+    return sign | (uint8_t) ((e + 6) * 8 + (int) (x * 16.0f) - 8);
+}
+
+
+/* The least power of two by which a block's weights are at most E4M3_MAX. */
+
+static float
+block_scale(const float *x, uint32_t rows, uint32_t cols, uint32_t stride)
+{
+    int       e;
+    float     max, m;
+    uint32_t  i, j;
+
+    max = 0.0f;
+
+    for (i = 0; i < rows; i++) {
+        for (j = 0; j < cols; j++) {
+            max = fmaxf(max, fabsf(x[(size_t) i * stride + j]));
+        }
+    }
+
+    m = frexpf(max / E4M3_MAX, &e);
+
+    return ldexpf(1.0f, m == 0.5f ? e - 1 : e);
+}
+
+
+static void
+add_fp8(state_t *s, const char *name, const float *x, uint32_t rows,
+    uint32_t cols)
+{
+    char      scale_name[NAME_SIZE];
+    float    *scale;
+    size_t    at;
+    uint8_t  *out;
+    uint32_t  i, j, k, l, height, width;
+
+    out = add(s, name, F8_E4M3, rows, cols);
+
+    append(scale_name, NAME_SIZE, 0, "%s_scale_inv", name);
+    scale = add(s, scale_name, F32, (rows + BLOCK - 1) / BLOCK,
+                (cols + BLOCK - 1) / BLOCK);
+
+    for (i = 0; i < rows; i += BLOCK) {
+        height = rows - i < BLOCK ? rows - i : BLOCK;
+
+        for (j = 0; j < cols; j += BLOCK) {
+            width = cols - j < BLOCK ? cols - j : BLOCK;
+            at = (size_t) i * cols + j;
+
+            *scale = block_scale(x + at, height, width, cols);
+
+            for (k = 0; k < height; k++) {
+                for (l = 0; l < width; l++) {
+                    out[at + k * cols + l] = e4m3(x[at + k * cols + l]
+                                                  / *scale);
+                }
+            }
+
+            scale++;
+        }
+    }
+}
+
+
+/*
+ * A matrix [rows, cols] of normal numbers, times "factor" and divided by
+ * "divisor".  In that order: both products round.
+ */
+
+static void
+matrix(state_t *s, int fp8, const char *prefix, const char *name,
+    uint32_t rows, uint32_t cols, float factor, float divisor)
+{
+    char       full[NAME_SIZE];
+    float     *x;
+    size_t     i, n;
+    uint16_t  *out;
+
+    n = (size_t) rows * cols;
+    x = normal(s, (uint32_t) n);
+
+    for (i = 0; i < n; i++) {
+        x[i] = x[i] * factor / divisor;
+    }
+
+    append(full, NAME_SIZE, 0, "%s%s.weight", prefix, name);
+
+    if (fp8) {
+        add_fp8(s, full, x, rows, cols);
+
+    } else {
+        out = add(s, full, BF16, rows, cols);
+
+        for (i = 0; i < n; i++) {
+            out[i] = bf16(x[i]);
+        }
+    }
+
+    free(x);
+}
+
+
+/* A projection keeps the size of its input's values, times "factor". */
+
+static void
+linear(state_t *s, const char *prefix, const char *name, uint32_t rows,
+    uint32_t cols, float factor)
+{
+    matrix(s, s->fp8, prefix, name, rows, cols, factor, sqrtf((float) cols));
+}
+
+
+/* A vector in float32 of mean "mean" and standard deviation "deviation". */
+
+static void
+vector(state_t *s, const char *prefix, const char *name, uint32_t n,
+    float mean, float deviation)
+{
+    char      full[NAME_SIZE];
+    float    *x, *out;
+    uint32_t  i;
+
+    append(full, NAME_SIZE, 0, "%s%s", prefix, name);
+
+    x = normal(s, n);
+    out = add(s, full, F32, n, 0);
+
+    for (i = 0; i < n; i++) {
+        out[i] = mean + deviation * x[i];
+    }
+
+    free(x);
+}
+
+
+static void
+attention(state_t *s, const golden_t *m, const char *layer)
+{
+    char  p[NAME_SIZE];
+
+    append(p, NAME_SIZE, 0, "%sself_attn.", layer);
+
+    linear(s, p, "q_a_proj", m->q_rank, m->hidden, 1.0f);
+    vector(s, p, "q_a_layernorm.weight", m->q_rank, 1.0f, 0.1f);
+    linear(s, p, "q_b_proj", HEADS * (NOPE + ROPE), m->q_rank, 1.0f);
+    linear(s, p, "kv_a_proj_with_mqa", LATENT + ROPE, m->hidden, 1.0f);
+    vector(s, p, "kv_a_layernorm.weight", LATENT, 1.0f, 0.1f);
+    linear(s, p, "kv_b_proj", HEADS * 2 * NOPE, LATENT, 1.0f);
+    linear(s, p, "o_proj", m->hidden, HEADS * NOPE, 0.5f);
+
+    linear(s, p, "indexer.wq_b", m->index_heads * INDEX_DIM, m->q_rank, 1.0f);
+    linear(s, p, "indexer.wk", INDEX_DIM, m->hidden, 1.0f);
+    vector(s, p, "indexer.k_norm.weight", INDEX_DIM, 1.0f, 0.1f);
+    vector(s, p, "indexer.k_norm.bias", INDEX_DIM, 0.0f, 0.1f);
+    matrix(s, 0, p, "indexer.weights_proj", m->index_heads, m->hidden, 1.0f,
+           sqrtf((float) m->hidden));
+}
+
+
+static void
+mlp(state_t *s, const golden_t *m, const char *prefix, uint32_t width)
+{
+    linear(s, prefix, "gate_proj", width, m->hidden, 1.0f);
+    linear(s, prefix, "up_proj", width, m->hidden, 1.0f);
+    linear(s, prefix, "down_proj", m->hidden, width, 0.5f);
+}
+
+
+static void
+experts(state_t *s, const golden_t *m, const char *layer)
+{
+    char      p[NAME_SIZE];
+    uint32_t  i;
+
+    append(p, NAME_SIZE, 0, "%smlp.", layer);
+    matrix(s, 0, p, "gate", m->experts, m->hidden, 1.0f,
+           sqrtf((float) m->hidden));
+    vector(s, p, "gate.e_score_correction_bias", m->experts, 0.0f, 0.05f);
+
+    for (i = 0; i < m->experts; i++) {
+        append(p, NAME_SIZE, 0, "%smlp.experts.%u.", layer, i);
+        mlp(s, m, p, m->expert_width);
+    }
+
+    append(p, NAME_SIZE, 0, "%smlp.shared_experts.", layer);
+    mlp(s, m, p, m->expert_width);
+}
+
+
+static void
+draw_model(state_t *s, const golden_t *m)
+{
+    char      p[NAME_SIZE], q[NAME_SIZE];
+    uint32_t  i;
+
+    mt_seed(s, m->seed);
+
+    s->file = 1;
+    s->fp8 = m->fp8;
+    s->second = m->second;
+
+    matrix(s, 0, "model.", "embed_tokens", m->vocab, m->hidden, 1.0f, 1.0f);
+
+    for (i = 0; i < m->layers; i++) {
+        append(p, NAME_SIZE, 0, "model.layers.%u.", i);
+
+        vector(s, p, "input_layernorm.weight", m->hidden, 1.0f, 0.1f);
+        attention(s, m, p);
+        vector(s, p, "post_attention_layernorm.weight", m->hidden, 1.0f, 0.1f);
+
+        if (i == 0) {
+            append(q, NAME_SIZE, 0, "%smlp.", p);
+            mlp(s, m, q, m->intermediate);
+
+        } else {
+            experts(s, m, p);
+        }
+    }
+
+    vector(s, "model.", "norm.weight", m->hidden, 1.0f, 0.1f);
+    matrix(s, 0, "", "lm_head", m->vocab, m->hidden, 3.0f,
+           sqrtf((float) m->hidden));
+}
+
+
+/* The order of safetensors' own writer: the widest dtype first, then names. */
+
+static int
+compare(const void *one, const void *two)
+{
+    const tensor_t  *a, *b;
+
+    a = one;
+    b = two;
+
+    if (a->dtype != b->dtype) {
+        return a->dtype < b->dtype ? -1 : 1;
+    }
+
+    return strcmp(a->name, b->name);
+}
+
+
+static size_t
+header(state_t *s, int file, char *out)
+{
+    size_t     len, at;
+    uint32_t   i;
+    tensor_t  *t;
+
+    at = 0;
+    len = append(out, HEADER_SIZE, 0, "{\"__metadata__\":{\"format\":\"pt\"}");
+
+    for (i = 0; i < s->n; i++) {
+        t = &s->tensor[i];
+
+        if (t->file != file) {
+            continue;
+        }
+
+        len = append(out, HEADER_SIZE, len,
+                     ",\"%s\":{\"dtype\":\"%s\",\"shape\":[%u", t->name,
+                     dtypes[t->dtype].name, t->rows);
+
+        if (t->cols != 0) {
+            len = append(out, HEADER_SIZE, len, ",%u", t->cols);
+        }
+
+        len = append(out, HEADER_SIZE, len, "],\"data_offsets\":[%zu,%zu]}",
+                     at, at + t->size);
+        at += t->size;
+    }
+
+    len = append(out, HEADER_SIZE, len, "}");
+
+    while (len % 8 != 0) {
+        len = append(out, HEADER_SIZE, len, " ");
+    }
+
+    return len;
+}
+
+
+static void
+write_file(state_t *s, int file)
+{
+    uint32_t     i;
+    uint64_t     size;
+
+    static char  head[HEADER_SIZE];
+
+    qsort(s->tensor, s->n, sizeof(tensor_t), compare);
+
+    size = header(s, file, head);
+    fwrite(&size, sizeof(uint64_t), 1, stdout);
+    fwrite(head, size, 1, stdout);
+
+    for (i = 0; i < s->n; i++) {
+        if (s->tensor[i].file == file) {
+            fwrite(s->tensor[i].data, s->tensor[i].size, 1, stdout);
+        }
+
+        free(s->tensor[i].data);
+    }
+}
+
+
+int
+main(int argc, char **argv)
+{
+    int       file;
+    unsigned  i;
+
+    file = argc == 3 ? atoi(argv[2]) : 0;
+
+    for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        if ((file == 1 || file == 2) && strcmp(argv[1], models[i].name) == 0) {
+            draw_model(&state, &models[i]);
+            write_file(&state, file);
+
+            return fflush(stdout) == 0 && !ferror(stdout) ? 0 : 1;
+        }
+    }
+
+    fprintf(stderr, "usage: golden_weights a-fp8|b-bf16 1|2\n");
+
+    return 2;
+}
