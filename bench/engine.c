@@ -297,7 +297,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     left = left / 10 * 9;
 
     if (e->layers != 0) {
-        config.num_hidden_layers = e->layers;
+        dsa_model_config_resize(&config, e->layers);
         e->one = dsa_cuda_weights_size(&config, &shard) < left;
 
         return DSA_OK;
@@ -306,11 +306,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     e->one = 1;
 
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
-        config.num_hidden_layers = e->layers;
-
-        if (config.first_k_dense_replace > e->layers) {
-            config.first_k_dense_replace = e->layers;
-        }
+        dsa_model_config_resize(&config, e->layers);
 
         dsa_cache_layout(&cache, 1, e->layers, config.kv_lora_rank,
                          config.qk_rope_head_dim, config.index_head_dim);

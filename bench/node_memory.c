@@ -136,12 +136,17 @@ dsa_node_device(dsa_node_t *n, dsa_err_t *err)
 static int
 dsa_node_weights(dsa_node_t *n, dsa_err_t *err)
 {
+    uint32_t            i;
     dsa_read_list_t     list;
     dsa_model_config_t  config;
 
     config = n->config;
     config.first_k_dense_replace = DSA_NODE_LAYERS;
     config.num_hidden_layers = 2 * DSA_NODE_LAYERS;
+
+    for (i = 0; i < config.num_hidden_layers; i++) {
+        config.layer[i].moe = i >= DSA_NODE_LAYERS;
+    }
 
     memset(&list, 0, sizeof(list));
 

@@ -4,7 +4,6 @@
  */
 
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -155,9 +154,7 @@ dsa_model_configure(dsa_model_t *m)
     m->attention.rope = s->qk_rope_head_dim;
     m->attention.v = s->v_head_dim;
     m->attention.latent = s->kv_lora_rank;
-    m->attention.scale = (float) (dsa_rope_softmax(&rope)
-                                  / sqrt(s->qk_nope_head_dim
-                                         + s->qk_rope_head_dim));
+    m->attention.scale = s->softmax_scale;
 
     m->router.experts = s->n_routed_experts;
     m->router.groups = s->n_group;
@@ -166,8 +163,7 @@ dsa_model_configure(dsa_model_t *m)
     m->router.normalize = s->norm_topk_prob;
     m->router.scale = s->routed_scaling_factor;
 
-    m->topk = s->index_topk < s->max_position_embeddings
-              ? s->index_topk : s->max_position_embeddings;
+    m->topk = dsa_model_config_topk(s);
 }
 
 

@@ -394,8 +394,7 @@ dsa_rank_rope(dsa_cuda_rank_t *rank, dsa_err_t *err)
     rope.original = s->yarn_original_max_position;
 
     magnitude = dsa_rope_magnitude(&rope);
-    rank->attention_scale = (float) (dsa_rope_softmax(&rope)
-                                     / sqrt(DSA_CUDA_NOPE + DSA_CUDA_ROPE));
+    rank->attention_scale = s->softmax_scale;
 
     table = malloc((uint64_t) rank->context * DSA_CUDA_ROPE * sizeof(float));
 

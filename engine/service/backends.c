@@ -121,7 +121,7 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     }
 
     if (conf->random && conf->layers != 0) {
-        config.num_hidden_layers = conf->layers;
+        dsa_model_config_resize(&config, conf->layers);
     }
 
     page = kind == DSA_BACKEND_NULL

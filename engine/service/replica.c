@@ -265,9 +265,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));
 
-    s->grammars = dsa_grammars_create(s->tokenizer,
-                                      dsa_step_config(r->step)->vocab_size,
-                                      dsa_step_config(r->step)->eos_token_id);
+    s->grammars = dsa_grammars_create(s->tokenizer, dsa_step_config(r->step));
 
     if (s->grammars == NULL) {
         return dsa_error(err, "out of memory");

@@ -168,8 +168,7 @@ host_open(host_t *h, const char *more)
     h->service.context = dsa_step_context(h->step);
     h->service.ids = dsa_step_config(h->step)->vocab_size;
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
-                              dsa_step_config(h->step)->vocab_size,
-                              dsa_step_config(h->step)->eos_token_id);
+                                              dsa_step_config(h->step));
     assert_non_null(h->service.grammars);
     (void) snprintf(h->service.fingerprint, sizeof(h->service.fingerprint),
                     "%s", dsa_step_fingerprint(h->step));
