@@ -13,6 +13,7 @@
 #include "bench/bench.h"
 #include "bench/engine.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/rank.h"
 #include "engine/cuda/weights.h"
 #include "kernels/attention/cache.h"
 
@@ -308,8 +309,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
         dsa_model_config_resize(&config, e->layers);
 
-        dsa_cache_layout(&cache, 1, e->layers, config.kv_lora_rank,
-                         config.qk_rope_head_dim, config.index_head_dim);
+        dsa_cuda_cache_layout(&cache, &config);
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
         if (dsa_cuda_weights_size(&config, &shard) + page < left) {

@@ -80,8 +80,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->router.normalize = s->norm_topk_prob;
     n->router.scale = s->routed_scaling_factor;
 
-    dsa_cache_layout(&n->cache, 1, s->num_hidden_layers, s->kv_lora_rank,
-                     s->qk_rope_head_dim, s->index_head_dim);
+    dsa_cuda_cache_layout(&n->cache, s);
 
     if (dsa_node_device(n, err) != DSA_OK
         || dsa_node_weights(n, err) != DSA_OK
@@ -203,8 +202,8 @@ dsa_node_pages(dsa_node_t *n, dsa_err_t *err)
         return dsa_error(err, "no memory for %u pages", n->pages);
     }
 
-    rc = dsa_cuda_random_cache(n->page, pages * n->cache.page
-                                        / n->cache.layer, 1, n->b.stream);
+    rc = dsa_cuda_random_cache(n->page, pages * n->config.num_hidden_layers, 1,
+                               n->b.stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(n->b.stream);
 
     if (rc != 0) {

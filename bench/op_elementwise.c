@@ -116,11 +116,12 @@ dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int turn)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_cache_write(&t->cache, t->slot, t->in + DSA_BENCH_LORA,
-                                DSA_BENCH_INPUT, t->weight,
+                                DSA_BENCH_INPUT, t->weight, DSA_BENCH_EPS,
                                 t->in + DSA_BENCH_LORA + DSA_CUDA_LATENT
                                 + DSA_CUDA_ROPE,
                                 DSA_BENCH_INPUT, t->weight, t->weight,
-                                t->table, t->position, t->rows, b->stream);
+                                DSA_BENCH_EPS, t->table, t->position, t->rows,
+                                b->stream);
 }
 
 

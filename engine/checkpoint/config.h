@@ -176,6 +176,19 @@ dsa_model_config_moe_layers(const dsa_model_config_t *config)
 }
 
 
+/* Sets indexed [num_hidden_layers]: 1 if a layer has an indexer of its own. */
+
+static inline void
+dsa_model_config_indexed(const dsa_model_config_t *config, uint8_t *indexed)
+{
+    uint32_t  i;
+
+    for (i = 0; i < config->num_hidden_layers; i++) {
+        indexed[i] = config->layer[i].selection == DSA_SELECTION_OWN;
+    }
+}
+
+
 /* Returns the most positions that the attention of a layer reads. */
 
 static inline uint32_t

@@ -197,8 +197,14 @@ static void
 dsa_model_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
     int served)
 {
-    dsa_cache_layout(cache, served, s->num_hidden_layers, s->kv_lora_rank,
-                     s->qk_rope_head_dim, s->index_head_dim);
+    uint8_t  indexed[DSA_MODEL_LAYERS];
+
+    _Static_assert(DSA_MODEL_LAYERS <= DSA_CACHE_LAYERS,
+                   "a page has room for every layer");
+
+    dsa_model_config_indexed(s, indexed);
+    dsa_cache_layout(cache, served, s->num_hidden_layers, indexed,
+                     s->kv_lora_rank, s->qk_rope_head_dim, s->index_head_dim);
 }
 
 

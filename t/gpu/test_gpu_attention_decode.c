@@ -93,7 +93,7 @@ gpu_decode_setup(void **state)
     t = calloc(1, sizeof(gpu_decode_t));
     assert_non_null(t);
 
-    dsa_cache_layout(&t->layout, 1, 1, DSA_CUDA_LATENT, DSA_CUDA_ROPE,
+    dsa_cache_layout(&t->layout, 1, 1, NULL, DSA_CUDA_LATENT, DSA_CUDA_ROPE,
                      DSA_CUDA_INDEX);
     t->layout.page += GPU_GAP;
 
