@@ -11,8 +11,8 @@
 
 
 /*
- * The published code of DeepSeek has 1e-6 in the norms of the latents,
- * whatever rms_norm_eps is.
+ * The published code of DeepSeek-V3.2 has 1e-6 in the norms of the latents,
+ * whatever rms_norm_eps is.  For the others vLLM and SGLang use rms_norm_eps.
  */
 
 #define DSA_DEEPSEEK_EPS    1e-6f
@@ -20,7 +20,14 @@
 
 static const dsa_model_family_t  dsa_families[] = {
     { "deepseek_v32", 1, 0, DSA_DEEPSEEK_EPS,
-      { "deepseek", "</think>", "｜DSML｜" } }
+      { "deepseek", "</think>", "｜DSML｜" } },
+
+    { "deepseek_v3", 0, 0, 0,
+      { "deepseek-v3", "</think>", "<｜tool▁calls▁begin｜>" } },
+
+    { "glm_moe_dsa", 1, 1, 0, { "glm", "</think>", "<tool_call>" } },
+
+    { "glm4_moe_lite", 0, 0, 0, { "glm", "</think>", "<tool_call>" } }
 };
 
 

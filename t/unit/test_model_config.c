@@ -91,6 +91,50 @@ static const char  published[] =
     "}\n";
 
 
+/* What the description of GLM-5.2 and GLM-4.7-Flash depends on. */
+
+static const char  glm_5_2[] =
+    "{\"model_type\": \"glm_moe_dsa\", \"attention_bias\": false,"
+    "\"eos_token_id\": [154820, 154827, 154829], \"head_dim\": 192,"
+    "\"first_k_dense_replace\": 3, \"hidden_act\": \"silu\","
+    "\"hidden_size\": 6144, \"index_head_dim\": 128, \"index_n_heads\": 32,"
+    "\"index_topk\": 2048, \"index_topk_freq\": 4,"
+    "\"index_skip_topk_offset\": 3, \"index_topk_pattern\": null,"
+    "\"index_share_for_mtp_iteration\": true, \"intermediate_size\": 12288,"
+    "\"kv_lora_rank\": 512, \"max_position_embeddings\": 1048576,"
+    "\"moe_intermediate_size\": 2048, \"n_group\": 1,"
+    "\"n_routed_experts\": 256, \"n_shared_experts\": 1,"
+    "\"norm_topk_prob\": true, \"num_attention_heads\": 64,"
+    "\"num_experts_per_tok\": 8, \"num_hidden_layers\": 78,"
+    "\"num_nextn_predict_layers\": 1, \"q_lora_rank\": 2048,"
+    "\"qk_nope_head_dim\": 192, \"qk_rope_head_dim\": 64,"
+    "\"rms_norm_eps\": 1e-05, \"rope_interleave\": true,"
+    "\"rope_parameters\": {\"rope_theta\": 8000000,"
+    "\"rope_type\": \"default\"}, \"routed_scaling_factor\": 2.5,"
+    "\"scoring_func\": \"sigmoid\", \"topk_group\": 1,"
+    "\"v_head_dim\": 256, \"vocab_size\": 154880,"
+    "\"quantization_config\": {\"activation_scheme\": \"dynamic\","
+    "\"fmt\": \"e4m3\", \"quant_method\": \"fp8\","
+    "\"weight_block_size\": [128, 128]}}";
+
+static const char  glm_4_7_flash[] =
+    "{\"model_type\": \"glm4_moe_lite\", \"attention_bias\": false,"
+    "\"eos_token_id\": [154820, 154827, 154829], \"pad_token_id\": 154820,"
+    "\"first_k_dense_replace\": 1, \"hidden_act\": \"silu\","
+    "\"hidden_size\": 2048, \"intermediate_size\": 10240,"
+    "\"kv_lora_rank\": 512, \"max_position_embeddings\": 202752,"
+    "\"moe_intermediate_size\": 1536, \"n_group\": 1, \"topk_group\": 1,"
+    "\"n_routed_experts\": 64, \"n_shared_experts\": 1,"
+    "\"norm_topk_prob\": true, \"num_attention_heads\": 20,"
+    "\"num_experts_per_tok\": 4, \"num_hidden_layers\": 47,"
+    "\"num_nextn_predict_layers\": 1, \"q_lora_rank\": 768,"
+    "\"qk_nope_head_dim\": 192, \"qk_rope_head_dim\": 64,"
+    "\"partial_rotary_factor\": 1.0, \"rms_norm_eps\": 1e-05,"
+    "\"rope_scaling\": null, \"rope_theta\": 1000000,"
+    "\"routed_scaling_factor\": 1.8, \"topk_method\": \"noaux_tc\","
+    "\"v_head_dim\": 256, \"vocab_size\": 154880}";
+
+
 /* The text with from, which must occur once, replaced by to. */
 
 static char *
@@ -326,6 +370,108 @@ test_accepted(void **state)
 }
 
 
+/* Models of other families: layers, ends, epsilons, rotation, prompts. */
+
+static void
+test_families(void **state)
+{
+    int                 i, from[79];
+    char               *text;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
+
+    if (dsa_model_config_parse(&s, "c", glm_5_2, strlen(glm_5_2), &err)
+        != DSA_OK)
+    {
+        fail_msg("GLM-5.2: %s", err.text);
+    }
+
+    /* layers 0, 1, 2, 6, 10, ..., 74 have indexers */
+
+    for (i = 0; i < 78; i++) {
+        from[i] = i < 3 ? i : i - (i - 2) % 4;
+    }
+
+    from[78] = -1;
+    assert_int_equal(from[75], 74);
+
+    check_layers(&s, "DDD" "MMMMMMMMMMMMMMMMMMMMMMMMM" "MMMMMMMMMMMMMMMMMMMM"
+                     "MMMMMMMMMMMMMMMMMMMMMMMMMMMMMM", from);
+    assert_int_equal(s.draft.selection, DSA_SELECTION_OWN);
+    assert_int_equal(s.draft.moe, 1);
+    assert_int_equal(dsa_model_config_topk(&s), 2048);
+
+    assert_int_equal(s.bos_token_id, DSA_MODEL_NO_TOKEN);
+    assert_int_equal(s.ends.n, 3);
+    assert_int_equal(s.ends.id[2], 154829);
+    assert_string_equal(s.prompt.name, "glm");
+    assert_string_equal(s.prompt.tool, "<tool_call>");
+
+    assert_int_equal(s.index_rope_interleaved, 1);
+    assert_true(s.latent_norm_eps == 1e-5f);
+    assert_true(s.index_norm_eps == 1e-6f);
+    assert_true(s.softmax_scale == 0.0625f);
+    assert_true(s.rope_theta == 8000000);
+    assert_true(s.yarn_factor == 1);
+    assert_true(formats(&s, DSA_FORMAT_FP8));
+    assert_int_equal(s.ue8m0, 0);
+
+    if (dsa_model_config_parse(&s, "c", glm_4_7_flash, strlen(glm_4_7_flash),
+                               &err)
+        != DSA_OK)
+    {
+        fail_msg("GLM-4.7-Flash: %s", err.text);
+    }
+
+    for (i = 0; i < 47; i++) {
+        assert_int_equal(s.layer[i].selection, DSA_SELECTION_ALL);
+        assert_int_equal(s.layer[i].moe, i > 0);
+    }
+
+    assert_int_equal(s.draft.selection, DSA_SELECTION_ALL);
+    assert_int_equal(s.index_topk, 0);
+    assert_int_equal(dsa_model_config_topk(&s), 202752);
+    assert_true(s.softmax_scale == 0.0625f);
+    assert_string_equal(s.prompt.name, "glm");
+    assert_true(formats(&s, DSA_FORMAT_FLOAT));
+
+    /* DeepSeek-V3 with the name of its sibling; the fields are not read */
+
+    text = edit(published, "\"deepseek_v32\"", "\"deepseek_v3\"");
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
+                     DSA_OK);
+    assert_int_equal(s.layer[60].selection, DSA_SELECTION_ALL);
+    assert_int_equal(s.index_n_heads, 0);
+    assert_string_equal(s.prompt.name, "deepseek-v3");
+    free(text);
+}
+
+
+/* Without latents of the queries, which only an indexer needs. */
+
+static void
+test_no_q_lora(void **state)
+{
+    char               *text, *dense;
+    dsa_err_t           err;
+    dsa_model_config_t  s;
+
+    text = edit(published, "\"q_lora_rank\": 1536", "\"q_lora_rank\": null");
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
+                     DSA_ERROR);
+    assert_string_equal(err.text, "c: \"q_lora_rank\" is missing; expected an "
+                        "integer from 1 to 65536");
+
+    dense = edit(text, "\"deepseek_v32\"", "\"deepseek_v3\"");
+    assert_int_equal(dsa_model_config_parse(&s, "c", dense, strlen(dense),
+                                            &err), DSA_OK);
+    assert_int_equal(s.q_lora_rank, 0);
+
+    free(dense);
+    free(text);
+}
+
+
 /* The layers, by all fields that say something about them. */
 
 static void
@@ -503,8 +649,9 @@ test_rejected(void **state)
         const char  *error;
     } t[] = {
         { "\"model_type\": \"deepseek_v32\"",
-          "\"model_type\": \"deepseek_v3\"",
-          "\"model_type\" is \"deepseek_v3\"; expected \"deepseek_v32\"" },
+          "\"model_type\": \"kimi_k2\"",
+          "\"model_type\" is \"kimi_k2\"; expected \"deepseek_v32\", "
+          "\"deepseek_v3\", \"glm_moe_dsa\" or \"glm4_moe_lite\"" },
         { "\"index_topk\": 2048,", "",
           "\"index_topk\" is missing; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": 0",
@@ -808,6 +955,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_families),
+        cmocka_unit_test(test_no_q_lora),
         cmocka_unit_test(test_layers),
         cmocka_unit_test(test_layers_rejected),
         cmocka_unit_test(test_ends),
