@@ -118,7 +118,8 @@ sub exact {
 }
 
 
-exact($_, "$data/$_", "$data/$_/golden.safetensors") for 'a-fp8', 'b-bf16', 'moonlight';
+exact($_, "$data/$_", "$data/$_/golden.safetensors")
+    for 'a-fp8', 'b-bf16', 'moonlight';
 
 
 # The same on several GPUs, which the CPU computes.  The wide model computes the

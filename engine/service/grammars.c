@@ -64,7 +64,7 @@ dsa_grammars_create(const dsa_tokenizer_t *t,
     g->tokenizer = t;
     g->size = config->vocab_size;
     g->ends = config->ends;
-    g->cache = dsa_grammar_cache_create();
+    g->cache = dsa_grammar_cache_create(dsa_strz(config->prompt.tool));
 
     if (g->cache == NULL) {
         free(g);

@@ -258,6 +258,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
 
     s->context = dsa_step_context(r->step);
     s->ids = dsa_step_config(r->step)->vocab_size;
+    s->prompt = dsa_step_config(r->step)->prompt;
     s->page_bytes = dsa_step_page_bytes(r->step);
     s->rollouts = dsa_step_rollouts(r->step)
                   && dsa_rollout_fits(dsa_step_config(r->step));

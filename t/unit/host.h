@@ -167,6 +167,7 @@ host_open(host_t *h, const char *more)
 
     h->service.context = dsa_step_context(h->step);
     h->service.ids = dsa_step_config(h->step)->vocab_size;
+    h->service.prompt = dsa_step_config(h->step)->prompt;
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
                                               dsa_step_config(h->step));
     assert_non_null(h->service.grammars);
