@@ -247,7 +247,8 @@ dsa_node_absorb_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
                                (size_t) n->heads * DSA_NODE_KEY, DSA_NODE_KEY,
                                q, (size_t) n->heads * DSA_NODE_QUERY,
                                DSA_NODE_QUERY, l->kv_b_bf16, DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 1,
+                               (DSA_CUDA_NOPE + DSA_CUDA_V)
+                               * DSA_CUDA_LATENT, 1,
                                n->heads, count, DSA_CUDA_LATENT,
                                DSA_CUDA_NOPE, n->b.stream);
 }
@@ -271,15 +272,16 @@ dsa_node_expand_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
 {
     return dsa_cuda_gemm_heads(n->gemm,
                                n->work.o
-                               + (uint64_t) row * n->heads * DSA_CUDA_NOPE,
-                               (size_t) n->heads * DSA_CUDA_NOPE,
-                               DSA_CUDA_NOPE, n->work.u,
+                               + (uint64_t) row * n->heads * DSA_CUDA_V,
+                               (size_t) n->heads * DSA_CUDA_V,
+                               DSA_CUDA_V, n->work.u,
                                (size_t) n->heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
                                l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 0,
-                               n->heads, count, DSA_CUDA_NOPE,
+                               (DSA_CUDA_NOPE + DSA_CUDA_V)
+                               * DSA_CUDA_LATENT, 0,
+                               n->heads, count, DSA_CUDA_V,
                                DSA_CUDA_LATENT, n->b.stream);
 }
 

@@ -244,8 +244,8 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
                                       + DSA_CUDA_INDEX));
     dsa_node_place_fp8(m, w->qr8, tokens, (uint64_t) s->q_lora_rank);
     dsa_node_place(m, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
-    dsa_node_place(m, w->o, tokens * heads * DSA_CUDA_NOPE);
-    dsa_node_place_fp8(m, w->o8, tokens, heads * DSA_CUDA_NOPE);
+    dsa_node_place(m, w->o, tokens * heads * DSA_CUDA_V);
+    dsa_node_place_fp8(m, w->o8, tokens, heads * DSA_CUDA_V);
     dsa_node_place(m, w->q_latent, absorbed * heads
                                    * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place(m, w->u, absorbed * heads * DSA_CUDA_LATENT);
@@ -262,7 +262,8 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     dsa_node_place(m, w->latents, ((uint64_t) n->context + DSA_PAGE_TOKENS)
                                   * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place_fp8(m, w->latents8, tokens, DSA_CUDA_LATENT);
-    dsa_node_place(m, w->kv, tokens * heads * 2 * DSA_CUDA_NOPE);
+    dsa_node_place(m, w->kv, tokens * heads
+                             * (DSA_CUDA_NOPE + DSA_CUDA_V));
     dsa_node_place(m, w->mask, tokens * (DSA_CUDA_MHA_TOKENS / 32));
 }
 

@@ -15,6 +15,7 @@
 
 #define DSA_CUDA_QUERY      (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_CUDA_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+#define DSA_CUDA_KV_B       (DSA_CUDA_NOPE + DSA_CUDA_V)    /* rows of a head */
 
 
 static int dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -453,7 +454,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
                                      s->n, heads, rank->stream));
 
     return dsa_cuda_attention_heads(&rank->state,
-                                    w->o + row * heads * DSA_CUDA_NOPE, q,
+                                    w->o + row * heads * DSA_CUDA_V, q,
                                     w->kv, w->latents, mask, ld, s->start,
                                     s->n, heads, rank->attention_scale,
                                     rank->stream);
@@ -480,7 +481,7 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
                                      (size_t) heads * DSA_CUDA_QUERY,
                                      DSA_CUDA_QUERY, l->kv_b_bf16,
                                      DSA_CUDA_LATENT,
-                                     2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 1,
+                                     DSA_CUDA_KV_B * DSA_CUDA_LATENT, 1,
                                      heads, n, DSA_CUDA_LATENT, DSA_CUDA_NOPE,
                                      rank->stream));
 
@@ -503,13 +504,13 @@ dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     heads = rank->heads;
 
     return dsa_cuda_gemm_heads(rank->gemm,
-                               w->o + (uint64_t) row * heads * DSA_CUDA_NOPE,
-                               (size_t) heads * DSA_CUDA_NOPE, DSA_CUDA_NOPE,
+                               w->o + (uint64_t) row * heads * DSA_CUDA_V,
+                               (size_t) heads * DSA_CUDA_V, DSA_CUDA_V,
                                w->u, (size_t) heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
                                l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 0, heads,
-                               n, DSA_CUDA_NOPE, DSA_CUDA_LATENT,
+                               DSA_CUDA_KV_B * DSA_CUDA_LATENT, 0, heads,
+                               n, DSA_CUDA_V, DSA_CUDA_LATENT,
                                rank->stream);
 }

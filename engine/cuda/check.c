@@ -29,7 +29,7 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT },
         { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE },
         { "qk_nope_head_dim", s->qk_nope_head_dim, DSA_CUDA_NOPE },
-        { "v_head_dim", s->v_head_dim, DSA_CUDA_NOPE },
+        { "v_head_dim", s->v_head_dim, DSA_CUDA_V },
         { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX }
     };
 
