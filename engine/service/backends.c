@@ -17,7 +17,9 @@
 
 /*
  * Change this name when the contents of a page change.  Otherwise pages of the
- * old and the new layout would have the same identity.
+ * old and the new layout would have the same identity.  What a page has for
+ * each layer follows from config.json, which the fingerprint of the weights
+ * covers.
  */
 
 #define DSA_BACKEND_LAYOUT  "layout 1"
