@@ -98,7 +98,7 @@ dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
     dsa_bound_product(b, step, hidden * (q_lora + DSA_BOUND_KEY
                                          + DSA_CUDA_INDEX));
     dsa_bound_product(b, step, q_lora * heads * DSA_BOUND_QUERY);
-    dsa_bound_product(b, step, heads * DSA_CUDA_NOPE * hidden);
+    dsa_bound_product(b, step, heads * DSA_CUDA_V * hidden);
 
     /* without more keys than are selected, there is nothing to score */
 
@@ -127,7 +127,7 @@ dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
     double  keys, kv_b;
 
     keys = step->start < s->index_topk ? step->start : s->index_topk;
-    kv_b = heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT;
+    kv_b = heads * (DSA_CUDA_NOPE + DSA_CUDA_V) * DSA_CUDA_LATENT;
 
     b->bytes += 2 * kv_b + step->tokens * keys * DSA_CUDA_RECORD;
     b->bf16 += 2 * step->tokens
@@ -165,9 +165,10 @@ dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     above = n - below;
     selected = below * (step->start + below / 2) + above * k;
 
-    dsa_bound_product(b, step, heads * 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT);
+    dsa_bound_product(b, step, heads * (DSA_CUDA_NOPE + DSA_CUDA_V)
+                               * DSA_CUDA_LATENT);
 
-    all *= 2 * heads * (DSA_BOUND_QUERY + DSA_CUDA_NOPE);
+    all *= 2 * heads * (DSA_BOUND_QUERY + DSA_CUDA_V);
     absorbed = selected * 2 * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT);
 
     b->bf16 += all < absorbed ? all : absorbed;

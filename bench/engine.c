@@ -13,6 +13,7 @@
 #include "bench/bench.h"
 #include "bench/engine.h"
 #include "engine/cuda/group.h"
+#include "engine/cuda/rank.h"
 #include "engine/cuda/weights.h"
 #include "kernels/attention/cache.h"
 
@@ -297,7 +298,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     left = left / 10 * 9;
 
     if (e->layers != 0) {
-        config.num_hidden_layers = e->layers;
+        dsa_model_config_resize(&config, e->layers);
         e->one = dsa_cuda_weights_size(&config, &shard) < left;
 
         return DSA_OK;
@@ -306,14 +307,9 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     e->one = 1;
 
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
-        config.num_hidden_layers = e->layers;
+        dsa_model_config_resize(&config, e->layers);
 
-        if (config.first_k_dense_replace > e->layers) {
-            config.first_k_dense_replace = e->layers;
-        }
-
-        dsa_cache_layout(&cache, 1, e->layers, config.kv_lora_rank,
-                         config.qk_rope_head_dim, config.index_head_dim);
+        dsa_cuda_cache_layout(&cache, &config);
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
         if (dsa_cuda_weights_size(&config, &shard) + page < left) {

@@ -232,7 +232,9 @@ bench_spec(const char *name, const char *spec, dsa_vocabulary_t *v,
         dsa_grammar_free(g);
         t = bench_now();
 
-        if (dsa_grammar_compile(&g, dsa_strz(spec), &error) != DSA_OK) {
+        if (dsa_grammar_compile(&g, dsa_strz(spec),
+                                dsa_strz("｜DSML｜"), &error) != DSA_OK)
+        {
             fprintf(stderr, "%s: %s: %s\n", name, error.path, error.message);
             exit(1);
         }
@@ -366,7 +368,8 @@ bench_compile(const char *name, dsa_buf_t *schema)
 
     for (i = 0; i < 5; i++) {
         t = bench_now();
-        rc = dsa_grammar_compile(&g, dsa_str(spec.data, spec.len), &error);
+        rc = dsa_grammar_compile(&g, dsa_str(spec.data, spec.len),
+                                 dsa_strz("｜DSML｜"), &error);
         us[i] = bench_now() - t;
 
         if (rc == DSA_OK) {
@@ -403,7 +406,8 @@ bench_many(dsa_vocabulary_t *v, uint32_t size)
     before = dsa_vocabulary_used(v);
 
     if (mask == NULL || times.us == NULL
-        || dsa_grammar_compile(&g, dsa_strz(bench_counts), &error) != DSA_OK)
+        || dsa_grammar_compile(&g, dsa_strz(bench_counts),
+                               dsa_strz("｜DSML｜"), &error) != DSA_OK)
     {
         exit(1);
     }

@@ -13,7 +13,6 @@
 
 /* The ops of a layer up to the norm before its FFN. */
 
-#define DSA_NODE_EPS        1e-6f       /* as in engine/cuda/attention.c */
 
 #define DSA_NODE_QUERY      (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_NODE_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
@@ -79,7 +78,7 @@ dsa_node_q_norm(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_rmsnorm(NULL, 0, &n->work.qr8, n->work.a, l->qkv_a.rows,
                             l->q_norm, n->step.tokens, l->q_b.cols,
-                            DSA_NODE_EPS, n->b.stream);
+                            n->config.latent_norm_eps, n->b.stream);
 }
 
 
@@ -97,8 +96,8 @@ static void
 dsa_node_cache(const dsa_node_t *n, dsa_cuda_cache_t *cache)
 {
     cache->base = (uint8_t *) n->page
-                  + n->turn * 10 % n->config.num_hidden_layers
-                    * n->cache.layer;
+                  + n->cache.layer[n->turn * 10
+                                   % n->config.num_hidden_layers];
     cache->page = n->cache.page;
     cache->keys = n->cache.keys;
     cache->pages = n->pages;
@@ -116,9 +115,11 @@ dsa_node_cache_write(dsa_node_t *n, const dsa_cuda_layer_t *l)
 
     return dsa_cuda_cache_write(&cache, n->input.slot,
                                 n->work.a + n->weights.at_kv, ld, l->kv_norm,
+                                n->config.latent_norm_eps,
                                 n->work.a + n->weights.at_k, ld, l->k_norm,
-                                l->k_bias, n->rope, n->input.position,
-                                n->step.tokens, n->b.stream);
+                                l->k_bias, n->config.index_norm_eps, n->rope,
+                                n->input.position, n->step.tokens,
+                                n->b.stream);
 }
 
 
@@ -246,7 +247,8 @@ dsa_node_absorb_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
                                (size_t) n->heads * DSA_NODE_KEY, DSA_NODE_KEY,
                                q, (size_t) n->heads * DSA_NODE_QUERY,
                                DSA_NODE_QUERY, l->kv_b_bf16, DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 1,
+                               (DSA_CUDA_NOPE + DSA_CUDA_V)
+                               * DSA_CUDA_LATENT, 1,
                                n->heads, count, DSA_CUDA_LATENT,
                                DSA_CUDA_NOPE, n->b.stream);
 }
@@ -270,15 +272,16 @@ dsa_node_expand_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
 {
     return dsa_cuda_gemm_heads(n->gemm,
                                n->work.o
-                               + (uint64_t) row * n->heads * DSA_CUDA_NOPE,
-                               (size_t) n->heads * DSA_CUDA_NOPE,
-                               DSA_CUDA_NOPE, n->work.u,
+                               + (uint64_t) row * n->heads * DSA_CUDA_V,
+                               (size_t) n->heads * DSA_CUDA_V,
+                               DSA_CUDA_V, n->work.u,
                                (size_t) n->heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
                                l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 0,
-                               n->heads, count, DSA_CUDA_NOPE,
+                               (DSA_CUDA_NOPE + DSA_CUDA_V)
+                               * DSA_CUDA_LATENT, 0,
+                               n->heads, count, DSA_CUDA_V,
                                DSA_CUDA_LATENT, n->b.stream);
 }
 

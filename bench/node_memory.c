@@ -80,8 +80,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->router.normalize = s->norm_topk_prob;
     n->router.scale = s->routed_scaling_factor;
 
-    dsa_cache_layout(&n->cache, 1, s->num_hidden_layers, s->kv_lora_rank,
-                     s->qk_rope_head_dim, s->index_head_dim);
+    dsa_cuda_cache_layout(&n->cache, s);
 
     if (dsa_node_device(n, err) != DSA_OK
         || dsa_node_weights(n, err) != DSA_OK
@@ -136,12 +135,17 @@ dsa_node_device(dsa_node_t *n, dsa_err_t *err)
 static int
 dsa_node_weights(dsa_node_t *n, dsa_err_t *err)
 {
+    uint32_t            i;
     dsa_read_list_t     list;
     dsa_model_config_t  config;
 
     config = n->config;
     config.first_k_dense_replace = DSA_NODE_LAYERS;
     config.num_hidden_layers = 2 * DSA_NODE_LAYERS;
+
+    for (i = 0; i < config.num_hidden_layers; i++) {
+        config.layer[i].moe = i >= DSA_NODE_LAYERS;
+    }
 
     memset(&list, 0, sizeof(list));
 
@@ -198,8 +202,8 @@ dsa_node_pages(dsa_node_t *n, dsa_err_t *err)
         return dsa_error(err, "no memory for %u pages", n->pages);
     }
 
-    rc = dsa_cuda_random_cache(n->page, pages * n->cache.page
-                                        / n->cache.layer, 1, n->b.stream);
+    rc = dsa_cuda_random_cache(n->page, pages * n->config.num_hidden_layers, 1,
+                               n->b.stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(n->b.stream);
 
     if (rc != 0) {
@@ -240,8 +244,8 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
                                       + DSA_CUDA_INDEX));
     dsa_node_place_fp8(m, w->qr8, tokens, (uint64_t) s->q_lora_rank);
     dsa_node_place(m, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
-    dsa_node_place(m, w->o, tokens * heads * DSA_CUDA_NOPE);
-    dsa_node_place_fp8(m, w->o8, tokens, heads * DSA_CUDA_NOPE);
+    dsa_node_place(m, w->o, tokens * heads * DSA_CUDA_V);
+    dsa_node_place_fp8(m, w->o8, tokens, heads * DSA_CUDA_V);
     dsa_node_place(m, w->q_latent, absorbed * heads
                                    * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place(m, w->u, absorbed * heads * DSA_CUDA_LATENT);
@@ -258,7 +262,8 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     dsa_node_place(m, w->latents, ((uint64_t) n->context + DSA_PAGE_TOKENS)
                                   * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place_fp8(m, w->latents8, tokens, DSA_CUDA_LATENT);
-    dsa_node_place(m, w->kv, tokens * heads * 2 * DSA_CUDA_NOPE);
+    dsa_node_place(m, w->kv, tokens * heads
+                             * (DSA_CUDA_NOPE + DSA_CUDA_V));
     dsa_node_place(m, w->mask, tokens * (DSA_CUDA_MHA_TOKENS / 32));
 }
 

@@ -164,7 +164,7 @@ bench_forms_mha(dsa_bench_t *b, bench_forms_t *f, uint32_t start, uint32_t n)
     if (rc == 0 && (f->parts & BENCH_FORMS_ATTEND)) {
         rc = dsa_cuda_attention_heads(&b->state,
                                       f->out + (size_t) start * f->heads
-                                      * DSA_CUDA_NOPE, q, f->kv, f->latents,
+                                      * DSA_CUDA_V, q, f->kv, f->latents,
                                       end > BENCH_FORMS_TOPK ? f->mask : NULL,
                                       end / 32, start, n, f->heads,
                                       1 / sqrtf(BENCH_FORMS_QUERY),
@@ -194,7 +194,8 @@ bench_forms_absorbed(dsa_bench_t *b, bench_forms_t *f, uint32_t keys,
                                  (size_t) f->heads * BENCH_FORMS_QUERY,
                                  BENCH_FORMS_QUERY, f->kv_b_bf16,
                                  DSA_CUDA_LATENT,
-                                 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 1,
+                                 (DSA_CUDA_NOPE + DSA_CUDA_V)
+                                 * DSA_CUDA_LATENT, 1,
                                  f->heads, n, DSA_CUDA_LATENT, DSA_CUDA_NOPE,
                                  b->stream);
         rc = rc != 0 ? rc
@@ -217,15 +218,16 @@ bench_forms_absorbed(dsa_bench_t *b, bench_forms_t *f, uint32_t keys,
     if (rc == 0 && (f->parts & BENCH_FORMS_PRODUCTS)) {
         rc = dsa_cuda_gemm_heads(f->gemm,
                                  f->out + (size_t) start * f->heads
-                                 * DSA_CUDA_NOPE,
-                                 (size_t) f->heads * DSA_CUDA_NOPE,
-                                 DSA_CUDA_NOPE, f->u,
+                                 * DSA_CUDA_V,
+                                 (size_t) f->heads * DSA_CUDA_V,
+                                 DSA_CUDA_V, f->u,
                                  (size_t) f->heads * DSA_CUDA_LATENT,
                                  DSA_CUDA_LATENT,
                                  f->kv_b_bf16 + DSA_CUDA_NOPE
                                  * DSA_CUDA_LATENT, DSA_CUDA_LATENT,
-                                 2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 0,
-                                 f->heads, n, DSA_CUDA_NOPE, DSA_CUDA_LATENT,
+                                 (DSA_CUDA_NOPE + DSA_CUDA_V)
+                                 * DSA_CUDA_LATENT, 0,
+                                 f->heads, n, DSA_CUDA_V, DSA_CUDA_LATENT,
                                  b->stream);
     }
 
@@ -292,7 +294,7 @@ bench_forms_row(dsa_bench_t *b, bench_forms_t *f, uint32_t tokens,
     f->tokens = tokens;
     f->chunk = chunk;
     f->heads = heads;
-    f->kv_b.rows = heads * 2 * DSA_CUDA_NOPE;
+    f->kv_b.rows = heads * (DSA_CUDA_NOPE + DSA_CUDA_V);
 
     (void) printf("| %u | %u | %u |", tokens, chunk, heads);
 
@@ -424,7 +426,7 @@ dsa_bench_attention_forms(dsa_bench_t *b)
     f.kv = dsa_bench_alloc(b, n * 128 * 256 * 2);
     f.q_latent = dsa_bench_alloc(b, part * 128 * BENCH_FORMS_KEY * 2);
     f.u = dsa_bench_alloc(b, part * 128 * DSA_CUDA_LATENT * 2);
-    f.out = dsa_bench_alloc(b, n * 128 * DSA_CUDA_NOPE * 2);
+    f.out = dsa_bench_alloc(b, n * 128 * DSA_CUDA_V * 2);
     work = dsa_bench_alloc(b, dsa_cuda_gemm_work());
 
     if (b->failed) {

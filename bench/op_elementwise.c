@@ -82,8 +82,8 @@ dsa_bench_quantize(dsa_bench_t *b, void *ctx, int turn)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_fp8_quantize(&t->q, t->in,
-                                 DSA_BENCH_HEADS * DSA_CUDA_NOPE, t->rows,
-                                 DSA_BENCH_HEADS * DSA_CUDA_NOPE, 1,
+                                 DSA_BENCH_HEADS * DSA_CUDA_V, t->rows,
+                                 DSA_BENCH_HEADS * DSA_CUDA_V, 1,
                                  b->stream);
 }
 
@@ -116,11 +116,12 @@ dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int turn)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_cache_write(&t->cache, t->slot, t->in + DSA_BENCH_LORA,
-                                DSA_BENCH_INPUT, t->weight,
+                                DSA_BENCH_INPUT, t->weight, DSA_BENCH_EPS,
                                 t->in + DSA_BENCH_LORA + DSA_CUDA_LATENT
                                 + DSA_CUDA_ROPE,
                                 DSA_BENCH_INPUT, t->weight, t->weight,
-                                t->table, t->position, t->rows, b->stream);
+                                DSA_BENCH_EPS, t->table, t->position, t->rows,
+                                b->stream);
 }
 
 
@@ -191,7 +192,7 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
 
     t->fp8.q = t->q.q;
     t->fp8.scale = t->weight;
-    t->fp8.rows = DSA_BENCH_HEADS * 256;
+    t->fp8.rows = DSA_BENCH_HEADS * (DSA_CUDA_NOPE + DSA_CUDA_V);
     t->fp8.cols = DSA_CUDA_LATENT;
 
     t->cache.keys = 64 * DSA_CUDA_RECORD;

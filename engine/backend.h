@@ -173,7 +173,7 @@ typedef struct {
 /*
  * A page to copy between a rank and host memory.  A page in host memory has
  * the same bytes for all ranks and for all backends with the same fingerprint:
- * the latents and index keys of all layers.
+ * the latents of all layers, and the index keys of those that have an indexer.
  */
 
 typedef struct {

@@ -116,7 +116,7 @@ dsa_automaton_control(dsa_automaton_t *a, uint32_t from, uint32_t to)
 
     name = dsa_automaton_node(a);
 
-    dsa_automaton_literal(a, name, dsa_strz(DSA_AUTOMATON_CONTROL), to);
+    dsa_automaton_literal(a, name, a->control, to);
     dsa_automaton_edge(a, DSA_EDGE_CONTROL, from, to, name);
 }
 

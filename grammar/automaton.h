@@ -41,8 +41,6 @@
 #define DSA_AUTOMATON_MANY      0xffffffffU /* of a loop: no maximum */
 #define DSA_AUTOMATON_NEVER     0xffffffffU /* a height: it cannot end */
 
-#define DSA_AUTOMATON_CONTROL   "｜DSML｜"
-
 
 typedef enum {
     DSA_EDGE_BYTES = 0,
@@ -84,6 +82,8 @@ typedef struct {
     dsa_automaton_state_e   state;  /* anything but GOOD: what was added since
                                        is missing */
     uint32_t                start;
+    dsa_str_t               control;    /* the name of the control token of
+                                           the tool syntax */
 
     uint32_t                n_nodes;
     uint32_t               *first;  /* [n_nodes + 1] into edges, when it is
@@ -105,7 +105,10 @@ typedef struct {
 } dsa_automaton_t;
 
 
-/* A zeroed automaton is empty. */
+/*
+ * A zeroed automaton is empty.  control must be set before
+ * dsa_automaton_control() is called.
+ */
 
 void dsa_automaton_free(dsa_automaton_t *a);
 

@@ -35,7 +35,7 @@ static int dsa_grammar_no_memory(dsa_grammar_error_t *error);
 
 int
 dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
-    dsa_grammar_error_t *error)
+    dsa_str_t control, dsa_grammar_error_t *error)
 {
     int             rc;
     dsa_err_t       err;
@@ -60,6 +60,7 @@ dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
     }
 
     (void) pthread_mutex_init(&g->lock, NULL);
+    g->control = control;
 
     /*
      * Whatever fails for want of memory leaves ENOMEM here.  A refusal is kept
@@ -232,6 +233,7 @@ dsa_grammar_build(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
     memset(&s, 0, sizeof(dsa_schema_t));
 
     s.a = &g->automaton;
+    s.a->control = g->control;
     s.error = error;
     s.arena = arena;
     s.work = work;

@@ -77,12 +77,13 @@ typedef struct dsa_matcher_s  dsa_matcher_t;
 
 
 /*
- * Compiles a spec.  Time and memory are bounded for every spec; a schema that
- * needs more is refused.  A grammar does not change: threads may share it.
- * DSA_ERROR: error is set.
+ * Compiles a spec.  control: the name of the control token of the tool syntax,
+ * which is not empty, and outlives the grammar.  Time and memory are bounded
+ * for every spec; a schema that needs more is refused.  A grammar does not
+ * change: threads may share it.  DSA_ERROR: error is set.
  */
 int dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
-    dsa_grammar_error_t *error);
+    dsa_str_t control, dsa_grammar_error_t *error);
 void dsa_grammar_free(dsa_grammar_t *grammar);      /* NULL is allowed */
 
 /* The bytes that a grammar takes now, with the states of its answers. */

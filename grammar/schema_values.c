@@ -398,10 +398,27 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
 static dsa_dfa_t *
 dsa_schema_without_control(dsa_schema_t *s, dsa_dfa_t *dfa)
 {
-    dsa_err_t  error;
+    size_t      i;
+    dsa_buf_t   pattern;
+    dsa_dfa_t  *control;
+    dsa_err_t   error;
 
-    return dsa_dfa_intersect(dfa, dsa_dfa_complement(
-               dsa_regex(dsa_strz(DSA_AUTOMATON_CONTROL), &s->work, &error)));
+    memset(&pattern, 0, sizeof(dsa_buf_t));
+
+    for (i = 0; i < s->a->control.len; i++) {
+        if (strchr("^$\\.*+?()[]{}|/", s->a->control.data[i]) != NULL) {
+            dsa_buf_add(&pattern, "\\", 1);
+        }
+
+        dsa_buf_add(&pattern, s->a->control.data + i, 1);
+    }
+
+    control = pattern.failed ? NULL
+              : dsa_regex(dsa_str(pattern.data, pattern.len), &s->work,
+                          &error);
+    dsa_buf_free(&pattern);
+
+    return dsa_dfa_intersect(dfa, dsa_dfa_complement(control));
 }
 
 
@@ -434,6 +451,7 @@ dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
     char               *copy;
     uint32_t            type;
     dsa_buf_t           b;
+    dsa_str_t           control;
     dsa_json_writer_t   w;
 
     static const uint32_t  type_of[] = {
@@ -457,12 +475,14 @@ dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
     }
 
     if (values == DSA_VALUES_TEXT) {
-        if (memmem(v->text.data, v->text.len, DSA_AUTOMATON_CONTROL,
-                   sizeof(DSA_AUTOMATON_CONTROL) - 1) != NULL)
+        control = s->a->control;
+
+        if (memmem(v->text.data, v->text.len, control.data, control.len)
+            != NULL)
         {
-            dsa_schema_fail(s, "enum", "a value contains \"%s\", which is a "
-                            "part of the syntax of calls",
-                            DSA_AUTOMATON_CONTROL);
+            dsa_schema_fail(s, "enum", "a value contains \"%.*s\", which is a "
+                            "part of the syntax of calls", (int) control.len,
+                            control.data);
             return 0;
         }
 

@@ -123,7 +123,7 @@ dsa_states_create(const dsa_automaton_t *a, const dsa_vocabulary_t *v)
     s->newest = DSA_STATE_NONE;
     s->oldest = DSA_STATE_NONE;
     s->size = DSA_STATES_ROOM;
-    s->control = dsa_vocabulary_control(v, dsa_strz(DSA_AUTOMATON_CONTROL));
+    s->control = dsa_vocabulary_control(v, a->control);
 
     s->closure = dsa_closure_create(a, s->control != DSA_VOCABULARY_NONE,
                                     v->max_depth);
@@ -227,7 +227,7 @@ dsa_states_token(dsa_states_t *s, uint32_t state, uint32_t id)
     bytes = s->v->bytes[id];
 
     if (s->v->control[id]) {
-        return dsa_str_eqz(bytes, DSA_AUTOMATON_CONTROL)
+        return dsa_str_eq(bytes, s->a->control)
                ? dsa_states_step(s, state, s->a->n_classes) : DSA_STATE_NONE;
     }
 
@@ -575,7 +575,7 @@ dsa_states_controls(dsa_states_t *s, uint32_t state, uint32_t *mask,
     }
 
     for (id = s->control; id < v->size; id++) {
-        if (v->control[id] && dsa_str_eqz(v->bytes[id], DSA_AUTOMATON_CONTROL)
+        if (v->control[id] && dsa_str_eq(v->bytes[id], s->a->control)
             && !dsa_vocabulary_is_end(v, id))
         {
             mask[id / 32] |= 1U << id % 32;

@@ -6,11 +6,8 @@
 
 #include <stdlib.h>
 
+#include "grammar/codepoint.h"
 #include "grammar/text.h"
-
-
-#define DSA_TEXT_BAR    0xff5c          /* the first character of the control
-                                           token's name */
 
 
 /* Nodes from which 1, 2 or 3 continuation bytes lead to a node. */
@@ -23,6 +20,8 @@ typedef struct {
 } dsa_text_target_t;
 
 
+static void dsa_text_except(dsa_automaton_t *a, uint32_t from, uint32_t lo,
+    uint32_t hi, uint32_t except, dsa_text_target_t *t);
 static void dsa_text_range(dsa_automaton_t *a, dsa_text_e form,
     uint32_t from, uint32_t lo, uint32_t hi, dsa_text_target_t *t);
 static void dsa_text_controls(dsa_automaton_t *a, uint32_t from,
@@ -82,7 +81,7 @@ dsa_text_character(dsa_automaton_t *a, dsa_text_e form, uint32_t from,
     uint32_t to)
 {
     size_t             i;
-    uint32_t           escape, unicode;
+    uint32_t           first, escape, unicode;
     dsa_text_target_t  t;
 
     static const uint8_t  plain[] = "\"\\/bfnrt";
@@ -91,9 +90,11 @@ dsa_text_character(dsa_automaton_t *a, dsa_text_e form, uint32_t from,
     t.node[0] = to;
 
     if (form == DSA_TEXT_PLAIN) {
-        dsa_text_utf8(a, from, 0, 0xd7ff, &t);
-        dsa_text_utf8(a, from, 0xe000, DSA_TEXT_BAR - 1, &t);
-        dsa_text_utf8(a, from, DSA_TEXT_BAR + 1, DSA_DFA_LAST, &t);
+        i = 0;
+        first = dsa_codepoint_next(a->control, &i);
+
+        dsa_text_except(a, from, 0, 0xd7ff, first, &t);
+        dsa_text_except(a, from, 0xe000, DSA_DFA_LAST, first, &t);
         return;
     }
 
@@ -113,6 +114,27 @@ dsa_text_character(dsa_automaton_t *a, dsa_text_e form, uint32_t from,
     }
 
     dsa_text_unicode(a, unicode, to);
+}
+
+
+/* The characters from lo to hi without one of them. */
+
+static void
+dsa_text_except(dsa_automaton_t *a, uint32_t from, uint32_t lo, uint32_t hi,
+    uint32_t except, dsa_text_target_t *t)
+{
+    if (except < lo || except > hi) {
+        dsa_text_utf8(a, from, lo, hi, t);
+        return;
+    }
+
+    if (except > lo) {
+        dsa_text_utf8(a, from, lo, except - 1, t);
+    }
+
+    if (except < hi) {
+        dsa_text_utf8(a, from, except + 1, hi, t);
+    }
 }
 
 

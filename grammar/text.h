@@ -32,7 +32,7 @@ void dsa_text_dfa(dsa_automaton_t *a, const dsa_dfa_t *dfa, dsa_text_e form,
 
 /*
  * A path for each character: in JSON strings with every escape that JSON has,
- * and in plain text without "｜", which begins the name of the control token.
+ * and in plain text without the first one of the control token's name.
  */
 void dsa_text_character(dsa_automaton_t *a, dsa_text_e form, uint32_t from,
     uint32_t to);

@@ -22,7 +22,7 @@ static void dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool,
     uint32_t index, uint32_t from, uint32_t to);
 static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t from, uint32_t to);
-static int dsa_tools_name(dsa_str_t name);
+static int dsa_tools_name(dsa_str_t name, dsa_str_t control);
 static void dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
     const dsa_property_t *property, uint32_t n, uint32_t empty,
     uint32_t more);
@@ -135,7 +135,7 @@ dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
     (void) snprintf(s->path, sizeof(s->path), "%s", s->prefix);
 
     if (name == NULL || name->type != DSA_JSON_STRING
-        || !dsa_tools_name(name->text))
+        || !dsa_tools_name(name->text, s->a->control))
     {
         (void) snprintf(s->path, sizeof(s->path), "tools[%u].function.name",
                         index);
@@ -224,7 +224,7 @@ dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
                               (int) (p[i].name.len < 100 ? p[i].name.len : 100),
                               p[i].name.data);
 
-        if (!dsa_tools_name(p[i].name)) {
+        if (!dsa_tools_name(p[i].name, s->a->control)) {
             dsa_schema_fail(s, NULL, "a parameter cannot have this name; "
                             "expected 1 to %d bytes without quotes, \"<\", "
                             "\">\" and control characters", DSA_TOOLS_NAME);
@@ -267,7 +267,7 @@ dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
 
 
 static int
-dsa_tools_name(dsa_str_t name)
+dsa_tools_name(dsa_str_t name, dsa_str_t control)
 {
     size_t  i;
 
@@ -281,8 +281,7 @@ dsa_tools_name(dsa_str_t name)
     }
 
     return name.len != 0 && name.len <= DSA_TOOLS_NAME
-           && memmem(name.data, name.len, DSA_AUTOMATON_CONTROL,
-                     sizeof(DSA_AUTOMATON_CONTROL) - 1) == NULL;
+           && memmem(name.data, name.len, control.data, control.len) == NULL;
 }
 
 

@@ -155,7 +155,7 @@ my @files = (
       qr{/config\.json: the file is a page of HTML} ],
     [ 'another model', sub { edit('config.json', sub {
           s/deepseek_v32/llama/ or die }) },
-      qr{/config\.json: "model_type" is "llama"; expected "deepseek_v32"$} ],
+      qr{/config\.json: "model_type" is "llama"; expected "deepseek_v32", } ],
     [ 'a field of another type', sub { edit('config.json', sub {
           s/"hidden_size": 256/"hidden_size": "256"/ or die }) },
       qr{/config\.json: "hidden_size" is "256"; expected an integer from } ],

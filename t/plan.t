@@ -7,6 +7,8 @@
 use strict;
 use warnings;
 
+use JSON::PP ();
+
 use lib 't/lib';
 use DSA::Test;
 use DSA::Weights;
@@ -107,11 +109,81 @@ like($out, qr/"host_memory" is 102400 bytes; expected at least one page, \d+/,
      'the reason');
 
 
+# A model with the config.json of DeepSeek-V3.2 and other fields, undef removing
+# one; there are no weights.
+
+sub variant {
+    my ($name, %fields) = @_;
+
+    my $dir = $t->path($name);
+    my $json = JSON::PP->new->canonical;
+    my $config = $json->decode(read_file("$v32/config.json"));
+
+    for my $field (keys %fields) {
+        delete $config->{$field};
+        $config->{$field} = $fields{$field} if defined $fields{$field};
+    }
+
+    mkdir $dir or die "mkdir: $!\n";
+    write_file("$dir/config.json", $json->encode($config));
+    write_file("$dir/tokenizer.json", read_file("$small/tokenizer.json"));
+
+    return $dir;
+}
+
+
+# Layers without indexers of their own have no index keys: of the 61 layers, 0,
+# 1, 2, 6, 10, ... 58 have them.
+
+my %glm = (index_topk_freq => 4, index_skip_topk_offset => 3);
+my $glm = variant('glm', %glm);
+my $dense = variant('dense', model_type => 'deepseek_v3');
+
+for ([ $glm, 656 * 61 + 132 * 17, 'shared selections' ],
+     [ $dense, 656 * 61, 'no indexers' ])
+{
+    my ($model, $bytes, $name) = @$_;
+
+    my (undef, $out) = check($model, 'host_memory 1g;');
+
+    like($out, qr/with ${\ sprintf '%.2f', 64e-6 * $bytes} MB each/,
+         "$name: the size of a page");
+}
+
+
 ($rc, $out) = check($v32, 'backend cuda; weights random;');
 
 if ($out =~ /built without nvcc/) {
     $t->done;
     exit;
+}
+
+
+# The CUDA backend refuses a model by what it does not implement.
+
+for (
+    [ $glm, 'layer 3 attends to the positions that layer 2 selects; "backend '
+            . 'cuda" expects an indexer in each layer' ],
+    [ $dense, 'layer 0 attends to all positions; "backend cuda" expects an '
+              . 'indexer in each layer' ],
+    [ variant('interleaved', indexer_rope_interleave => JSON::PP::true),
+      '"indexer_rope_interleave" is true; "backend cuda" expects false' ],
+    [ variant('no_q', model_type => 'deepseek_v3', q_lora_rank => undef),
+      '"q_lora_rank" is missing, so that q_proj makes the queries; "backend '
+      . 'cuda" expects q_a_proj and q_b_proj' ],
+    [ variant('nope', qk_nope_head_dim => 192),
+      '"qk_nope_head_dim" is 192; "backend cuda" expects 128' ],
+    [ variant('v', v_head_dim => 256),
+      '"v_head_dim" is 256; "backend cuda" expects 128' ],
+    [ variant('bf16', quantization_config => undef),
+      '(quantization_config of config.json); this one is not quantized' ]
+) {
+    my ($model, $reason) = @$_;
+
+    my ($rc, $out) = check($model, 'backend cuda; weights random;');
+
+    is($rc, 1, "refused: $reason");
+    like($out, qr/\Q$reason\E$/m, 'with the reason');
 }
 
 

@@ -456,6 +456,7 @@ dsa_generate_text(dsa_generate_t *g, const dsa_generate_conf_t *conf,
 
     if (work == NULL
         || (!conf->special
+            && config->bos_token_id != DSA_MODEL_NO_TOKEN
             && dsa_tokens_push(&g->tokens, config->bos_token_id) != DSA_OK))
     {
         dsa_tokenizer_work_destroy(work);

@@ -564,8 +564,7 @@ dsa_logits_selections(dsa_logits_t *l, const char *path, dsa_err_t *err)
     const dsa_st_tensor_t     *t;
 
     s = &l->weights->config;
-    cols = s->index_topk < s->max_position_embeddings
-           ? s->index_topk : s->max_position_embeddings;
+    cols = dsa_model_config_topk(s);
 
     l->select = dsa_st_open(path, err);
     if (l->select == NULL) {

@@ -4,13 +4,18 @@
  */
 
 
-#include "base/fields.h"
+#include <math.h>
+
 #include "base/file.h"
-#include "engine/checkpoint/config.h"
+#include "engine/checkpoint/config_parts.h"
+#include "engine/checkpoint/generation_config.h"
 
 
 #define DSA_CONFIG_REQUIRED      0
 #define DSA_CONFIG_OPTIONAL      1
+
+#define DSA_CONFIG_INDEX_EPS     1e-6f      /* of k_norm, in every published
+                                               code */
 
 
 typedef struct {
@@ -42,9 +47,19 @@ typedef struct {
 
 static int dsa_config_top(dsa_model_config_t *config,
     const dsa_fields_t *top);
+static int dsa_config_norms(dsa_model_config_t *config,
+    const dsa_model_family_t *family, const dsa_fields_t *top);
+static int dsa_config_attention(dsa_model_config_t *config,
+    const dsa_model_family_t *family, const dsa_fields_t *top);
+static int dsa_config_integers_of(dsa_model_config_t *config,
+    const dsa_fields_t *top, const dsa_config_integer_t *field, size_t n);
+static int dsa_config_check_ends(const dsa_model_config_t *config,
+    const dsa_fields_t *top);
 static int dsa_config_check(const dsa_model_config_t *config,
     const dsa_fields_t *top);
 static int dsa_config_check_experts(const dsa_model_config_t *config,
+    const dsa_fields_t *top);
+static int dsa_config_check_indexer(const dsa_model_config_t *config,
     const dsa_fields_t *top);
 static int dsa_config_rope(dsa_model_config_t *config,
     const dsa_fields_t *top);
@@ -52,6 +67,7 @@ static int dsa_config_rope_theta(dsa_model_config_t *config,
     const dsa_fields_t *top, const dsa_fields_t *rope);
 static int dsa_config_yarn(dsa_model_config_t *config,
     const dsa_fields_t *rope);
+static float dsa_config_softmax(const dsa_model_config_t *config);
 static int dsa_config_quantization(dsa_model_config_t *config,
     const dsa_fields_t *top);
 static int dsa_config_integer(const dsa_fields_t *f,
@@ -81,14 +97,12 @@ static int dsa_config_conflict(const dsa_fields_t *f, const char *field,
 static const dsa_config_integer_t  dsa_config_integers[] = {
     dsa_config_size(vocab_size, 1, 1 << 24),
     dsa_config_size(hidden_size, 1, 1 << 17),
-    dsa_config_size(num_hidden_layers, 1, 1024),
+    dsa_config_size(num_hidden_layers, 1, DSA_MODEL_LAYERS),
     dsa_config_size_or(num_nextn_predict_layers, 0, 16, 0),
     dsa_config_size(first_k_dense_replace, 0, 1024),
-    dsa_config_size_or(moe_layer_freq, 1, 1024, 1),
     dsa_config_size(intermediate_size, 1, 1 << 20),
     dsa_config_size(moe_intermediate_size, 1, 1 << 20),
     dsa_config_size(num_attention_heads, 1, 4096),
-    dsa_config_size(q_lora_rank, 1, 1 << 16),
     dsa_config_size(kv_lora_rank, 1, 1 << 16),
     dsa_config_size(qk_nope_head_dim, 1, 4096),
     dsa_config_size(qk_rope_head_dim, 2, 4096),
@@ -98,12 +112,22 @@ static const dsa_config_integer_t  dsa_config_integers[] = {
     dsa_config_size(num_experts_per_tok, 1, 256),
     dsa_config_size(n_group, 1, 4096),
     dsa_config_size(topk_group, 1, 4096),
+    dsa_config_size(max_position_embeddings, 1, 1 << 24),
+    dsa_config_size_or(bos_token_id, 0, (1 << 24) - 1, DSA_MODEL_NO_TOKEN)
+};
+
+
+/* Of models with indexers, which use the latents of the queries. */
+
+static const dsa_config_integer_t  dsa_config_indexer[] = {
+    dsa_config_size(q_lora_rank, 1, 1 << 16),
     dsa_config_size(index_n_heads, 1, 4096),
     dsa_config_size(index_head_dim, 2, 4096),
-    dsa_config_size(index_topk, 1, 1 << 20),
-    dsa_config_size(max_position_embeddings, 1, 1 << 24),
-    dsa_config_size(bos_token_id, 0, (1 << 24) - 1),
-    dsa_config_size(eos_token_id, 0, (1 << 24) - 1)
+    dsa_config_size(index_topk, 1, 1 << 20)
+};
+
+static const dsa_config_integer_t  dsa_config_dense[] = {
+    dsa_config_size_or(q_lora_rank, 1, 1 << 16, 0)
 };
 
 
@@ -116,7 +140,7 @@ static const dsa_config_fixed_t  dsa_config_fixeds[] = {
     { "attention_bias", "false", DSA_CONFIG_OPTIONAL },
     { "mlp_bias", "false", DSA_CONFIG_OPTIONAL },
     { "tie_word_embeddings", "false", DSA_CONFIG_OPTIONAL },
-    { "indexer_rope_interleave", "false", DSA_CONFIG_OPTIONAL }
+    { "rope_interleave", "true", DSA_CONFIG_OPTIONAL }
 };
 
 
@@ -182,7 +206,60 @@ dsa_model_config_read(dsa_model_config_t *config, const char *dir,
 
     dsa_buf_free(&text);
 
-    return rc;
+    return rc == DSA_OK ? dsa_model_config_ends(config, dir, err) : rc;
+}
+
+
+int
+dsa_model_config_ends(dsa_model_config_t *config, const char *dir,
+    dsa_err_t *err)
+{
+    uint32_t                 i;
+    dsa_generation_config_t  generation;
+
+    if (dsa_generation_config_read(&generation, dir, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    for (i = 0; i < generation.ends.n; i++) {
+        if (generation.ends.id[i] >= config->vocab_size) {
+            return dsa_error(err, "%s/generation_config.json: "
+                             "\"eos_token_id\" has %u; expected ids less than "
+                             "vocab_size, which is %u", dir,
+                             generation.ends.id[i], config->vocab_size);
+        }
+
+        if (dsa_ends_add(&config->ends, generation.ends.id[i]) != DSA_OK) {
+            return dsa_error(err, "%s: \"eos_token_id\" of config.json and "
+                             "generation_config.json have more than %d ids "
+                             "together", dir, DSA_MODEL_ENDS);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_model_config_resize(dsa_model_config_t *config, uint32_t n)
+{
+    uint32_t             i;
+    dsa_layer_config_t  *layer;
+
+    for (i = config->num_hidden_layers; i < n; i++) {
+        layer = &config->layer[i];
+        *layer = config->layer[config->num_hidden_layers - 1];
+
+        if (layer->selection != DSA_SELECTION_SHARED) {
+            layer->from = (uint16_t) i;
+        }
+    }
+
+    config->num_hidden_layers = n;
+
+    if (config->first_k_dense_replace > n) {
+        config->first_k_dense_replace = n;
+    }
 }
 
 
@@ -210,26 +287,29 @@ dsa_model_config_parse(dsa_model_config_t *config, const char *name,
 static int
 dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
 {
-    double             value;
-    int64_t            n;
-    uint32_t           i;
-    const dsa_json_t  *heads;
+    int64_t                    n;
+    uint32_t                   i;
+    const dsa_json_t          *heads;
+    const dsa_model_family_t  *family;
 
     /*
      * Check the kind of the model first, because a file of another kind also
      * lacks fields, and an error about a missing field would mislead.
      */
 
-    if (dsa_field_equals(top, "model_type", "\"deepseek_v32\"") != DSA_OK) {
+    family = dsa_config_family(top);
+
+    if (family == NULL) {
         return DSA_ERROR;
     }
 
-    for (i = 0; i < dsa_nelts(dsa_config_integers); i++) {
-        if (dsa_config_integer(top, &dsa_config_integers[i], config)
-            != DSA_OK)
-        {
-            return DSA_ERROR;
-        }
+    config->prompt = family->prompt;
+
+    if (dsa_config_integers_of(config, top, dsa_config_integers,
+                               dsa_nelts(dsa_config_integers))
+        != DSA_OK)
+    {
+        return DSA_ERROR;
     }
 
     heads = dsa_field(top, "num_key_value_heads");
@@ -248,6 +328,25 @@ dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
         }
     }
 
+    if (dsa_ends_read(&config->ends, top) != DSA_OK
+        || dsa_config_norms(config, family, top) != DSA_OK
+        || dsa_config_attention(config, family, top) != DSA_OK
+        || dsa_config_quantization(config, top) != DSA_OK
+        || dsa_config_check(config, top) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_config_layers(config, family, top);
+}
+
+
+static int
+dsa_config_norms(dsa_model_config_t *config, const dsa_model_family_t *family,
+    const dsa_fields_t *top)
+{
+    double  value;
+
     if (dsa_field_bool(top, "norm_topk_prob", &config->norm_topk_prob)
         != DSA_OK)
     {
@@ -259,6 +358,8 @@ dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
     }
 
     config->rms_norm_eps = (float) value;
+    config->latent_norm_eps = family->latent_eps != 0 ? family->latent_eps
+                                                      : config->rms_norm_eps;
 
     if (dsa_field_number(top, "routed_scaling_factor", 1e-6, 1e6, &value)
         != DSA_OK)
@@ -268,13 +369,52 @@ dsa_config_top(dsa_model_config_t *config, const dsa_fields_t *top)
 
     config->routed_scaling_factor = (float) value;
 
-    if (dsa_config_rope(config, top) != DSA_OK
-        || dsa_config_quantization(config, top) != DSA_OK)
+    return DSA_OK;
+}
+
+
+static int
+dsa_config_attention(dsa_model_config_t *config,
+    const dsa_model_family_t *family, const dsa_fields_t *top)
+{
+    if (dsa_config_rope(config, top) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    config->softmax_scale = dsa_config_softmax(config);
+
+    if (!family->indexed) {
+        return dsa_config_integers_of(config, top, dsa_config_dense,
+                                      dsa_nelts(dsa_config_dense));
+    }
+
+    config->index_norm_eps = DSA_CONFIG_INDEX_EPS;
+
+    if (dsa_field_flag(top, "indexer_rope_interleave", family->interleaved,
+                       &config->index_rope_interleaved)
+        != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    return dsa_config_check(config, top);
+    return dsa_config_integers_of(config, top, dsa_config_indexer,
+                                  dsa_nelts(dsa_config_indexer));
+}
+
+
+static int
+dsa_config_integers_of(dsa_model_config_t *config, const dsa_fields_t *top,
+    const dsa_config_integer_t *field, size_t n)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_config_integer(top, &field[i], config) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
 }
 
 
@@ -299,6 +439,26 @@ dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
                          "an even number", top->file, c->qk_rope_head_dim);
     }
 
+    if (c->index_head_dim != 0
+        && dsa_config_check_indexer(c, top) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (c->bos_token_id != DSA_MODEL_NO_TOKEN
+        && c->bos_token_id >= c->vocab_size)
+    {
+        return dsa_config_conflict(top, "bos_token_id", c->bos_token_id,
+                                   "less than vocab_size", c->vocab_size);
+    }
+
+    return dsa_config_check_ends(c, top);
+}
+
+
+static int
+dsa_config_check_indexer(const dsa_model_config_t *c, const dsa_fields_t *top)
+{
     /* the Hadamard transform of index vectors needs a power of two */
 
     if ((c->index_head_dim & (c->index_head_dim - 1)) != 0) {
@@ -312,14 +472,20 @@ dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
                                    c->qk_rope_head_dim);
     }
 
-    if (c->bos_token_id >= c->vocab_size) {
-        return dsa_config_conflict(top, "bos_token_id", c->bos_token_id,
-                                   "less than vocab_size", c->vocab_size);
-    }
+    return DSA_OK;
+}
 
-    if (c->eos_token_id >= c->vocab_size) {
-        return dsa_config_conflict(top, "eos_token_id", c->eos_token_id,
-                                   "less than vocab_size", c->vocab_size);
+
+static int
+dsa_config_check_ends(const dsa_model_config_t *c, const dsa_fields_t *top)
+{
+    uint32_t  i;
+
+    for (i = 0; i < c->ends.n; i++) {
+        if (c->ends.id[i] >= c->vocab_size) {
+            return dsa_config_conflict(top, "eos_token_id", c->ends.id[i],
+                                       "less than vocab_size", c->vocab_size);
+        }
     }
 
     return DSA_OK;
@@ -490,6 +656,24 @@ dsa_config_yarn(dsa_model_config_t *config, const dsa_fields_t *rope)
 }
 
 
+/*
+ * The factor of attention scores: 1 / sqrt(nope + rope), with YaRN times
+ * (0.1 mscale_all_dim ln(factor) + 1)^2, as in the code of DeepSeek-V2.
+ */
+
+static float
+dsa_config_softmax(const dsa_model_config_t *config)
+{
+    double  m;
+
+    m = config->yarn_factor > 1
+        ? 0.1 * config->yarn_mscale_all_dim * log(config->yarn_factor) + 1 : 1;
+
+    return (float) (m * m / sqrt(config->qk_nope_head_dim
+                                 + config->qk_rope_head_dim));
+}
+
+
 static int
 dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
 {
@@ -513,7 +697,7 @@ dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
         }
     }
 
-    config->fp8 = 1;
+    memset(config->format, DSA_FORMAT_FP8, sizeof(config->format));
     config->ue8m0 = dsa_field(&f, "scale_fmt") != NULL;
 
     return DSA_OK;

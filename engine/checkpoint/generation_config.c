@@ -17,6 +17,7 @@
 #define DSA_GENERATION_CONFIG_MAX   (1024 * 1024)
 
 
+static void dsa_generation_config_init(dsa_generation_config_t *generation);
 static int dsa_generation_config_top(dsa_generation_config_t *generation,
     const dsa_fields_t *top);
 
@@ -30,8 +31,7 @@ dsa_generation_config_read(dsa_generation_config_t *generation, const char *dir,
     dsa_buf_t    text;
     struct stat  st;
 
-    generation->temperature = 1;
-    generation->top_p = 1;
+    dsa_generation_config_init(generation);
 
     if (dsa_file_path(path, dir, dsa_strz("generation_config.json"), err)
         != DSA_OK)
@@ -67,8 +67,7 @@ dsa_generation_config_parse(dsa_generation_config_t *generation,
     int           rc;
     dsa_fields_t  top;
 
-    generation->temperature = 1;
-    generation->top_p = 1;
+    dsa_generation_config_init(generation);
 
     rc = dsa_fields_open(&top, name, dsa_str(json, len), err);
 
@@ -79,6 +78,16 @@ dsa_generation_config_parse(dsa_generation_config_t *generation,
     dsa_fields_close(&top);
 
     return rc;
+}
+
+
+static void
+dsa_generation_config_init(dsa_generation_config_t *generation)
+{
+    memset(generation, 0, sizeof(dsa_generation_config_t));
+
+    generation->temperature = 1;
+    generation->top_p = 1;
 }
 
 
@@ -123,5 +132,6 @@ dsa_generation_config_top(dsa_generation_config_t *generation,
         generation->temperature = 0;
     }
 
-    return DSA_OK;
+    return dsa_field(top, "eos_token_id") != NULL
+           ? dsa_ends_read(&generation->ends, top) : DSA_OK;
 }

@@ -11,17 +11,19 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "engine/checkpoint/ends.h"
 
 
 /*
  * Defaults for the sampling parameters of a request, from the model's
  * generation_config.json.  A missing field is 1; if do_sample is false, the
- * temperature is 0.
+ * temperature is 0.  ends has eos_token_id, which adds to that of config.json.
  */
 
 typedef struct {
     float       temperature;        /* [0, 2]; 0: the most probable token */
     float       top_p;              /* (0, 1] */
+    dsa_ends_t  ends;               /* none if the field is missing */
 } dsa_generation_config_t;
 
 

@@ -124,7 +124,9 @@ dsa_shard_check_tensor(const dsa_model_config_t *config, uint32_t ranks,
 
     cols = config->num_attention_heads / ranks * config->v_head_dim;
 
-    if (config->fp8 && cols % DSA_SHARD_BLOCK != 0) {
+    if (config->format[DSA_MATRICES_ATTENTION] == DSA_FORMAT_FP8
+        && cols % DSA_SHARD_BLOCK != 0)
+    {
         return dsa_error(err, "config.json: the heads of one of %u GPUs have "
                          "%u columns of o_proj, which is FP8; expected a "
                          "multiple of %u", ranks, cols, DSA_SHARD_BLOCK);

@@ -138,8 +138,8 @@ dsa_tensors_report(dsa_tensor_table_t *table, const char *dir, dsa_err_t *err)
             name = &table->entry[i].tensor->name;
 
             dsa_tensors_fault(table, "tensor \"%.*s\" is unknown; expected "
-                              "those of a deepseek_v32 model with this "
-                              "config.json", (int) name->len, name->data);
+                              "those of the model that config.json "
+                              "describes", (int) name->len, name->data);
         }
     }
 

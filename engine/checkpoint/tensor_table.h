@@ -33,7 +33,8 @@ typedef struct {
     dsa_tensor_entry_t         *entry;          /* [n] */
     uint32_t                    n;
 
-    uint32_t                    fp8;            /* 1: F8_E4M3 is allowed */
+    uint32_t                    fp8;            /* 1: F8_E4M3 is allowed
+                                                   in the next look-ups */
     uint32_t                    unread;         /* 1: scales are not read, and
                                                    hence not checked */
     uint32_t                    unused;         /* 1: look-ups only mark the

@@ -38,13 +38,15 @@ static int dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir,
     dsa_str_t config, uint32_t unread, dsa_err_t *err);
 static int dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t);
 static void dsa_weights_layer(dsa_tensor_table_t *t,
-    const dsa_model_config_t *s, dsa_layer_t *layer, uint32_t n,
-    dsa_mlp_t *experts);
+    const dsa_model_config_t *s, const dsa_layer_config_t *config,
+    dsa_layer_t *layer, uint32_t n, dsa_mlp_t *experts);
 static void dsa_weights_attention(dsa_tensor_table_t *t,
+    const dsa_model_config_t *s, dsa_layer_t *layer, uint32_t n);
+static void dsa_weights_indexer(dsa_tensor_table_t *t,
     const dsa_model_config_t *s, dsa_layer_t *layer, uint32_t n);
 static void dsa_weights_mtp_extras(dsa_tensor_table_t *t);
 static void dsa_weights_mlp(dsa_tensor_table_t *t, const dsa_model_config_t *s,
-    dsa_mlp_t *mlp, uint32_t inter);
+    dsa_mlp_t *mlp, uint32_t inter, dsa_matrices_e kind);
 
 
 dsa_weights_t *
@@ -124,6 +126,10 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
     }
 
     if (rc == DSA_OK) {
+        rc = dsa_model_config_ends(&ck->weights.config, dir, err);
+    }
+
+    if (rc == DSA_OK) {
         rc = dsa_fingerprint_leaf(ck->weights.config_hash, config.data,
                                   config.len, err);
     }
@@ -153,7 +159,6 @@ dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir, dsa_str_t config,
     rc = dsa_tensors_open(&table, &ck->shards, dir, err);
 
     if (rc == DSA_OK) {
-        table.fp8 = ck->weights.config.fp8;
         table.unread = unread;
 
         if (dsa_weights_model(ck, &table) != DSA_OK) {
@@ -183,7 +188,7 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
 {
     uint32_t                   n, moe;
     dsa_mlp_t                 *experts, *unused;
-    dsa_layer_t                mtp;
+    dsa_layer_t                draft;
     dsa_weights_t             *w;
     const dsa_model_config_t  *s;
 
@@ -195,12 +200,7 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
         return DSA_ERROR;
     }
 
-    moe = 0;
-
-    for (n = 0; n < s->num_hidden_layers; n++) {
-        w->layer[n].moe = dsa_model_config_moe(s, n);
-        moe += w->layer[n].moe;
-    }
+    moe = dsa_model_config_moe_layers(s);
 
     /*
      * One more set of experts, which all layers of multi-token prediction use.
@@ -220,7 +220,7 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
                        s->hidden_size);
 
     for (n = 0; n < s->num_hidden_layers; n++) {
-        dsa_weights_layer(t, s, &w->layer[n], n, experts);
+        dsa_weights_layer(t, s, &s->layer[n], &w->layer[n], n, experts);
 
         if (w->layer[n].moe) {
             experts += s->n_routed_experts;
@@ -239,10 +239,7 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
          n < s->num_hidden_layers + s->num_nextn_predict_layers;
          n++)
     {
-        memset(&mtp, 0, sizeof(dsa_layer_t));
-        mtp.moe = 1;
-
-        dsa_weights_layer(t, s, &mtp, n, unused);
+        dsa_weights_layer(t, s, &s->draft, &draft, n, unused);
 
         dsa_tensors_prefix(t, "model.layers.%u.", n);
         dsa_weights_mtp_extras(t);
@@ -254,9 +251,13 @@ dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t)
 
 static void
 dsa_weights_layer(dsa_tensor_table_t *t, const dsa_model_config_t *s,
-    dsa_layer_t *layer, uint32_t n, dsa_mlp_t *experts)
+    const dsa_layer_config_t *config, dsa_layer_t *layer, uint32_t n,
+    dsa_mlp_t *experts)
 {
     uint32_t  i;
+
+    memset(layer, 0, sizeof(dsa_layer_t));
+    layer->moe = config->moe;
 
     dsa_tensors_prefix(t, "model.layers.%u.", n);
 
@@ -267,10 +268,15 @@ dsa_weights_layer(dsa_tensor_table_t *t, const dsa_model_config_t *s,
 
     dsa_weights_attention(t, s, layer, n);
 
+    if (config->selection == DSA_SELECTION_OWN) {
+        dsa_weights_indexer(t, s, layer, n);
+    }
+
     dsa_tensors_prefix(t, "model.layers.%u.mlp.", n);
 
     if (!layer->moe) {
-        dsa_weights_mlp(t, s, &layer->mlp, s->intermediate_size);
+        dsa_weights_mlp(t, s, &layer->mlp, s->intermediate_size,
+                        DSA_MATRICES_DENSE);
         return;
     }
 
@@ -281,13 +287,15 @@ dsa_weights_layer(dsa_tensor_table_t *t, const dsa_model_config_t *s,
 
     dsa_tensors_prefix(t, "model.layers.%u.mlp.shared_experts.", n);
     dsa_weights_mlp(t, s, &layer->shared,
-                    s->n_shared_experts * s->moe_intermediate_size);
+                    s->n_shared_experts * s->moe_intermediate_size,
+                    DSA_MATRICES_SHARED);
 
     layer->expert = experts;
 
     for (i = 0; i < s->n_routed_experts; i++) {
         dsa_tensors_prefix(t, "model.layers.%u.mlp.experts.%u.", n, i);
-        dsa_weights_mlp(t, s, &experts[i], s->moe_intermediate_size);
+        dsa_weights_mlp(t, s, &experts[i], s->moe_intermediate_size,
+                        DSA_MATRICES_EXPERTS);
     }
 }
 
@@ -296,16 +304,27 @@ static void
 dsa_weights_attention(dsa_tensor_table_t *t, const dsa_model_config_t *s,
     dsa_layer_t *layer, uint32_t n)
 {
+    uint32_t  rows;
+
+    rows = s->num_attention_heads
+           * (s->qk_nope_head_dim + s->qk_rope_head_dim);
+
+    t->fp8 = s->format[DSA_MATRICES_ATTENTION] == DSA_FORMAT_FP8;
     dsa_tensors_prefix(t, "model.layers.%u.self_attn.", n);
 
-    dsa_tensors_linear(t, &layer->q_a_proj, "q_a_proj", s->q_lora_rank,
-                       s->hidden_size);
-    dsa_tensors_vector(t, &layer->q_a_layernorm, "q_a_layernorm.weight",
-                       s->q_lora_rank);
-    dsa_tensors_linear(t, &layer->q_b_proj, "q_b_proj",
-                       s->num_attention_heads
-                       * (s->qk_nope_head_dim + s->qk_rope_head_dim),
-                       s->q_lora_rank);
+    if (s->q_lora_rank != 0) {
+        dsa_tensors_linear(t, &layer->q_a_proj, "q_a_proj", s->q_lora_rank,
+                           s->hidden_size);
+        dsa_tensors_vector(t, &layer->q_a_layernorm, "q_a_layernorm.weight",
+                           s->q_lora_rank);
+        dsa_tensors_linear(t, &layer->q_b_proj, "q_b_proj", rows,
+                           s->q_lora_rank);
+
+    } else {
+        dsa_tensors_linear(t, &layer->q_b_proj, "q_proj", rows,
+                           s->hidden_size);
+    }
+
     dsa_tensors_linear(t, &layer->kv_a_proj_with_mqa, "kv_a_proj_with_mqa",
                        s->kv_lora_rank + s->qk_rope_head_dim, s->hidden_size);
     dsa_tensors_vector(t, &layer->kv_a_layernorm, "kv_a_layernorm.weight",
@@ -316,7 +335,14 @@ dsa_weights_attention(dsa_tensor_table_t *t, const dsa_model_config_t *s,
                        s->kv_lora_rank);
     dsa_tensors_linear(t, &layer->o_proj, "o_proj", s->hidden_size,
                        s->num_attention_heads * s->v_head_dim);
+}
 
+
+static void
+dsa_weights_indexer(dsa_tensor_table_t *t, const dsa_model_config_t *s,
+    dsa_layer_t *layer, uint32_t n)
+{
+    t->fp8 = s->format[DSA_MATRICES_INDEXER] == DSA_FORMAT_FP8;
     dsa_tensors_prefix(t, "model.layers.%u.self_attn.indexer.", n);
 
     dsa_tensors_linear(t, &layer->index_wq_b, "wq_b",
@@ -359,11 +385,12 @@ dsa_weights_mtp_extras(dsa_tensor_table_t *t)
 
 static void
 dsa_weights_mlp(dsa_tensor_table_t *t, const dsa_model_config_t *s,
-    dsa_mlp_t *mlp, uint32_t inter)
+    dsa_mlp_t *mlp, uint32_t inter, dsa_matrices_e kind)
 {
     uint32_t  hidden;
 
     hidden = s->hidden_size;
+    t->fp8 = s->format[kind] == DSA_FORMAT_FP8;
 
     dsa_tensors_linear(t, &mlp->gate, "gate_proj", inter, hidden);
     dsa_tensors_linear(t, &mlp->up, "up_proj", inter, hidden);

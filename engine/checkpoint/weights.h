@@ -31,16 +31,22 @@ typedef struct {
     dsa_tensor_t    post_attention_layernorm;   /* [hidden] */
     dsa_tensor_t    q_a_proj;                   /* [q_lora, hidden] */
     dsa_tensor_t    q_a_layernorm;              /* [q_lora] */
-    dsa_tensor_t    q_b_proj;                   /* [heads*192, q_lora] */
+    dsa_tensor_t    q_b_proj;                   /* [heads*(nope+rope), q_lora];
+                                                   if q_lora is 0: q_proj
+                                                   [heads*(nope+rope),
+                                                   hidden] */
     dsa_tensor_t    kv_a_proj_with_mqa;         /* [kv_lora+rope, hidden] */
     dsa_tensor_t    kv_a_layernorm;             /* [kv_lora] */
     dsa_tensor_t    kv_b_proj;                  /* [heads*(nope+v), kv_lora] */
     dsa_tensor_t    o_proj;                     /* [hidden, heads*v] */
+
+    /* of a layer with an indexer */
     dsa_tensor_t    index_wq_b;                 /* [iheads*idim, q_lora] */
     dsa_tensor_t    index_wk;                   /* [idim, hidden] */
     dsa_tensor_t    index_k_norm_weight;        /* [idim] */
     dsa_tensor_t    index_k_norm_bias;          /* [idim] */
     dsa_tensor_t    index_weights_proj;         /* [iheads, hidden] */
+
     dsa_mlp_t       mlp;                        /* dense layers */
     dsa_tensor_t    router;                     /* [experts, hidden] */
     dsa_tensor_t    router_bias;                /* [experts] */
@@ -72,8 +78,8 @@ typedef struct {
  *
  * Norms and biases are F32 or BF16, as are embed, head, router and
  * index_weights_proj.  The other matrices may also be F8_E4M3 with
- * weight_scale_inv, where config.json has a quantization_config; scales are
- * finite and above 0.  Layers of multi-token prediction, which follow the
+ * weight_scale_inv, where config.format has FP8 for them; scales are finite and
+ * above 0.  Layers of multi-token prediction, which follow the
  * num_hidden_layers others, are checked for unknown tensors and not used.
  */
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);

@@ -13,21 +13,17 @@
 #include "kernels/row/rope.h"
 
 
-/*
- * The epsilon of the norms within attention, from the published code.
- * rms_norm_eps of config.json is for the norms between blocks.
- */
-#define DSA_LATENT_EPS  1e-6f
-
-
 typedef struct {
     dsa_model_t              *model;
     const dsa_model_layer_t  *weights;
     const dsa_rows_t         *seq;
     uint32_t                  layer;
     uint32_t                  tokens;
-    uint32_t                  indexed;  /* 1: a token has more than topk tokens
-                                           to select from */
+    uint32_t                  indexer;  /* 1: the layer has one, and its index
+                                           keys are written */
+    uint32_t                  indexed;  /* 1: it is used, because a token has
+                                           more than topk tokens to select
+                                           from */
 } dsa_attend_t;
 
 
@@ -35,6 +31,8 @@ static void dsa_attention_project(dsa_attend_t *a);
 static void dsa_attention_latents_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 static void dsa_attention_cache(dsa_attend_t *a, uint32_t row);
+static void dsa_attention_index_rope(dsa_model_t *m, float *x, uint32_t n,
+    uint32_t row);
 static void dsa_attention_key(dsa_attend_t *a, uint32_t row, uint32_t n);
 static void dsa_attention_queries_piece(void *ctx, uint32_t piece,
     uint32_t thread);
@@ -49,9 +47,11 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t tokens)
 {
     uint32_t      i;
-    dsa_attend_t  a = { m, &m->layer[layer], seq, layer, tokens, 0 };
+    dsa_attend_t  a = { m, &m->layer[layer], seq, layer, tokens, 0, 0 };
 
-    for (i = 0; i < n_seqs; i++) {
+    a.indexer = m->config->layer[layer].selection == DSA_SELECTION_OWN;
+
+    for (i = 0; i < n_seqs && a.indexer; i++) {
         if (seq[i].start + seq[i].n > m->topk) {
             a.indexed = 1;
         }
@@ -71,8 +71,9 @@ dsa_model_attention(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
 
 
 /*
- * Computes the queries q from x; the latents and index keys, which are written
- * to the cache; and index_q and index_w, if some token needs the indexer.
+ * Computes the queries q from x; the latents and, if the layer has an indexer,
+ * the index keys, which are written to the cache; and index_q and index_w, if
+ * some token needs the indexer.
  */
 
 static void
@@ -84,16 +85,28 @@ dsa_attention_project(dsa_attend_t *a)
     dsa_workspace_t          *w = &m->work;
     const dsa_model_layer_t  *l = a->weights;
 
-    p[0] = (dsa_product_t) { w->qr,
-        dsa_model_operand(m, &l->q_a_proj, w->x, w->x8), &l->q_a_proj,
-        m->served };
-    p[1] = (dsa_product_t) { w->kv,
+    n = 0;
+
+    if (m->config->q_lora_rank != 0) {
+        p[n++] = (dsa_product_t) { w->qr,
+            dsa_model_operand(m, &l->q_a_proj, w->x, w->x8), &l->q_a_proj,
+            m->served };
+
+    } else {
+        p[n++] = (dsa_product_t) { w->q,
+            dsa_model_operand(m, &l->q_b_proj, w->x, w->x8), &l->q_b_proj,
+            m->served };
+    }
+
+    p[n++] = (dsa_product_t) { w->kv,
         dsa_model_operand(m, &l->kv_a_proj, w->x, w->x8), &l->kv_a_proj,
         m->served };
-    p[2] = (dsa_product_t) { w->index_k,
-        dsa_model_operand(m, &l->index_wk, w->x, w->x8), &l->index_wk,
-        m->served };
-    n = 3;
+
+    if (a->indexer) {
+        p[n++] = (dsa_product_t) { w->index_k,
+            dsa_model_operand(m, &l->index_wk, w->x, w->x8), &l->index_wk,
+            m->served };
+    }
 
     if (a->indexed) {
         p[n++] = (dsa_product_t) { w->index_w, w->x, &l->index_weights_proj,
@@ -103,10 +116,13 @@ dsa_attention_project(dsa_attend_t *a)
     dsa_model_products(m, p, n, a->tokens);
     dsa_model_rows(m, a->tokens, dsa_attention_latents_piece, a);
 
-    p[0] = (dsa_product_t) { w->q,
-        dsa_model_operand(m, &l->q_b_proj, w->qr, w->qr8), &l->q_b_proj,
-        m->served };
-    n = 1;
+    n = 0;
+
+    if (m->config->q_lora_rank != 0) {
+        p[n++] = (dsa_product_t) { w->q,
+            dsa_model_operand(m, &l->q_b_proj, w->qr, w->qr8), &l->q_b_proj,
+            m->served };
+    }
 
     if (a->indexed) {
         p[n++] = (dsa_product_t) { w->index_q,
@@ -114,7 +130,10 @@ dsa_attention_project(dsa_attend_t *a)
             &l->index_wq_b, m->served };
     }
 
-    dsa_model_products(m, p, n, a->tokens);
+    if (n != 0) {
+        dsa_model_products(m, p, n, a->tokens);
+    }
+
     dsa_model_rows(m, a->tokens, dsa_attention_queries_piece, a);
 }
 
@@ -135,7 +154,7 @@ static void
 dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
 {
     float                     *qr, *kv;
-    uint32_t                   i, n, row, latent, rope;
+    uint32_t                   i, n, row, rank, latent, rope;
     dsa_attend_t              *a = ctx;
     dsa_model_t               *m = a->model;
     dsa_workspace_t           *w = &m->work;
@@ -145,20 +164,22 @@ dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
     n = dsa_attention_tokens(a, row);
     latent = s->kv_lora_rank;
     rope = s->qk_rope_head_dim;
-    qr = w->qr + (uint64_t) row * s->q_lora_rank;
+    rank = s->q_lora_rank;
+    qr = w->qr + (uint64_t) row * rank;
     kv = w->kv + (uint64_t) row * (latent + rope);
 
-    dsa_rmsnorm(qr, s->q_lora_rank, qr, s->q_lora_rank,
-                a->weights->q_a_layernorm, n, s->q_lora_rank, DSA_LATENT_EPS,
-                m->served);
+    if (rank != 0) {
+        dsa_rmsnorm(qr, rank, qr, rank, a->weights->q_a_layernorm, n, rank,
+                    s->latent_norm_eps, m->served);
 
-    if (m->served) {
-        dsa_fp8_simulate(w->qr8 + (uint64_t) row * s->q_lora_rank, qr, n,
-                         s->q_lora_rank, (int) s->ue8m0);
+        if (m->served) {
+            dsa_fp8_simulate(w->qr8 + (uint64_t) row * rank, qr, n, rank,
+                             (int) s->ue8m0);
+        }
     }
 
     dsa_rmsnorm(kv, latent + rope, kv, latent + rope,
-                a->weights->kv_a_layernorm, n, latent, DSA_LATENT_EPS,
+                a->weights->kv_a_layernorm, n, latent, s->latent_norm_eps,
                 m->served);
 
     for (i = row; i < row + n; i++) {
@@ -168,10 +189,35 @@ dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
                              m->served);
     }
 
-    dsa_attention_key(a, row, n);
+    if (a->indexer) {
+        dsa_attention_key(a, row, n);
+    }
 
     for (i = row; i < row + n; i++) {
         dsa_attention_cache(a, i);
+    }
+}
+
+
+/* Rotates n index vectors of a token. */
+
+static void
+dsa_attention_index_rope(dsa_model_t *m, float *x, uint32_t n, uint32_t row)
+{
+    uint32_t                   rope;
+    const float               *cos, *sin;
+    const dsa_model_config_t  *s = m->config;
+
+    rope = s->qk_rope_head_dim;
+    cos = m->work.cos + (uint64_t) row * (rope / 2);
+    sin = m->work.sin + (uint64_t) row * (rope / 2);
+
+    if (s->index_rope_interleaved) {
+        dsa_rope_interleaved(x, n, s->index_head_dim, cos, sin, rope,
+                             m->served);
+
+    } else {
+        dsa_rope_half(x, n, s->index_head_dim, cos, sin, rope, m->served);
     }
 }
 
@@ -183,6 +229,7 @@ dsa_attention_latents_piece(void *ctx, uint32_t piece, uint32_t thread)
 static void
 dsa_attention_cache(dsa_attend_t *a, uint32_t row)
 {
+    float             *key;
     uint32_t           rank, first, end, width;
     dsa_model_t       *m = a->model;
     dsa_workspace_t   *w = &m->work;
@@ -192,14 +239,14 @@ dsa_attention_cache(dsa_attend_t *a, uint32_t row)
     first = s->copies != NULL ? 0 : s->rank;
     end = s->copies != NULL ? m->ranks : s->rank + 1;
     width = m->config->kv_lora_rank + m->config->qk_rope_head_dim;
+    key = a->indexer
+          ? w->index_k + (uint64_t) row * m->config->index_head_dim : NULL;
 
     for (rank = first; rank < end; rank++) {
         dsa_cache_write(&m->cache, dsa_model_page(m, rank), a->layer,
                         s->copies != NULL ? s->copies[rank] : s->pages,
                         w->position[row], 1, w->kv + (uint64_t) row * width,
-                        width,
-                        w->index_k + (uint64_t) row
-                                     * m->config->index_head_dim);
+                        width, key);
     }
 }
 
@@ -214,23 +261,19 @@ static void
 dsa_attention_key(dsa_attend_t *a, uint32_t row, uint32_t n)
 {
     float            *k;
-    uint32_t          i, dim, rope;
+    uint32_t          i, dim;
     dsa_model_t      *m = a->model;
     dsa_workspace_t  *w = &m->work;
 
     dim = m->config->index_head_dim;
-    rope = m->config->qk_rope_head_dim;
     k = w->index_k + (uint64_t) row * dim;
 
     dsa_layernorm(k, a->weights->index_k_norm_weight,
-                  a->weights->index_k_norm_bias, n, dim, DSA_LATENT_EPS,
-                  m->served);
+                  a->weights->index_k_norm_bias, n, dim,
+                  m->config->index_norm_eps, m->served);
 
     for (i = 0; i < n; i++) {
-        dsa_rope_half(k + (uint64_t) i * dim, 1, dim,
-                      w->cos + (uint64_t) (row + i) * (rope / 2),
-                      w->sin + (uint64_t) (row + i) * (rope / 2), rope,
-                      m->served);
+        dsa_attention_index_rope(m, k + (uint64_t) i * dim, 1, row + i);
     }
 
     if (m->served) {
@@ -278,22 +321,19 @@ static void
 dsa_attention_index_query(dsa_attend_t *a, uint32_t row, uint32_t n)
 {
     float             c, *q, *weight, *scale;
-    uint32_t          i, dim, rope, heads;
+    uint32_t          i, dim, heads;
     dsa_model_t      *m = a->model;
     dsa_workspace_t  *w = &m->work;
 
     dim = m->config->index_head_dim;
-    rope = m->config->qk_rope_head_dim;
     heads = m->config->index_n_heads;
     q = w->index_q + (uint64_t) row * heads * dim;
     weight = w->index_w + (uint64_t) row * heads;
     scale = w->index_scale + (uint64_t) row * heads;
 
     for (i = 0; i < n; i++) {
-        dsa_rope_half(q + (uint64_t) i * heads * dim, heads, dim,
-                      w->cos + (uint64_t) (row + i) * (rope / 2),
-                      w->sin + (uint64_t) (row + i) * (rope / 2), rope,
-                      m->served);
+        dsa_attention_index_rope(m, q + (uint64_t) i * heads * dim, heads,
+                                 row + i);
     }
 
     c = 1.0f / sqrtf((float) heads) / sqrtf((float) dim);

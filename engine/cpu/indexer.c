@@ -39,15 +39,24 @@ dsa_model_selection(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t      i, pieces;
     dsa_select_t  job = { m, seq, layer };
 
+    /* selected still has what the nearest layer with an indexer selected */
+
+    if (m->config->layer[layer].selection == DSA_SELECTION_SHARED) {
+        dsa_select_report(m, layer, tokens);
+        return;
+    }
+
     for (i = 0, pieces = 0; i < n_seqs; i++) {
         pieces += dsa_select_pieces(&seq[i]);
     }
 
     dsa_threads_run(m->pool, pieces, dsa_select_piece, &job);
 
-    if (m->trace != NULL) {
-        dsa_select_report(m, layer, tokens);
+    if (m->config->layer[layer].selection == DSA_SELECTION_ALL) {
+        return;
     }
+
+    dsa_select_report(m, layer, tokens);
 
     if (m->select != NULL) {
         m->select(m->select_ctx, layer, tokens, m->topk, m->work.selected,
@@ -155,11 +164,17 @@ dsa_select_top(dsa_select_t *job, const dsa_rows_t *s, uint32_t row,
 }
 
 
+/* Passes the selection of a layer to the trace. */
+
 static void
 dsa_select_report(dsa_model_t *m, uint32_t layer, uint32_t tokens)
 {
     int32_t   *selected;
     uint32_t   i, row;
+
+    if (m->trace == NULL) {
+        return;
+    }
 
     for (row = 0; row < tokens; row++) {
         selected = m->work.selected + (uint64_t) row * m->topk;

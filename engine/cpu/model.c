@@ -4,7 +4,6 @@
  */
 
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -155,9 +154,7 @@ dsa_model_configure(dsa_model_t *m)
     m->attention.rope = s->qk_rope_head_dim;
     m->attention.v = s->v_head_dim;
     m->attention.latent = s->kv_lora_rank;
-    m->attention.scale = (float) (dsa_rope_softmax(&rope)
-                                  / sqrt(s->qk_nope_head_dim
-                                         + s->qk_rope_head_dim));
+    m->attention.scale = s->softmax_scale;
 
     m->router.experts = s->n_routed_experts;
     m->router.groups = s->n_group;
@@ -166,8 +163,7 @@ dsa_model_configure(dsa_model_t *m)
     m->router.normalize = s->norm_topk_prob;
     m->router.scale = s->routed_scaling_factor;
 
-    m->topk = s->index_topk < s->max_position_embeddings
-              ? s->index_topk : s->max_position_embeddings;
+    m->topk = dsa_model_config_topk(s);
 }
 
 
@@ -201,8 +197,14 @@ static void
 dsa_model_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
     int served)
 {
-    dsa_cache_layout(cache, served, s->num_hidden_layers, s->kv_lora_rank,
-                     s->qk_rope_head_dim, s->index_head_dim);
+    uint8_t  indexed[DSA_MODEL_LAYERS];
+
+    _Static_assert(DSA_MODEL_LAYERS <= DSA_CACHE_LAYERS,
+                   "a page has room for every layer");
+
+    dsa_model_config_indexed(s, indexed);
+    dsa_cache_layout(cache, served, s->num_hidden_layers, indexed,
+                     s->kv_lora_rank, s->qk_rope_head_dim, s->index_head_dim);
 }
 
 

@@ -77,7 +77,7 @@ typedef struct {
 } dsa_model_kv_t;
 
 
-/* As dsa_layer_t; vectors are float32. */
+/* As dsa_layer_t, with the same parts; vectors are float32. */
 
 typedef struct {
     const float        *input_layernorm;
@@ -168,7 +168,7 @@ typedef struct {
     float       *index_dots;    /* [DSA_INDEX_TOKENS, index_heads,
                                     DSA_INDEX_KEYS] */
     float       *score;         /* [DSA_INDEX_TOKENS, DSA_INDEX_KEYS] */
-    uint64_t    *candidate;     /* [DSA_INDEX_TOKENS, 2 * topk] */
+    uint64_t    *candidate;     /* [DSA_INDEX_TOKENS, 2 * index_topk] */
     float       *key;           /* [DSA_INDEX_KEYS, index_dim] */
     float       *key_scale;     /* [DSA_INDEX_KEYS] */
 
@@ -195,7 +195,7 @@ struct dsa_model_s {
     const dsa_model_config_t  *config;
     int                        served;
     uint32_t                   max_tokens;
-    uint32_t                   topk;       /* index_topk, or the context */
+    uint32_t                   topk;       /* dsa_model_config_topk() */
 
     dsa_model_layer_t      *layer;
     dsa_model_mlp_t        *expert;     /* of all layers */
@@ -319,7 +319,11 @@ void dsa_model_rows(dsa_model_t *m, uint32_t tokens, dsa_threads_work_pt work,
 void dsa_model_attention(dsa_model_t *m, uint32_t layer,
     const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
 
-/* Sets selected, n_selected and margin of all tokens from index_q, index_w. */
+/*
+ * Sets selected, n_selected and margin of all tokens: from index_q and index_w;
+ * in a layer that shares a selection to what they are already; in a layer that
+ * attends to all positions to these.
+ */
 void dsa_model_selection(dsa_model_t *m, uint32_t layer,
     const dsa_rows_t *seq, uint32_t n_seqs, uint32_t tokens);
 

@@ -195,7 +195,20 @@ dsa_copy_kv(dsa_copier_t *d, dsa_model_kv_t *m, const dsa_tensor_t *t)
 
 
 static void
-dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
+dsa_copy_indexer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
+{
+    m->index_k_norm_weight = dsa_copy_vector(d, &t->index_k_norm_weight);
+    m->index_k_norm_bias = dsa_copy_vector(d, &t->index_k_norm_bias);
+
+    dsa_copy_matrix(d, &m->index_wq_b, &t->index_wq_b);
+    dsa_copy_matrix(d, &m->index_wk, &t->index_wk);
+    dsa_copy_matrix(d, &m->index_weights_proj, &t->index_weights_proj);
+}
+
+
+static void
+dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t,
+    dsa_selection_e selection)
 {
     uint32_t  e;
 
@@ -204,19 +217,21 @@ dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
     m->input_layernorm = dsa_copy_vector(d, &t->input_layernorm);
     m->post_attention_layernorm = dsa_copy_vector(d,
                                                   &t->post_attention_layernorm);
-    m->q_a_layernorm = dsa_copy_vector(d, &t->q_a_layernorm);
     m->kv_a_layernorm = dsa_copy_vector(d, &t->kv_a_layernorm);
-    m->index_k_norm_weight = dsa_copy_vector(d, &t->index_k_norm_weight);
-    m->index_k_norm_bias = dsa_copy_vector(d, &t->index_k_norm_bias);
 
-    dsa_copy_matrix(d, &m->q_a_proj, &t->q_a_proj);
+    if (d->model->config->q_lora_rank != 0) {
+        m->q_a_layernorm = dsa_copy_vector(d, &t->q_a_layernorm);
+        dsa_copy_matrix(d, &m->q_a_proj, &t->q_a_proj);
+    }
+
     dsa_copy_matrix(d, &m->q_b_proj, &t->q_b_proj);
     dsa_copy_matrix(d, &m->kv_a_proj, &t->kv_a_proj_with_mqa);
     dsa_copy_kv(d, m->kv_b, &t->kv_b_proj);
     dsa_copy_sliced(d, m->o_proj, &t->o_proj, DSA_CUT_HEAD_COLS);
-    dsa_copy_matrix(d, &m->index_wq_b, &t->index_wq_b);
-    dsa_copy_matrix(d, &m->index_wk, &t->index_wk);
-    dsa_copy_matrix(d, &m->index_weights_proj, &t->index_weights_proj);
+
+    if (selection == DSA_SELECTION_OWN) {
+        dsa_copy_indexer(d, m, t);
+    }
 
     if (!t->moe) {
         dsa_copy_mlp(d, &m->mlp, &t->mlp);
@@ -246,7 +261,8 @@ dsa_copy_model(dsa_copier_t *d)
     d->matrices = 0;
 
     for (l = 0; l < m->config->num_hidden_layers; l++) {
-        dsa_copy_layer(d, &m->layer[l], &m->weights->layer[l]);
+        dsa_copy_layer(d, &m->layer[l], &m->weights->layer[l],
+                       m->config->layer[l].selection);
     }
 
     m->norm = dsa_copy_vector(d, &m->weights->norm);

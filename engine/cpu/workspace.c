@@ -135,7 +135,7 @@ dsa_model_scratch(const dsa_model_t *m, dsa_scratch_t *t, uintptr_t start)
     at = start;
     dsa_place(t->index_dots, DSA_INDEX_TOKENS * ih * DSA_INDEX_KEYS);
     dsa_place(t->score, DSA_INDEX_TOKENS * DSA_INDEX_KEYS);
-    dsa_place(t->candidate, DSA_INDEX_TOKENS * 2 * (uint64_t) m->topk);
+    dsa_place(t->candidate, DSA_INDEX_TOKENS * 2 * (uint64_t) s->index_topk);
     dsa_place(t->key, DSA_INDEX_KEYS * idim);
     dsa_place(t->key_scale, DSA_INDEX_KEYS);
     end = at;

@@ -13,10 +13,9 @@
 #include "kernels/row/rope.h"
 
 
-#define DSA_LATENT_EPS      1e-6f       /* as engine/cpu/attention.c */
-
 #define DSA_CUDA_QUERY      (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_CUDA_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
+#define DSA_CUDA_KV_B       (DSA_CUDA_NOPE + DSA_CUDA_V)    /* rows of a head */
 
 
 static int dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -59,7 +58,7 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     w = &rank->work;
     l = &rank->weights.layer[layer];
 
-    cache.base = (uint8_t *) rank->page + layer * rank->cache.layer;
+    cache.base = (uint8_t *) rank->page + rank->cache.layer[layer];
     cache.page = rank->cache.page;
     cache.keys = rank->cache.keys;
     cache.pages = rank->pages;
@@ -132,7 +131,8 @@ dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->a, ld, &w->y8, &l->qkv_a,
                                    tokens, rank->stream));
     dsa_cuda_try(dsa_cuda_rmsnorm(NULL, 0, &w->qr8, w->a, ld, l->q_norm,
-                                  tokens, l->q_b.cols, DSA_LATENT_EPS,
+                                  tokens, l->q_b.cols,
+                                  rank->config.latent_norm_eps,
                                   rank->stream));
 
     return dsa_cuda_gemm_fp8(rank->gemm, w->q, l->q_b.rows, &w->qr8, &l->q_b,
@@ -153,9 +153,11 @@ dsa_cuda_write(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     ld = l->qkv_a.rows;
 
     return dsa_cuda_cache_write(cache, slot, w->a + rank->weights.at_kv, ld,
-                                l->kv_norm, w->a + rank->weights.at_k, ld,
-                                l->k_norm, l->k_bias, rank->rope,
-                                rank->input.position, tokens, rank->stream);
+                                l->kv_norm, rank->config.latent_norm_eps,
+                                w->a + rank->weights.at_k, ld, l->k_norm,
+                                l->k_bias, rank->config.index_norm_eps,
+                                rank->rope, rank->input.position, tokens,
+                                rank->stream);
 }
 
 
@@ -184,7 +186,7 @@ dsa_cuda_write_peers(dsa_cuda_rank_t *rank, uint32_t layer,
             continue;
         }
 
-        cache.base = peers->page[r] + layer * rank->cache.layer;
+        cache.base = peers->page[r] + rank->cache.layer[layer];
 
         dsa_cuda_try(dsa_cuda_write(rank, &rank->weights.layer[layer], &cache,
                                     rank->input.peer_slot
@@ -452,7 +454,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
                                      s->n, heads, rank->stream));
 
     return dsa_cuda_attention_heads(&rank->state,
-                                    w->o + row * heads * DSA_CUDA_NOPE, q,
+                                    w->o + row * heads * DSA_CUDA_V, q,
                                     w->kv, w->latents, mask, ld, s->start,
                                     s->n, heads, rank->attention_scale,
                                     rank->stream);
@@ -479,7 +481,7 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
                                      (size_t) heads * DSA_CUDA_QUERY,
                                      DSA_CUDA_QUERY, l->kv_b_bf16,
                                      DSA_CUDA_LATENT,
-                                     2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 1,
+                                     DSA_CUDA_KV_B * DSA_CUDA_LATENT, 1,
                                      heads, n, DSA_CUDA_LATENT, DSA_CUDA_NOPE,
                                      rank->stream));
 
@@ -502,13 +504,13 @@ dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     heads = rank->heads;
 
     return dsa_cuda_gemm_heads(rank->gemm,
-                               w->o + (uint64_t) row * heads * DSA_CUDA_NOPE,
-                               (size_t) heads * DSA_CUDA_NOPE, DSA_CUDA_NOPE,
+                               w->o + (uint64_t) row * heads * DSA_CUDA_V,
+                               (size_t) heads * DSA_CUDA_V, DSA_CUDA_V,
                                w->u, (size_t) heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
                                l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               2 * DSA_CUDA_NOPE * DSA_CUDA_LATENT, 0, heads,
-                               n, DSA_CUDA_NOPE, DSA_CUDA_LATENT,
+                               DSA_CUDA_KV_B * DSA_CUDA_LATENT, 0, heads,
+                               n, DSA_CUDA_V, DSA_CUDA_LATENT,
                                rank->stream);
 }

@@ -162,11 +162,7 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
         }
 
         if (conf->layers != 0) {
-            b->config.num_hidden_layers = conf->layers;
-
-            if (b->config.first_k_dense_replace > conf->layers) {
-                b->config.first_k_dense_replace = conf->layers;
-            }
+            dsa_model_config_resize(&b->config, conf->layers);
         }
 
         return dsa_backend_cuda_random(b, conf->precision, err);

@@ -12,6 +12,10 @@
 #define DSA_CHECK_CONTEXT   393216      /* keys that dsa_cuda_topk() accepts */
 
 
+static int dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err);
+static int dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err);
+
+
 int
 dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
 {
@@ -25,7 +29,7 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT },
         { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE },
         { "qk_nope_head_dim", s->qk_nope_head_dim, DSA_CUDA_NOPE },
-        { "v_head_dim", s->v_head_dim, DSA_CUDA_NOPE },
+        { "v_head_dim", s->v_head_dim, DSA_CUDA_V },
         { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX }
     };
 
@@ -47,11 +51,18 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         { "num_experts_per_tok", s->num_experts_per_tok, 1, DSA_CUDA_CHOICES }
     };
 
-    if (!s->fp8 || !s->ue8m0) {
-        return dsa_error(err, "\"backend cuda\" expects FP8 checkpoints in "
-                         "128x128 blocks with scale_fmt \"ue8m0\" "
-                         "(quantization_config of config.json)%s",
-                         s->fp8 ? "" : "; this one is not quantized");
+    if (dsa_check_formats(s, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (s->q_lora_rank == 0) {
+        return dsa_error(err, "config.json: \"q_lora_rank\" is missing, so "
+                         "that q_proj makes the queries; \"backend cuda\" "
+                         "expects q_a_proj and q_b_proj");
+    }
+
+    if (dsa_check_layers(s, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     for (i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++) {
@@ -70,6 +81,68 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
                              size[i].name, size[i].value, size[i].unit,
                              size[i].most);
         }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err)
+{
+    uint32_t  i;
+
+    for (i = 0; i < DSA_MATRICES; i++) {
+        if (s->format[i] != DSA_FORMAT_FP8) {
+            return dsa_error(err, "\"backend cuda\" expects FP8 checkpoints in "
+                             "128x128 blocks with scale_fmt \"ue8m0\" "
+                             "(quantization_config of config.json); this one "
+                             "is not quantized");
+        }
+    }
+
+    if (!s->ue8m0) {
+        return dsa_error(err, "\"backend cuda\" expects FP8 checkpoints in "
+                         "128x128 blocks with scale_fmt \"ue8m0\" "
+                         "(quantization_config of config.json)");
+    }
+
+    return DSA_OK;
+}
+
+
+/* Each layer needs an indexer of its own, with the RoPE of DeepSeek-V3.2. */
+
+static int
+dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err)
+{
+    uint32_t                   i;
+    const dsa_layer_config_t  *layer;
+
+    for (i = 0; i < s->num_hidden_layers; i++) {
+        layer = &s->layer[i];
+
+        switch ((dsa_selection_e) layer->selection) {
+
+        case DSA_SELECTION_OWN:
+            break;
+
+        case DSA_SELECTION_SHARED:
+            return dsa_error(err, "config.json: layer %u attends to the "
+                             "positions that layer %u selects; \"backend "
+                             "cuda\" expects an indexer in each layer", i,
+                             layer->from);
+
+        case DSA_SELECTION_ALL:
+            return dsa_error(err, "config.json: layer %u attends to all "
+                             "positions; \"backend cuda\" expects an indexer "
+                             "in each layer", i);
+        }
+    }
+
+    if (s->index_rope_interleaved) {
+        return dsa_error(err, "config.json: \"indexer_rope_interleave\" is "
+                         "true; \"backend cuda\" expects false");
     }
 
     return DSA_OK;

@@ -160,8 +160,8 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->a, tokens * (s->q_lora_rank + 640ULL + DSA_CUDA_INDEX));
     dsa_layout_fp8(l, w->qr8, tokens, (uint64_t) s->q_lora_rank);
     dsa_layout(l, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
-    dsa_layout(l, w->o, tokens * heads * DSA_CUDA_NOPE);
-    dsa_layout_fp8(l, w->o8, tokens, heads * DSA_CUDA_NOPE);
+    dsa_layout(l, w->o, tokens * heads * DSA_CUDA_V);
+    dsa_layout_fp8(l, w->o8, tokens, heads * DSA_CUDA_V);
     dsa_layout(l, w->q_latent, rows->absorbed * heads
                                * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout(l, w->u, rows->absorbed * heads * DSA_CUDA_LATENT);
@@ -178,7 +178,7 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->latents, ((uint64_t) rank->context + DSA_PAGE_TOKENS)
                               * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout_fp8(l, w->latents8, rows->mha, DSA_CUDA_LATENT);
-    dsa_layout(l, w->kv, rows->mha * heads * 2 * DSA_CUDA_NOPE);
+    dsa_layout(l, w->kv, rows->mha * heads * (DSA_CUDA_NOPE + DSA_CUDA_V));
     dsa_layout(l, w->mask, tokens * ((rank->mha_tokens + 31) / 32));
 }
 

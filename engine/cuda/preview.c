@@ -92,9 +92,7 @@ dsa_cuda_plan(dsa_plan_t *plan, const dsa_cuda_conf_t *conf, dsa_err_t *err)
 
     config = &conf->config;
 
-    dsa_cache_layout(&cache, 1, config->num_hidden_layers,
-                     config->kv_lora_rank, config->qk_rope_head_dim,
-                     config->index_head_dim);
+    dsa_cuda_cache_layout(&cache, config);
 
     memset(plan, 0, sizeof(dsa_plan_t));
 

@@ -78,9 +78,9 @@ dsa_cuda_rank_place(dsa_cuda_rank_t *rank, uint32_t pages,
     }
 
     rc = weights == NULL
-         ? dsa_cuda_random_cache(rank->page, rank->pages * rank->cache.page
-                                             / rank->cache.layer, 1,
-                                 rank->stream)
+         ? dsa_cuda_random_cache(rank->page, (uint64_t) rank->pages
+                                             * rank->config.num_hidden_layers,
+                                 1, rank->stream)
          : 0;
 
     if (rc != 0) {
@@ -248,14 +248,25 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     rank->router.normalize = s->norm_topk_prob;
     rank->router.scale = s->routed_scaling_factor;
 
-    dsa_cache_layout(&rank->cache, 1, s->num_hidden_layers, s->kv_lora_rank,
-                     s->qk_rope_head_dim, s->index_head_dim);
+    dsa_cuda_cache_layout(&rank->cache, s);
 
     if (dsa_cuda_check_limits(rank, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
     return dsa_rank_shard(rank, conf, number, err);
+}
+
+
+void
+dsa_cuda_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *config)
+{
+    uint8_t  indexed[DSA_MODEL_LAYERS];
+
+    dsa_model_config_indexed(config, indexed);
+    dsa_cache_layout(cache, 1, config->num_hidden_layers, indexed,
+                     config->kv_lora_rank, config->qk_rope_head_dim,
+                     config->index_head_dim);
 }
 
 
@@ -394,8 +405,7 @@ dsa_rank_rope(dsa_cuda_rank_t *rank, dsa_err_t *err)
     rope.original = s->yarn_original_max_position;
 
     magnitude = dsa_rope_magnitude(&rope);
-    rank->attention_scale = (float) (dsa_rope_softmax(&rope)
-                                     / sqrt(DSA_CUDA_NOPE + DSA_CUDA_ROPE));
+    rank->attention_scale = s->softmax_scale;
 
     table = malloc((uint64_t) rank->context * DSA_CUDA_ROPE * sizeof(float));
 

@@ -337,6 +337,10 @@ int dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
 
 /* check.c: what the kernels support; DSA_ERROR with err. */
 int dsa_cuda_check_config(const dsa_model_config_t *config, dsa_err_t *err);
+
+/* Sets the layout of a page. */
+void dsa_cuda_cache_layout(dsa_cache_t *cache,
+    const dsa_model_config_t *config);
 int dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err);
 int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
 

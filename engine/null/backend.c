@@ -52,8 +52,8 @@ typedef struct {
 } dsa_null_t;
 
 
-static int dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
-    uint32_t eos, dsa_err_t *err);
+static int dsa_null_tokens(dsa_null_t *null, const char *dir,
+    const dsa_model_config_t *config, dsa_err_t *err);
 static int dsa_null_fingerprint(const char *dir, char out[36],
     dsa_err_t *err);
 static int dsa_null_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
@@ -126,8 +126,7 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_null_close;
 
     if (dsa_model_config_read(&b->config, conf->model, err) != DSA_OK
-        || dsa_null_tokens(null, conf->model, b->config.vocab_size,
-                           b->config.eos_token_id, err)
+        || dsa_null_tokens(null, conf->model, &b->config, err)
            != DSA_OK
         || dsa_null_fingerprint(conf->model, b->fingerprint, err) != DSA_OK)
     {
@@ -187,8 +186,8 @@ failed:
 
 
 static int
-dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
-    uint32_t eos, dsa_err_t *err)
+dsa_null_tokens(dsa_null_t *null, const char *dir,
+    const dsa_model_config_t *config, dsa_err_t *err)
 {
     int               n;
     char              path[4096];
@@ -210,8 +209,8 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
 
     null->n_special = dsa_tokenizer_size(t);
 
-    if (null->n_special > vocab) {
-        null->n_special = vocab;
+    if (null->n_special > config->vocab_size) {
+        null->n_special = config->vocab_size;
     }
 
     null->special = calloc(null->n_special / 8 + 1, 1);
@@ -229,13 +228,15 @@ dsa_null_tokens(dsa_null_t *null, const char *dir, uint32_t vocab,
 
     /* reasoning also ends at random, so that a constrained answer can begin */
 
-    end = dsa_tokenizer_special(t, dsa_str("</think>", 8));
+    end = dsa_tokenizer_special(t, dsa_strz(config->prompt.think_end));
 
     if (end >= 0) {
         null->ends.end[null->ends.n++] = (uint32_t) end;
     }
 
-    null->ends.end[null->ends.n++] = eos;
+    memcpy(null->ends.end + null->ends.n, config->ends.id,
+           config->ends.n * sizeof(uint32_t));
+    null->ends.n += config->ends.n;
 
     dsa_tokenizer_close(t);
 
@@ -551,7 +552,7 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
                         ? dsa_null_masked(mask, config->vocab_size,
                                           &null->ends, seq->sampling, position)
                         : dsa_null_echo(null, seq, position,
-                                        config->eos_token_id);
+                                        config->ends.id[0]);
 
         sample->token = dsa_null_biased(mask, config->vocab_size,
                                         seq->sampling, sample->token);

@@ -8,12 +8,13 @@
 #define _DSA_NULL_CHOICE_H_INCLUDED_
 
 
+#include "engine/checkpoint/ends.h"
 #include "engine/sampling.h"
 
 
 /* The samples of the null backend with a mask or with biases. */
 
-#define DSA_NULL_ENDS   8
+#define DSA_NULL_ENDS   (DSA_MODEL_ENDS + 1)
 
 typedef struct {
     uint32_t    end[DSA_NULL_ENDS]; /* ids that end an answer, or its

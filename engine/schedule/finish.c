@@ -236,7 +236,7 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     end = 0;
 
     for (i = 0; i < n; i++) {
-        if (samples[i].token == s->backend->config.eos_token_id
+        if (dsa_ends_has(&s->backend->config.ends, samples[i].token)
             && !seq->ignore_eos)
         {
             end = 1;

@@ -17,7 +17,9 @@
 
 /*
  * Change this name when the contents of a page change.  Otherwise pages of the
- * old and the new layout would have the same identity.
+ * old and the new layout would have the same identity.  What a page has for
+ * each layer follows from config.json, which the fingerprint of the weights
+ * covers.
  */
 
 #define DSA_BACKEND_LAYOUT  "layout 1"
@@ -121,7 +123,7 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     }
 
     if (conf->random && conf->layers != 0) {
-        config.num_hidden_layers = conf->layers;
+        dsa_model_config_resize(&config, conf->layers);
     }
 
     page = kind == DSA_BACKEND_NULL

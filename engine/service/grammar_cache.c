@@ -58,6 +58,7 @@ struct dsa_grammar_owner_s {
 
 
 struct dsa_grammar_cache_s {
+    dsa_str_t               control;    /* of the tool syntax */
     pthread_mutex_t         mutex;      /* for everything */
     pthread_cond_t          made;       /* an entry has been made */
     dsa_map_t               entries;    /* by digest */
@@ -111,7 +112,7 @@ dsa_grammar_key(const uint8_t *bytes)
 
 
 dsa_grammar_cache_t *
-dsa_grammar_cache_create(void)
+dsa_grammar_cache_create(dsa_str_t control)
 {
     dsa_grammar_cache_t  *c;
 
@@ -121,6 +122,7 @@ dsa_grammar_cache_create(void)
         return NULL;
     }
 
+    c->control = control;
     (void) pthread_mutex_init(&c->mutex, NULL);
     (void) pthread_cond_init(&c->made, NULL);
 
@@ -319,7 +321,7 @@ dsa_grammar_cache_make(dsa_grammar_cache_t *c, dsa_grammar_entry_t *e,
 
     start = dsa_clock_us();
     refusal = NULL;
-    rc = dsa_grammar_compile(&grammar, spec, error);
+    rc = dsa_grammar_compile(&grammar, spec, c->control, error);
 
     if (rc != DSA_OK && !error->no_memory) {
         refusal = malloc(sizeof(dsa_grammar_error_t));

@@ -37,8 +37,11 @@ typedef struct dsa_grammar_cache_s  dsa_grammar_cache_t;
 typedef struct dsa_grammar_entry_s  dsa_grammar_entry_t;
 
 
-/* NULL: out of memory. */
-dsa_grammar_cache_t *dsa_grammar_cache_create(void);
+/*
+ * control: as for dsa_grammar_compile(), and outlives the cache.  NULL: out of
+ * memory.
+ */
+dsa_grammar_cache_t *dsa_grammar_cache_create(dsa_str_t control);
 
 /* All entries must have been released.  NULL is allowed. */
 void dsa_grammar_cache_destroy(dsa_grammar_cache_t *c);

@@ -17,8 +17,8 @@
 
 struct dsa_grammars_s {
     const dsa_tokenizer_t  *tokenizer;
-    uint32_t                size;
-    uint32_t                eos;
+    uint32_t                size;           /* ids of the model */
+    dsa_ends_t              ends;
 
     pthread_mutex_t         making;         /* for the vocabulary */
     dsa_vocabulary_t       *vocabulary;
@@ -50,7 +50,8 @@ static void dsa_constraint_time(dsa_constraint_t *c, uint64_t start);
 
 
 dsa_grammars_t *
-dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size, uint32_t eos)
+dsa_grammars_create(const dsa_tokenizer_t *t,
+    const dsa_model_config_t *config)
 {
     dsa_grammars_t  *g;
 
@@ -61,9 +62,9 @@ dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size, uint32_t eos)
     }
 
     g->tokenizer = t;
-    g->size = size;
-    g->eos = eos;
-    g->cache = dsa_grammar_cache_create();
+    g->size = config->vocab_size;
+    g->ends = config->ends;
+    g->cache = dsa_grammar_cache_create(dsa_strz(config->prompt.tool));
 
     if (g->cache == NULL) {
         free(g);
@@ -168,7 +169,7 @@ dsa_grammars_make(const dsa_grammars_t *g)
     v = dsa_vocabulary_create(g->size);
 
     if (v == NULL || dsa_grammars_add(g, v) != DSA_OK
-        || dsa_vocabulary_end(v, &g->eos, 1) != DSA_OK
+        || dsa_vocabulary_end(v, g->ends.id, g->ends.n) != DSA_OK
         || dsa_vocabulary_seal(v) != DSA_OK)
     {
         dsa_vocabulary_free(v);

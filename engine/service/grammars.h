@@ -8,6 +8,7 @@
 #define _DSA_GRAMMARS_H_INCLUDED_
 
 
+#include "engine/checkpoint/config.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "grammar/grammar.h"
 
@@ -32,11 +33,11 @@ typedef struct dsa_constraint_s  dsa_constraint_t;
 
 
 /*
- * Creates the grammars.  size: ids of the model; eos: the id that ends an
- * answer.  t must exist until dsa_grammars_destroy().  NULL: out of memory.
+ * Creates the grammars of a model.  t must exist until
+ * dsa_grammars_destroy().  NULL: out of memory.
  */
-dsa_grammars_t *dsa_grammars_create(const dsa_tokenizer_t *t, uint32_t size,
-    uint32_t eos);
+dsa_grammars_t *dsa_grammars_create(const dsa_tokenizer_t *t,
+    const dsa_model_config_t *config);
 
 /*
  * Starts the thread for masks, which calls wake with data when a constraint

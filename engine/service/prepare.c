@@ -24,9 +24,6 @@
 #define DSA_PREPARE_STEPS   8           /* of a compilation, which take about
                                            as long as a byte of a prompt */
 
-#define DSA_PREPARE_THINK_END   "</think>"
-#define DSA_PREPARE_CALL        "｜DSML｜"
-
 
 static int dsa_prepare_prompt(const dsa_service_t *service,
     dsa_tokenizer_work_t *work, dsa_request_t *r, const dsa_submit_t *submit,
@@ -383,7 +380,7 @@ dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
     begin = dsa_str("", 0);
 
     if ((submit->head.flags & DSA_LINK_THINKING) != 0) {
-        begin = dsa_strz(DSA_PREPARE_THINK_END);
+        begin = dsa_strz(service->prompt.think_end);
 
         if (dsa_prepare_think_end(service, r, "behind which the structure of "
                                   "the answer would begin", &id)
@@ -420,9 +417,9 @@ dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
     int64_t  call;
 
     call = dsa_tokenizer_special(service->tokenizer,
-                                 dsa_strz(DSA_PREPARE_CALL));
+                                 dsa_strz(service->prompt.tool));
 
-    /* a grammar begins after </think> in any case */
+    /* a grammar begins after the reasoning in any case */
 
     r->budget.call = call >= 0 && submit->grammar.data == NULL
                      ? (uint32_t) call : DSA_BUDGET_NO_CALL;
@@ -447,11 +444,11 @@ dsa_prepare_think_end(const dsa_service_t *service, dsa_request_t *r,
     dsa_err_t  err;
 
     special = dsa_tokenizer_special(service->tokenizer,
-                                    dsa_strz(DSA_PREPARE_THINK_END));
+                                    dsa_strz(service->prompt.think_end));
 
     if (special < 0) {
-        (void) dsa_error(&err, "The tokenizer has no control token \""
-                         DSA_PREPARE_THINK_END "\", %s.", what);
+        (void) dsa_error(&err, "The tokenizer has no control token \"%s\", "
+                         "%s.", service->prompt.think_end, what);
         dsa_request_reject(r, DSA_LINK_E_INVALID, err.text);
         return DSA_ERROR;
     }

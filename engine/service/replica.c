@@ -260,6 +260,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     dsa_link_size(&s->link, dsa_conf_running(s->conf), s->conf->max_waiting,
                   s->context);
     s->ids = dsa_step_config(r->step)->vocab_size;
+    s->prompt = dsa_step_config(r->step)->prompt;
     s->page_bytes = dsa_step_page_bytes(r->step);
     s->rollouts = dsa_step_rollouts(r->step)
                   && dsa_rollout_fits(dsa_step_config(r->step));
@@ -267,9 +268,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
                     dsa_step_fingerprint(r->step));
 
-    s->grammars = dsa_grammars_create(s->tokenizer,
-                                      dsa_step_config(r->step)->vocab_size,
-                                      dsa_step_config(r->step)->eos_token_id);
+    s->grammars = dsa_grammars_create(s->tokenizer, dsa_step_config(r->step));
 
     if (s->grammars == NULL) {
         return dsa_error(err, "out of memory");

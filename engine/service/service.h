@@ -8,6 +8,7 @@
 #define _DSA_SERVICE_H_INCLUDED_
 
 
+#include "engine/checkpoint/config.h"
 #include "engine/checkpoint/generation_config.h"
 #include "engine/service/conf.h"
 #include "engine/service/grammars.h"
@@ -28,6 +29,7 @@ typedef struct {
     uint32_t                 context;        /* tokens, prompt and answer */
     dsa_link_size_t          link;           /* of each session */
     uint32_t                 ids;            /* of the model */
+    dsa_prompt_family_t      prompt;         /* of the model */
     uint64_t                 page_bytes;     /* 0: not known */
     dsa_tokenizer_t         *tokenizer;
     dsa_generation_config_t  generation;     /* of the model */

@@ -110,7 +110,7 @@ dsa_heads_write(const float (&o)[64], const dsa_heads_rows_t *r,
         sum = sum > 0 ? dsa_heads_reciprocal(sum) : 0;
 
         out = a->out + ((size_t) (r->row + n * 8) * a->heads + r->item.head)
-                       * DSA_CUDA_NOPE + threadIdx.x % 4 * 8;
+                       * DSA_CUDA_V + threadIdx.x % 4 * 8;
 
 #pragma unroll
         for (i = 0; i < 4; i++) {
@@ -720,9 +720,9 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     }
 
     box[2] = DSA_HEADS_KEYS;
-    dim[0] = 2 * DSA_CUDA_NOPE;
+    dim[0] = DSA_CUDA_NOPE + DSA_CUDA_V;
     dim[2] = keys;
-    stride[0] = 2 * DSA_CUDA_NOPE * sizeof(dsa_bf16_t);
+    stride[0] = dim[0] * sizeof(dsa_bf16_t);
     stride[1] = stride[0] * heads;
 
     rc = dsa_cuda_tensor_map(state, &kv_map, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
@@ -746,7 +746,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
     /* groups of equally many heads whose keys and values fit the L2 */
 
-    fit = DSA_HEADS_L2 / ((uint64_t) keys * 2 * DSA_CUDA_NOPE
+    fit = DSA_HEADS_L2 / ((uint64_t) keys * (DSA_CUDA_NOPE + DSA_CUDA_V)
                           * sizeof(dsa_bf16_t));
     n = fit > 1 ? (uint32_t) ((heads + fit - 1) / fit) : heads;
 

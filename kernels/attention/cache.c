@@ -4,6 +4,7 @@
  */
 
 
+#include <assert.h>
 #include <string.h>
 
 #include "kernels/core/bf16.h"
@@ -13,9 +14,12 @@
 
 void
 dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
-    uint32_t latent, uint32_t rope, uint32_t index)
+    const uint8_t *indexed, uint32_t latent, uint32_t rope, uint32_t index)
 {
+    uint32_t  i;
     uint64_t  key, groups;
+
+    assert(layers <= DSA_CACHE_LAYERS);
 
     cache->served = served;
     cache->latent = latent;
@@ -34,8 +38,16 @@ dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
     }
 
     cache->keys = DSA_CACHE_TOKENS * cache->token;
-    cache->layer = cache->keys + DSA_CACHE_TOKENS * key;
-    cache->page = layers * cache->layer;
+    cache->page = 0;
+
+    for (i = 0; i < layers; i++) {
+        cache->layer[i] = cache->page;
+        cache->page += cache->keys;
+
+        if (indexed == NULL || indexed[i]) {
+            cache->page += DSA_CACHE_TOKENS * key;
+        }
+    }
 }
 
 
@@ -45,7 +57,7 @@ dsa_cache_part(const dsa_cache_t *cache, const void *base, uint32_t layer,
 {
     return (uint8_t *) base
            + pages[position / DSA_CACHE_TOKENS] * cache->page
-           + layer * cache->layer;
+           + cache->layer[layer];
 }
 
 
@@ -120,10 +132,12 @@ dsa_cache_write(const dsa_cache_t *cache, void *base, uint32_t layer,
         part = dsa_cache_part(cache, base, layer, pages, p);
 
         dsa_cache_write_latent(cache, part + at * cache->token, c);
-        dsa_cache_write_key(cache, part + cache->keys, at, key);
-
         c += ld_c;
-        key += cache->index;
+
+        if (key != NULL) {
+            dsa_cache_write_key(cache, part + cache->keys, at, key);
+            key += cache->index;
+        }
     }
 }
 

@@ -11,7 +11,6 @@ extern "C" {
 #include "kernels/index/index.cuh"
 
 
-#define DSA_CACHE_EPS      1e-6f
 #define DSA_CACHE_BLOCK    4        /* tokens of a block */
 #define DSA_CACHE_OWN      (DSA_CUDA_LATENT / 32)
 #define DSA_CACHE_ROW      (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
@@ -23,10 +22,10 @@ extern "C" {
 
 
 static __device__ __forceinline__ float
-dsa_cache_inverse(float sum, uint32_t n)
+dsa_cache_inverse(float sum, uint32_t n, float eps)
 {
     return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(__fdiv_rn(sum, (float) n),
-                                                DSA_CACHE_EPS)));
+                                                eps)));
 }
 
 
@@ -37,7 +36,7 @@ dsa_cache_inverse(float sum, uint32_t n)
 
 static __device__ __forceinline__ void
 dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
-    const float *norm, const float *angles, uint32_t lane)
+    const float *norm, float eps, const float *angles, uint32_t lane)
 {
     int     i;
     float   v[DSA_CACHE_OWN], p[2], sum, r, a, b, c, s;
@@ -58,7 +57,7 @@ dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
         sum = __fadd_rn(sum, __fmul_rn(v[i], v[i]));
     }
 
-    r = dsa_cache_inverse(dsa_warp_sum(sum), DSA_CUDA_LATENT);
+    r = dsa_cache_inverse(dsa_warp_sum(sum), DSA_CUDA_LATENT, eps);
 
 #pragma unroll
     for (i = 0; i < DSA_CACHE_OWN; i += 4) {
@@ -107,7 +106,7 @@ dsa_cache_sum8(float v)
 
 static __device__ __forceinline__ float
 dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
-    const float *bias, const float *angles, uint32_t lane)
+    const float *bias, float eps, const float *angles, uint32_t lane)
 {
     int       i, at;
     float     sum, mean, r;
@@ -134,7 +133,7 @@ dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
         sum = __fadd_rn(sum, __fmul_rn(v[i], v[i]));
     }
 
-    r = dsa_cache_inverse(dsa_cache_sum8(sum), DSA_CUDA_INDEX);
+    r = dsa_cache_inverse(dsa_cache_sum8(sum), DSA_CUDA_INDEX, eps);
 
 #pragma unroll
     for (i = 0; i < DSA_INDEX_OWN; i++) {
@@ -154,10 +153,10 @@ dsa_cache_key(float *v, const dsa_bf16_t *k, const float *norm,
 
 static __global__ void __launch_bounds__(32 * (DSA_CACHE_BLOCK + 1))
 dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
-    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm, float kv_eps,
     const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
-    const float *k_bias, const float *table, const int32_t *position,
-    uint32_t rows)
+    const float *k_bias, float k_eps, const float *table,
+    const int32_t *position, uint32_t rows)
 {
     int           live;
     float         v[DSA_INDEX_OWN], scale;
@@ -186,13 +185,14 @@ dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
     if (warp < DSA_CACHE_BLOCK) {
         if (live) {
             dsa_cache_write_latent(page + s * DSA_CUDA_RECORD,
-                                   kv + row * ld_kv, kv_norm, angles, lane);
+                                   kv + row * ld_kv, kv_norm, kv_eps, angles,
+                                   lane);
         }
 
         return;
     }
 
-    scale = dsa_cache_key(v, k + row * ld_k, k_norm, k_bias, angles,
+    scale = dsa_cache_key(v, k + row * ld_k, k_norm, k_bias, k_eps, angles,
                           lane % DSA_INDEX_LANES);
 
     if (live) {
@@ -282,10 +282,10 @@ dsa_cache_ok(const dsa_cuda_cache_t *cache)
 
 extern "C" int
 dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
-    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm, float kv_eps,
     const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
-    const float *k_bias, const float *table, const int32_t *position,
-    uint32_t rows, dsa_stream_t stream)
+    const float *k_bias, float k_eps, const float *table,
+    const int32_t *position, uint32_t rows, dsa_stream_t stream)
 {
     if (!dsa_cache_ok(cache) || ld_kv % DSA_CHUNK != 0
         || ld_k % DSA_CHUNK != 0 || !dsa_aligned16(kv)
@@ -302,8 +302,8 @@ dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
     return dsa_launch(dsa_cache_write_kernel,
                       (rows + DSA_CACHE_BLOCK - 1) / DSA_CACHE_BLOCK,
                       32 * (DSA_CACHE_BLOCK + 1), 0, stream, *cache, slot, kv,
-                      ld_kv, kv_norm, k, ld_k, k_norm, k_bias, table, position,
-                      rows);
+                      ld_kv, kv_norm, kv_eps, k, ld_k, k_norm, k_bias, k_eps,
+                      table, position, rows);
 }
 
 

@@ -16,8 +16,8 @@
 
 /*
  * The cache in pages of 64 tokens.  A page is one block of memory for all
- * layers.  A layer's part always has both the latents of the tokens and their
- * index keys:
+ * layers.  A layer's part has the latents of the tokens and, if the layer has
+ * an indexer of its own, their index keys:
  *
  *              latent, of a token               index keys, of a page
  *     served   latent e4m3 values,              64 tokens' e4m3 values, then
@@ -36,6 +36,7 @@
  */
 
 #define DSA_CACHE_TOKENS  64
+#define DSA_CACHE_LAYERS  1024          /* most layers */
 
 
 typedef struct {
@@ -44,20 +45,26 @@ typedef struct {
     uint32_t    rope;           /* of its rope part */
     uint32_t    index;          /* of an index key */
     uint64_t    token;          /* bytes of a latent record */
-    uint64_t    keys;           /* offset of a layer's index keys */
-    uint64_t    layer;          /* bytes of a layer's part */
+    uint64_t    keys;           /* offset of the index keys in a layer's
+                                   part */
     uint64_t    page;           /* bytes of a page */
+    uint64_t    layer[DSA_CACHE_LAYERS];    /* offset of a layer's part in a
+                                               page */
 } dsa_cache_t;
 
 
-/* Fills cache from the elements of a token and the number of layers. */
+/*
+ * Fills cache from the elements of a token and the number of layers, at most
+ * DSA_CACHE_LAYERS.  indexed [layers]: 1 if a layer has index keys; NULL: all
+ * layers have.
+ */
 void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
-    uint32_t latent, uint32_t rope, uint32_t index);
+    const uint8_t *indexed, uint32_t latent, uint32_t rope, uint32_t index);
 
 /*
  * Stores n tokens from position start on: c [n, latent + rope], ld_c elements
- * from a token to the next, and key [n, index], all float32.  base is the
- * address of page 0.
+ * from a token to the next, and key [n, index], all float32.  key is NULL for
+ * a layer without index keys.  base is the address of page 0.
  */
 void dsa_cache_write(const dsa_cache_t *cache, void *base, uint32_t layer,
     const uint32_t *pages, uint32_t start, size_t n, const float *c,
@@ -86,15 +93,15 @@ void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
  * are RMS-normed with kv_norm [512] float32, the other 64 rotated,
  * interleaved.  k [rows, 128] bf16, ld_k apart: LayerNorm with k_norm and
  * k_bias [128], then its first 64 elements rotated half-split, then Hadamard.
- * eps of both norms is 1e-6; each step is rounded to bf16.  table, position:
- * as for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8; kv,
- * kv_norm, k and table are 16-byte aligned.
+ * kv_eps and k_eps are the epsilons of the two norms; each step is rounded to
+ * bf16.  table, position: as for dsa_cuda_rope_query().  ld_kv and ld_k are
+ * multiples of 8; kv, kv_norm, k and table are 16-byte aligned.
  */
 int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
-    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm,
+    const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm, float kv_eps,
     const dsa_bf16_t *k, size_t ld_k, const float *k_norm,
-    const float *k_bias, const float *table, const int32_t *position,
-    uint32_t rows, dsa_stream_t stream);
+    const float *k_bias, float k_eps, const float *table,
+    const int32_t *position, uint32_t rows, dsa_stream_t stream);
 
 /*
  * CUDA.  out [n, 576] bf16, latent and rope part, of positions 0 .. n-1 of a

@@ -129,7 +129,8 @@ typedef struct {
 
 #define DSA_CUDA_LATENT     512         /* kv_lora_rank */
 #define DSA_CUDA_ROPE       64          /* qk_rope_head_dim */
-#define DSA_CUDA_NOPE       128         /* qk_nope_head_dim, v_head_dim */
+#define DSA_CUDA_NOPE       128         /* qk_nope_head_dim */
+#define DSA_CUDA_V          128         /* v_head_dim */
 #define DSA_CUDA_INDEX      128         /* index_head_dim */
 #define DSA_CUDA_RECORD     656         /* bytes of a latent */
 

@@ -70,17 +70,6 @@ dsa_rope_magnitude(const dsa_rope_conf_t *conf)
 }
 
 
-double
-dsa_rope_softmax(const dsa_rope_conf_t *conf)
-{
-    double  m;
-
-    m = dsa_rope_mscale(conf, conf->mscale_all_dim);
-
-    return m * m;
-}
-
-
 void
 dsa_rope_angles(float *cos_out, float *sin_out, const float *freq,
     size_t dim, uint32_t position, double magnitude)

@@ -26,8 +26,9 @@
  *     f'[i] = f[i] * (1 - ramp) + f[i] / factor * ramp
  *     m(a)  = 0.1 * a * ln(factor) + 1
  *
- * cos and sin are multiplied by m(mscale) / m(mscale_all_dim), attention
- * scores by m(mscale_all_dim)^2.  With factor <= 1 the result is plain RoPE.
+ * cos and sin are multiplied by m(mscale) / m(mscale_all_dim).  The factor
+ * m(mscale_all_dim)^2 of attention scores is part of softmax_scale in the model
+ * config.  With factor <= 1 the result is plain RoPE.
  */
 
 typedef struct {
@@ -47,9 +48,8 @@ typedef struct {
 void dsa_rope_frequencies(float *freq, size_t dim,
     const dsa_rope_conf_t *conf);
 
-/* Return m(mscale) / m(mscale_all_dim), and m(mscale_all_dim)^2. */
+/* Returns m(mscale) / m(mscale_all_dim). */
 double dsa_rope_magnitude(const dsa_rope_conf_t *conf);
-double dsa_rope_softmax(const dsa_rope_conf_t *conf);
 
 /*
  * Computes cos, sin [dim / 2] of a position, times magnitude.  The angle is a

@@ -136,7 +136,8 @@ sample_grammar(sample_t *s)
 
     dsa_buf_addz(&spec, "}");
 
-    if (dsa_grammar_compile(&s->grammar, dsa_str(spec.data, spec.len), &error)
+    if (dsa_grammar_compile(&s->grammar, dsa_str(spec.data, spec.len),
+                            dsa_strz("｜DSML｜"), &error)
         != DSA_OK)
     {
         sample_fatal(error.path, error.message);

@@ -53,7 +53,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         vocabulary = fuzz_vocabulary();
     }
 
-    if (dsa_grammar_compile(&g, dsa_str(data, size), &error) != DSA_OK) {
+    if (dsa_grammar_compile(&g, dsa_str(data, size),
+                            dsa_strz("｜DSML｜"), &error) != DSA_OK)
+    {
         if (g != NULL || error.message[0] == '\0' || error.no_memory) {
             abort();
         }

@@ -16,9 +16,43 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 
+/* A selection comes from an indexer, which must be below or the layer's own. */
+
+static void
+check_layer(const dsa_model_config_t *s, uint32_t i)
+{
+    const dsa_layer_config_t  *layer;
+
+    layer = &s->layer[i];
+
+    if (layer->selection == DSA_SELECTION_ALL) {
+        if (s->index_topk != 0 || layer->from != i) {
+            abort();
+        }
+
+        return;
+    }
+
+    if (s->index_topk == 0 || s->q_lora_rank == 0
+        || s->index_head_dim < s->qk_rope_head_dim)
+    {
+        abort();
+    }
+
+    if (layer->selection == DSA_SELECTION_OWN
+        ? layer->from != i
+        : layer->from >= i
+          || s->layer[layer->from].selection != DSA_SELECTION_OWN)
+    {
+        abort();
+    }
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    uint32_t            i;
     dsa_err_t           err;
     dsa_model_config_t  s;
 
@@ -35,13 +69,26 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (s.n_routed_experts % s.n_group != 0 || s.topk_group > s.n_group
         || s.num_experts_per_tok
            > s.n_routed_experts / s.n_group * s.topk_group
-        || s.index_head_dim < s.qk_rope_head_dim || s.index_topk == 0
-        || s.num_hidden_layers == 0 || s.bos_token_id >= s.vocab_size
-        || s.eos_token_id >= s.vocab_size
+        || s.num_hidden_layers == 0
+        || s.num_hidden_layers > DSA_MODEL_LAYERS
+        || (s.bos_token_id >= s.vocab_size
+            && s.bos_token_id != DSA_MODEL_NO_TOKEN)
+        || s.ends.n == 0 || s.ends.n > DSA_MODEL_ENDS
+        || !(s.latent_norm_eps > 0) || !(s.softmax_scale > 0)
         || !(s.rms_norm_eps > 0) || !(s.rope_theta > 1)
         || !(s.yarn_factor >= 1) || !(s.routed_scaling_factor > 0))
     {
         abort();
+    }
+
+    for (i = 0; i < s.ends.n; i++) {
+        if (s.ends.id[i] >= s.vocab_size) {
+            abort();
+        }
+    }
+
+    for (i = 0; i < s.num_hidden_layers; i++) {
+        check_layer(&s, i);
     }
 
     return 0;

@@ -57,7 +57,9 @@ fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
         return;
     }
 
-    if (dsa_grammar_compile(&grammar, format.spec, &error) == DSA_OK) {
+    if (dsa_grammar_compile(&grammar, format.spec,
+                            dsa_strz("｜DSML｜"), &error) == DSA_OK)
+    {
         dsa_grammar_free(grammar);
         return;
     }

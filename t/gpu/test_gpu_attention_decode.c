@@ -93,7 +93,7 @@ gpu_decode_setup(void **state)
     t = calloc(1, sizeof(gpu_decode_t));
     assert_non_null(t);
 
-    dsa_cache_layout(&t->layout, 1, 1, DSA_CUDA_LATENT, DSA_CUDA_ROPE,
+    dsa_cache_layout(&t->layout, 1, 1, NULL, DSA_CUDA_LATENT, DSA_CUDA_ROPE,
                      DSA_CUDA_INDEX);
     t->layout.page += GPU_GAP;
 
@@ -223,7 +223,7 @@ gpu_decode_check(gpu_decode_t *t, const float *out, const float *q,
     dsa_cache_latents(c, k_rope, &t->layout, t->image, 0, pages, position, 0,
                       n);
 
-    a = (dsa_attention_t) { 1, DSA_CUDA_NOPE, DSA_CUDA_ROPE, DSA_CUDA_NOPE,
+    a = (dsa_attention_t) { 1, DSA_CUDA_NOPE, DSA_CUDA_ROPE, DSA_CUDA_V,
                             DSA_CUDA_LATENT, scale };
 
     for (i = 0; i < GPU_SAMPLE; i++) {

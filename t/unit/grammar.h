@@ -66,7 +66,9 @@ grammar_of(const char *spec)
     dsa_grammar_t        *g;
     dsa_grammar_error_t   error;
 
-    if (dsa_grammar_compile(&g, dsa_strz(spec), &error) != 0) {
+    if (dsa_grammar_compile(&g, dsa_strz(spec),
+                            dsa_strz(DSML), &error) != 0)
+    {
         fail_msg("%s: \"%s\": %s", spec, error.path, error.message);
     }
 

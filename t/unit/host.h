@@ -177,9 +177,9 @@ host_open(host_t *h, const char *more)
     h->service.link.event = 65536;
 
     h->service.ids = dsa_step_config(h->step)->vocab_size;
+    h->service.prompt = dsa_step_config(h->step)->prompt;
     h->service.grammars = dsa_grammars_create(h->service.tokenizer,
-                              dsa_step_config(h->step)->vocab_size,
-                              dsa_step_config(h->step)->eos_token_id);
+                                              dsa_step_config(h->step));
     assert_non_null(h->service.grammars);
     (void) snprintf(h->service.fingerprint, sizeof(h->service.fingerprint),
                     "%s", dsa_step_fingerprint(h->step));

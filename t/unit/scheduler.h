@@ -57,7 +57,8 @@ typedef struct {
     uint32_t            cache[MAX_RANKS][MAX_PAGES][DSA_PAGE_TOKENS];
     uint32_t            max_seqs;       /* on each rank */
     uint32_t            max_tokens;     /* on all ranks */
-    uint32_t            eos_at;         /* this answer token is EOS; 0: none */
+    uint32_t            eos_at;         /* this answer token ends it; 0: none */
+    uint32_t            eos_number;     /* of config.ends */
     uint32_t            fails;
     uint64_t            now_us;
     uint64_t            base_us;
@@ -201,7 +202,7 @@ fake_sample(fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
     free(all);
 
     if (f->eos_at != 0 && n - seq->n_prompt + 1 == f->eos_at) {
-        token = EOS;
+        token = f->base.config.ends.id[f->eos_number];
     }
 
     if (seq->mask != NULL) {
@@ -541,7 +542,8 @@ fake_init(fake_t *f, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->base.max_outputs = max_outputs;
     f->base.start = fake_start;
     f->base.wait = fake_wait;
-    f->base.config.eos_token_id = EOS;
+    f->base.config.ends.id[0] = EOS;
+    f->base.config.ends.n = 1;
     f->base.config.vocab_size = VOCAB;
     f->max_seqs = max_running;
     f->max_tokens = budget;

@@ -87,6 +87,10 @@ test_values(void **state)
           "\"Temperature\": 9}", 1, 1 }
     };
 
+    static const dsa_ends_t  published = { { 154820, 154827, 154829 }, 3 };
+    static const char        glm[] = "{\"temperature\": 1.0, \"eos_token_id\": "
+                                     "[154820, 154827, 154829]}";
+
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
         if (dsa_generation_config_parse(&g, "g", t[i].json, strlen(t[i].json),
                                         &err)
@@ -100,6 +104,15 @@ test_values(void **state)
                      (double) g.top_p);
         }
     }
+
+    assert_int_equal(dsa_generation_config_parse(&g, "g", "{}", 2, &err),
+                     DSA_OK);
+    assert_int_equal(g.ends.n, 0);
+
+    assert_int_equal(dsa_generation_config_parse(&g, "g", glm, strlen(glm),
+                                                 &err), DSA_OK);
+    assert_memory_equal(&g.ends.n, &published.n, sizeof(g.ends.n));
+    assert_memory_equal(g.ends.id, published.id, sizeof(uint32_t) * 3);
 }
 
 
@@ -126,6 +139,9 @@ test_rejected(void **state)
         { "{\"temperature\": \"1\"}", T "\"1\"" TE },
         { "{\"temperature\": true}", T "true" TE },
         { "{\"temperature\": [1]}", T "[1]" TE },
+        { "{\"eos_token_id\": [1, \"2\"]}", "\"eos_token_id\" is [1, \"2\"]; "
+          "expected an integer from 0 to 16777215, or a list of 1 to 16 of "
+          "them" },
         { "{\"top_p\": 0}", P "0" PE },
         { "{\"top_p\": -1}", P "-1" PE },
         { "{\"top_p\": 1.0001}", P "1.0001" PE },

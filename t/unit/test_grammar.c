@@ -272,7 +272,9 @@ test_refused(void **state)
                         "{\"type\":\"json_schema\",\"schema\":%s}",
                         refused[i].schema);
 
-        if (dsa_grammar_compile(&g, dsa_strz(spec), &error) == 0) {
+        if (dsa_grammar_compile(&g, dsa_strz(spec),
+                                dsa_strz(DSML), &error) == 0)
+        {
             fail_msg("%s is accepted", refused[i].schema);
         }
 
@@ -328,6 +330,84 @@ test_controls(void **state)
     assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("\"\\u0020\"")), 0);
 
     dsa_grammar_free(g);
+    dsa_vocabulary_free(v);
+}
+
+
+/* A model whose control token has another name, with special characters. */
+
+static void
+test_tools_control(void **state)
+{
+    size_t                i;
+    uint32_t              end, mask;
+    dsa_matcher_t        *m;
+    dsa_grammar_t        *g;
+    dsa_vocabulary_t     *v, *few;
+    dsa_grammar_error_t   error;
+
+    static const char  spec[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":false,\"tools\":[{\"name\":\"f\",\"strict\":true,"
+        "\"parameters\":{\"type\":\"object\",\"properties\":{"
+        "\"a\":{\"type\":\"string\"}},\"required\":[\"a\"],"
+        "\"additionalProperties\":false}}]}";
+
+#define OTHER   "[C.]"
+#define FRONT                                                                 \
+    "\n\n<" OTHER "function_calls>\n"                                         \
+    "<" OTHER "invoke name=\"f\">\n<" OTHER                                   \
+    "parameter name=\"a\" string=\"true\">"
+#define BACK                                                                  \
+    "</" OTHER "parameter>\n</" OTHER "invoke>\n</" OTHER "function_calls>"
+
+    static const struct {
+        const char  *text;
+        int          accepted;
+    } t[] = {
+        { FRONT BACK, 1 },
+        { FRONT "C.CC" BACK, 1 },
+        { FRONT "[C]" BACK, 1 },
+        { FRONT "｜DSML｜" BACK, 1 },
+        { FRONT "x" OTHER BACK, 0 },
+        { "\n\n<｜DSML｜function_calls>\n", 0 }
+    };
+
+    assert_int_equal(dsa_grammar_compile(&g, dsa_strz(spec), dsa_strz(OTHER),
+                                         &error), 0);
+
+    v = vocabulary_bytes(0);
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        if (grammar_accepts(g, v, 0, dsa_strz(t[i].text)) != t[i].accepted) {
+            fail_msg("%s", t[i].text);
+        }
+    }
+
+    /* the token itself, and not that of another model */
+
+    few = dsa_vocabulary_create(4);
+    assert_non_null(few);
+    end = 3;
+    assert_int_equal(dsa_vocabulary_add(few, 0, dsa_strz("\n\n<")), 0);
+    assert_int_equal(dsa_vocabulary_add_control(few, 1, dsa_strz(OTHER)), 0);
+    assert_int_equal(dsa_vocabulary_add_control(few, 2, dsa_strz(DSML)), 0);
+    assert_int_equal(dsa_vocabulary_add_control(few, 3, dsa_strz("<end>")), 0);
+    assert_int_equal(dsa_vocabulary_end(few, &end, 1), 0);
+    assert_int_equal(dsa_vocabulary_seal(few), 0);
+
+    m = dsa_matcher_create(g, few, dsa_str(NULL, 0));
+    assert_non_null(m);
+    assert_int_equal(dsa_matcher_accept(m, 0), 0);
+    mask = 0xf;
+    dsa_matcher_mask(m, &mask, 1);
+    assert_int_equal(mask, 1 << 1);
+    assert_int_equal(dsa_matcher_accept(m, 2), -1);
+    assert_int_equal(dsa_matcher_accept(m, 1), 0);
+    dsa_matcher_free(m);
+
+    dsa_grammar_free(g);
+    dsa_vocabulary_free(few);
     dsa_vocabulary_free(v);
 }
 
@@ -530,7 +610,8 @@ test_union_errors(void **state)
                         "\"name\":\"f\",\"strict\":true,\"parameters\":%s}]}",
                         t[i].text, t[i].parameters);
 
-        assert_int_equal(dsa_grammar_compile(&g, dsa_strz(spec), &error),
+        assert_int_equal(dsa_grammar_compile(&g, dsa_strz(spec),
+                                             dsa_strz(DSML), &error),
                          DSA_ERROR);
         assert_string_equal(error.path, t[i].path);
 
@@ -607,7 +688,9 @@ test_optional(void **state)
                             "\"strict\":true,\"schema\":%s}", bad[i]);
             (void) snprintf(spec, sizeof(spec), around[k], text);
 
-            if (dsa_grammar_compile(&g, dsa_strz(spec), &error) == 0) {
+            if (dsa_grammar_compile(&g, dsa_strz(spec),
+                                    dsa_strz(DSML), &error) == 0)
+            {
 
                 /* beside tools, a text without a value is no fault */
 
@@ -648,7 +731,7 @@ test_optional(void **state)
         "{\"type\":\"json_schema\",\"strict\":false,\"schema\":{\"if\":1}},"
         "\"tools\":[{\"name\":\"f\"},{\"name\":\"g\",\"strict\":true,"
         "\"parameters\":{\"properties\":{\"a\":{\"then\":1}}}}]}"),
-        &error), -1);
+        dsa_strz(DSML), &error), -1);
     assert_string_equal(error.path,
                         "tools[1].function.parameters.properties.a");
     assert_non_null(strstr(error.message, "\"then\""));
@@ -738,6 +821,7 @@ main(void)
         cmocka_unit_test(test_schemas),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_controls),
+        cmocka_unit_test(test_tools_control),
         cmocka_unit_test(test_tools),
         cmocka_unit_test(test_tools_spelled),
         cmocka_unit_test(test_union),

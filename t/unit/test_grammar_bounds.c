@@ -191,7 +191,7 @@ test_automata(void **state)
         dsa_buf_addz(&spec, "]}}");
 
         assert_int_equal(dsa_grammar_compile(&g, dsa_str(spec.data, spec.len),
-                                             &error), -1);
+                                             dsa_strz(DSML), &error), -1);
         assert_int_equal(error.no_memory, 0);
         assert_in_range(error.work, 1, DSA_GRAMMAR_WORK);
 
@@ -221,7 +221,9 @@ compile(dsa_buf_t *spec)
 
     start = seconds();
 
-    if (dsa_grammar_compile(&g, dsa_str(spec->data, spec->len), &error) != 0) {
+    if (dsa_grammar_compile(&g, dsa_str(spec->data, spec->len),
+                            dsa_strz(DSML), &error) != 0)
+    {
         assert_non_null(strstr(error.message, "too much time"));
     }
 

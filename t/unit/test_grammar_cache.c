@@ -21,9 +21,9 @@
 
 
 int __real_dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
-    dsa_grammar_error_t *error);
+    dsa_str_t control, dsa_grammar_error_t *error);
 int __wrap_dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
-    dsa_grammar_error_t *error);
+    dsa_str_t control, dsa_grammar_error_t *error);
 
 
 static _Atomic uint32_t      compiled;
@@ -37,7 +37,7 @@ static const uint8_t         carol[32] = "carol";
 
 int
 __wrap_dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
-    dsa_grammar_error_t *error)
+    dsa_str_t control, dsa_grammar_error_t *error)
 {
     (void) atomic_fetch_add(&compiled, 1);
 
@@ -51,7 +51,7 @@ __wrap_dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
         return DSA_ERROR;
     }
 
-    return __real_dsa_grammar_compile(grammar, spec, error);
+    return __real_dsa_grammar_compile(grammar, spec, control, error);
 }
 
 
@@ -107,7 +107,7 @@ test_once(void **state)
     static const char  bad[] = "{\"type\":\"json_schema\",\"schema\":{"
                                "\"properties\":{\"a\":{\"if\":{}}}}}";
 
-    c = dsa_grammar_cache_create();
+    c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
     atomic_store(&compiled, 0);
 
@@ -173,7 +173,7 @@ check_flood(const char *kind)
     uint32_t              i, n;
     dsa_grammar_cache_t  *c;
 
-    c = dsa_grammar_cache_create();
+    c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
 
     for (i = 0; i < 20; i++) {
@@ -221,7 +221,7 @@ test_shared(void **state)
     uint32_t              i;
     dsa_grammar_cache_t  *c;
 
-    c = dsa_grammar_cache_create();
+    c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
 
     assert_int_equal(use(c, carol, "const", 1), 1);
@@ -268,7 +268,7 @@ test_bytes(void **state)
     dsa_grammar_entry_t  *e, *held;
     dsa_grammar_error_t   error;
 
-    c = dsa_grammar_cache_create();
+    c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
     assert_int_equal(use(c, alice, "const", 1), 1);
 
@@ -353,7 +353,7 @@ check_together(const char *spec, int rc)
     user_t                u[THREADS];
     dsa_grammar_cache_t  *c;
 
-    c = dsa_grammar_cache_create();
+    c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
 
     atomic_store(&compiled, 0);

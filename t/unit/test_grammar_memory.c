@@ -263,7 +263,8 @@ check(const char *spec)
 
         for (n = 0; /* void */ ; n++) {
             left = n;
-            rc = dsa_grammar_compile(&g, dsa_strz(spec), &error);
+            rc = dsa_grammar_compile(&g, dsa_strz(spec),
+                                     dsa_strz(DSML), &error);
 
             if (rc != 0) {
                 assert_int_equal(error.no_memory, 1);

@@ -82,7 +82,8 @@ check_bounds(dsa_vocabulary_t *v)
     dsa_buf_addz(&spec, "}}");
     dsa_buf_add(&spec, "", 1);
 
-    if (dsa_grammar_compile(&g, dsa_str(spec.data, spec.len - 1), &error)
+    if (dsa_grammar_compile(&g, dsa_str(spec.data, spec.len - 1),
+                            dsa_strz(DSML), &error)
         != 0)
     {
         g = NULL;

@@ -360,7 +360,8 @@ test_random_schemas(void **state)
         dsa_buf_addz(&spec, "}");
         dsa_buf_add(&spec, "", 1);
 
-        if (dsa_grammar_compile(&g, dsa_str(spec.data, spec.len - 1), &error)
+        if (dsa_grammar_compile(&g, dsa_str(spec.data, spec.len - 1),
+                                dsa_strz(DSML), &error)
             == 0)
         {
             walk(g, v, spec.data);

@@ -344,7 +344,7 @@ suite_group(suite_t *s, const dsa_json_t *group)
     dsa_buf_addz(&spec.text, "}");
 
     rc = dsa_grammar_compile(&g, dsa_str(spec.text.data, spec.text.len),
-                             &error);
+                             dsa_strz(DSML), &error);
     dsa_buf_free(&spec.text);
 
     if (rc != 0) {

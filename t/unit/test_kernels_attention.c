@@ -476,7 +476,7 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
     n = 200;
     ld = latent + rope;
 
-    dsa_cache_layout(&cache, served, 2, latent, rope, index);
+    dsa_cache_layout(&cache, served, 2, NULL, latent, rope, index);
 
     c = malloc(n * ld * sizeof(float));
     key = malloc(n * index * sizeof(float));
@@ -572,16 +572,18 @@ test_cache_layout(void **state)
     float        c[576], key[128], scale;
     size_t       i;
     uint8_t     *base, *p;
+    uint8_t      indexed[78];
     uint16_t     v;
     dsa_cache_t  cache;
 
     const uint32_t  pages[1] = { 1 };
 
-    dsa_cache_layout(&cache, 1, 3, 512, 64, 128);
+    dsa_cache_layout(&cache, 1, 3, NULL, 512, 64, 128);
 
     assert_int_equal(cache.token, 656);
     assert_int_equal(cache.keys, 64 * 656);
-    assert_int_equal(cache.layer, 64 * (656 + 132));
+    assert_int_equal(cache.layer[0], 0);
+    assert_int_equal(cache.layer[1], 64 * (656 + 132));
     assert_int_equal(cache.page, 3 * 64 * (656 + 132));
 
     base = calloc(2, cache.page);
@@ -597,7 +599,7 @@ test_cache_layout(void **state)
 
     dsa_cache_write(&cache, base, 2, pages, 5, 1, c, 576, key);
 
-    p = base + cache.page + 2 * cache.layer + 5 * 656;
+    p = base + cache.page + cache.layer[2] + 5 * 656;
 
     for (i = 0; i < 4; i++) {
         memcpy(&scale, p + 512 + 4 * i, sizeof(scale));
@@ -608,11 +610,40 @@ test_cache_layout(void **state)
     memcpy(&v, p + 528, sizeof(v));
     assert_int_equal(v, 0x4180);                        /* 16 */
 
-    p = base + cache.page + 2 * cache.layer + 64 * 656;
+    p = base + cache.page + cache.layer[2] + 64 * 656;
 
     assert_int_equal(p[5 * 128], 0x7c);                 /* 384 */
     memcpy(&scale, p + 8192 + 4 * 5, sizeof(scale));
     assert_true(scale == 0x1p-7f);
+
+    free(base);
+
+    /* GLM-5.2 has 78 layers, 21 with index keys: 53,940 bytes a token */
+
+    memset(indexed, 0, sizeof(indexed));
+
+    for (i = 0; i < 78; i++) {
+        indexed[i] = i < 3 || i % 4 == 2;
+    }
+
+    dsa_cache_layout(&cache, 1, 78, indexed, 512, 64, 128);
+
+    assert_int_equal(cache.page, 64 * 53940);
+    assert_int_equal(cache.layer[3], 3 * 64 * (656 + 132));
+    assert_int_equal(cache.layer[7], 64 * (7 * 656 + 4 * 132));
+
+    base = calloc(1, cache.page + 1);
+    assert_non_null(base);
+    dsa_cache_write(&cache, base, 3, (const uint32_t []) { 0 }, 63, 1, c, 576,
+                    NULL);
+
+    for (i = 0; i < cache.page; i++) {
+        if (base[i] != 0
+            && (i < cache.layer[4] - 656 || i >= cache.layer[4]))
+        {
+            fail_msg("byte %zu was written", i);
+        }
+    }
 
     free(base);
 }

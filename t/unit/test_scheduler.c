@@ -137,6 +137,16 @@ test_ends(void **state)
     run(s);
     check(&c[0], 3, DSA_FINISH_STOP);
 
+    /* a model may have several ends */
+
+    f->base.config.ends.id[1] = 99;     /* token_of() has 100 and more */
+    f->base.config.ends.n = 2;
+    f->eos_number = 1;
+    submit(s, &c[0], 0, 1, 10, 100, 1);
+    run(s);
+    assert_int_equal(c[0].usage.completion_tokens, 4);
+    check(&c[0], 3, DSA_FINISH_STOP);
+
     f->eos_at = 0;
     c[1].stop_at = 7;
     submit(s, &c[1], 0, 1, 10, 100, 1);

@@ -413,7 +413,7 @@ test_refused(void **state)
     c.v_head_dim = 96;
     assert_int_equal(dsa_shard_init(&shard, &c, 0, 8, DSA_ATTENTION_TENSOR,
                                     &err), DSA_OK);
-    c.fp8 = 1;
+    c.format[DSA_MATRICES_ATTENTION] = DSA_FORMAT_FP8;
     refused(&c, 8, DSA_ATTENTION_TENSOR, "192 columns of o_proj");
 
     /* one GPU takes them all */

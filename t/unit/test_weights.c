@@ -379,8 +379,8 @@ typedef enum {
 #define ANY3    " (and 3 more tensors are missing, invalid or unknown)"
 #define ANY2    " (and 2 more tensors are missing, invalid or unknown)"
 #define ANY1    " (and 1 more tensor is missing, invalid or unknown)"
-#define UNKNOWN " is unknown; expected those of a deepseek_v32 model "        \
-                "with this config.json"
+#define UNKNOWN " is unknown; expected those of the model that "              \
+                "config.json describes"
 
 
 static void

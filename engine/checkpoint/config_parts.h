@@ -1,0 +1,46 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_CONFIG_PARTS_H_INCLUDED_
+#define _DSA_CONFIG_PARTS_H_INCLUDED_
+
+
+#include "base/fields.h"
+#include "engine/checkpoint/config.h"
+
+
+/* Inside engine/checkpoint: the files that read config.json. */
+
+/* What the value of model_type means and no other field of the file has. */
+
+typedef struct {
+    const char          *type;          /* model_type */
+    uint32_t             indexed;       /* 1: layers have indexers; 0: they
+                                           attend to all positions */
+    uint32_t             interleaved;   /* indexer_rope_interleave, if that
+                                           field is missing */
+    float                latent_eps;    /* latent_norm_eps of the published
+                                           code; 0: that is rms_norm_eps */
+    dsa_prompt_family_t  prompt;
+} dsa_model_family_t;
+
+
+/*
+ * Finds the family of a file by its model_type.  NULL with top->err: the field
+ * is missing or has another value.
+ */
+const dsa_model_family_t *dsa_config_family(const dsa_fields_t *top);
+
+/*
+ * Sets layer and draft from the other members of config and from the fields
+ * mlp_layer_types, moe_layer_freq, indexer_types, index_topk_pattern,
+ * index_topk_freq and index_skip_topk_offset.
+ */
+int dsa_config_layers(dsa_model_config_t *config,
+    const dsa_model_family_t *family, const dsa_fields_t *top);
+
+
+#endif /* _DSA_CONFIG_PARTS_H_INCLUDED_ */
