@@ -187,10 +187,10 @@ $conf =~ s{unix:/run/dsa/v32\.sock}{unix:$sock};
 $conf =~ s{dsa_redis [^;]*}{dsa_redis %%REDIS%%};
 $conf =~ s{listen \d+}{listen 127.0.0.1:%%PORT%%};
 
-my $old = join ' ', $t->workers;
+my $before = join ' ', $t->workers;
 
 $t->reload(conf => $conf);
-wait_until(sub { my @w = $t->workers; @w == 1 && "@w" ne $old }, 20,
+wait_until(sub { my @w = $t->workers; @w == 1 && "@w" ne $before }, 20,
            'the new configuration');
 wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'service');
 
