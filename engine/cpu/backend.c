@@ -11,7 +11,7 @@
 #include "engine/backend.h"
 #include "engine/checkpoint/scan.h"
 #include "engine/cpu/model.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 
 
 /* bytes for pages if the configuration has no kv_memory */

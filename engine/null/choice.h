@@ -8,7 +8,7 @@
 #define _DSA_NULL_CHOICE_H_INCLUDED_
 
 
-#include "engine/sampling.h"
+#include "base/sampling.h"
 
 
 /* The samples of the null backend with a mask or with biases. */

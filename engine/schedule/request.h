@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "engine/sampling.h"
+#include "base/sampling.h"
 
 
 /* What goes into the scheduler, and what is reported at the end. */

@@ -68,7 +68,7 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 /* Returns the id that u draws, in thread 0.  Called in the first block. */
 
 static __device__ uint32_t
-dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     uint32_t least, uint32_t ties, double u)
 {
     int                       i, j;
@@ -613,8 +613,9 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
 
     if (rank == 0) {
         out += row;
-        id = random ? dsa_sample_draw(s, &r, least, ties,
-                                      dsa_sample_uniform(p.seed, p.position))
+        id = random ? dsa_sample_choose(s, &r, least, ties,
+                                        dsa_sample_uniform(p.seed,
+                                                           p.position))
                     : best_id;
 
         if (threadIdx.x == 0) {

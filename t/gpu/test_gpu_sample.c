@@ -22,7 +22,6 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "engine/cpu/sampler.h"
 #include "kernels/sample/sample.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 #include "engine/service/rollout.h"
 #include "ngx_module/engine/ngx_http_dsa_record_check.h"
 

@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 
 
 #define VOCAB   1000

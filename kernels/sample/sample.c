@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "base/mask.h"
+#include "kernels/sample/sample.h"
 
 
 #define DSA_PHILOX_ROUNDS   10
