@@ -116,6 +116,7 @@ typedef struct {
                                            Not with drafts, nor with
                                            input_from */
     const dsa_sampling_t   *sampling;   /* NULL: the step has no outputs */
+    dsa_biases_t            biases;     /* of the sampling; n may be 0 */
     const uint32_t         *mask;       /* [outputs][dsa_mask_words(vocab)],
                                            bit id % 32 of word id / 32 is 1
                                            where the id may be sampled; at

@@ -18,6 +18,12 @@ my @interface = ('engine/backend.h', 'engine/forward.h');
 
 my %may_include = (
     'base/'              => [],
+
+    # the link, the module, the engine and the kernels share this struct, so
+    # that it depends on nothing, not even in base/
+
+    'base/sampling.h'    => [],
+
     'context/'           => [ 'base/' ],
     'redis_schema/'      => [ 'base/' ],
     'grammar/'           => [ 'base/' ],
@@ -28,10 +34,10 @@ my %may_include = (
          [ qw/ core row gemm index attention moe exchange sample / ]),
     'kernels/'           => [],
 
-    # both ends compile the wire format, so that it depends on nothing else:
-    # engine/link.h and engine/link_*.h
+    # both ends compile the wire format, so that it depends on nothing but the
+    # sampling parameters: engine/link.h and engine/link_*.h
 
-    'engine/link'        => [ 'engine/link' ],
+    'engine/link'        => [ 'engine/link', 'base/sampling.h' ],
     'engine/forward.h'     => [],
     'engine/backend.h'   => [ 'base/', 'engine/checkpoint/' ],
 

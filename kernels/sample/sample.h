@@ -27,7 +27,7 @@
  *     of them is sampled.  The mask must permit at least one id below allowed.
  *     Reported logprobs are those of the model's distribution over all allowed
  *     ids, without mask and bias.
- * s->bias: is added to the logits beside the penalties.  As documented by
+ * biases: NULL, or added to the logits beside the penalties.  As documented by
  *     OpenAI, a bias of -100 bans an id: its logit counts as minus infinity.
  *     If permitted ids have a bias of 100, the logits of all others do.  Ids
  *     from allowed on have no effect.
@@ -38,9 +38,9 @@
  * scratch: vocab floats.
  */
 void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
-    const float *logits, uint32_t vocab, uint32_t allowed,
-    const uint32_t *mask, const uint32_t *history, uint32_t n_history,
-    uint64_t position, float *scratch);
+    const dsa_biases_t *biases, const float *logits, uint32_t vocab,
+    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch);
 
 /*
  * The same, and reports the ids that the token was drawn from.  kept: NULL, or
@@ -48,9 +48,10 @@ void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
  * draw->n_kept is DSA_KEPT_ALL.
  */
 void dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
-    const dsa_sampling_t *s, const float *logits, uint32_t vocab,
-    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
-    uint32_t n_history, uint64_t position, float *scratch);
+    const dsa_sampling_t *s, const dsa_biases_t *biases, const float *logits,
+    uint32_t vocab, uint32_t allowed, const uint32_t *mask,
+    const uint32_t *history, uint32_t n_history, uint64_t position,
+    float *scratch);
 
 /*
  * Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
@@ -73,36 +74,20 @@ double dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane);
  * the sums.
  */
 
-#define DSA_CUDA_TOP        20          /* most alternatives of a token */
 
-
-/* A bias is added to the logit of an id, after the penalties. */
+/* A row of logits: its sampling, and its parts of the arrays of all rows. */
 
 typedef struct {
-    uint32_t            id;
-    float               bias;
-} dsa_cuda_bias_t;
-
-
-/* As dsa_sampling_t, with the parameters of the row. */
-
-typedef struct {
-    float               temperature;    /* 0: the most probable token */
-    float               top_p;
-    float               frequency_penalty;
-    float               presence_penalty;
-    uint64_t            seed;
+    dsa_sampling_t      sampling;
     uint64_t            position;       /* of the token to be sampled */
-    uint32_t            logprobs;
-    uint32_t            top_logprobs;   /* <= DSA_CUDA_TOP */
     uint32_t            history;        /* first of its tokens in history[] */
-    uint32_t            n_history;
+    uint32_t            n_history;      /* 0: nothing is penalized */
     uint32_t            mask;           /* 1 + its row of masks[]; 0: each id
                                            below allowed may be sampled */
     uint32_t            bias;           /* first of its biases in biases[] */
     uint32_t            n_bias;         /* each id at most once */
     uint32_t            report;         /* 1: drawn and kept are reported */
-} dsa_cuda_sampling_t;
+} dsa_cuda_sample_row_t;
 
 
 /* The set of ids that a token was drawn from. */
@@ -120,8 +105,8 @@ typedef struct {
     uint32_t            token;
     float               logprob;
     uint32_t            n_top;
-    uint32_t            top[DSA_CUDA_TOP];
-    float               top_logprob[DSA_CUDA_TOP];
+    uint32_t            top[DSA_SAMPLE_MAX_TOP];
+    float               top_logprob[DSA_SAMPLE_MAX_TOP];
     float               drawn;          /* logprob of dsa_draw_t */
     uint32_t            kept;           /* dsa_cuda_kept_e */
     uint32_t            least;          /* with DSA_CUDA_KEPT_CUT: the bits of
@@ -132,18 +117,18 @@ typedef struct {
 
 
 /*
- * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and s [rows].
- * Only ids below allowed are sampled.  history: ids that penalties count; s
+ * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and r [rows].
+ * Only ids below allowed are sampled.  history: ids that penalties count; r
  * has the part of each row; NULL if no row has any.  masks [., ceil(vocab /
  * 32)]: bit id % 32 of word id / 32 is 1 where the id may be sampled; NULL if
  * no row has one.  biases: those of all rows; NULL if no row has any.  work:
  * dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab is at most 524,288 and
  * at most ld; rows that are 16-byte aligned are read faster.
  */
-int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
+int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *r,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream);
+    const dsa_bias_t *biases, void *work, dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
 /*
@@ -153,7 +138,7 @@ size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
  * kept may be pinned host memory.
  */
 int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
-    const dsa_cuda_sampling_t *s, const void *work, uint32_t rows,
+    const dsa_cuda_sample_row_t *r, const void *work, uint32_t rows,
     uint32_t vocab, uint32_t allowed, dsa_stream_t stream);
 
 /*
