@@ -79,7 +79,7 @@ endif
 
 LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             base/*.c context/*.c grammar/*.c kernels/*/*.c redis_schema/*.c \
-            engine/*/*.c)) engine/cuda/plan.c
+            engine/*.c engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
             bench/cache.c)
