@@ -14,9 +14,12 @@ use Test::More;
 
 # What each folder or header may include besides its own folder.  The longest
 # entry that the name of a file begins with applies.  A file without an entry
-# may include anything: tools, bench and tests.
+# may include anything: tests.
 
 my @interface = ('engine/backend.', 'engine/forward.h');
+
+my @engine = (@interface, 'engine/link', 'engine/checkpoint/',
+              'engine/tokenizer/', 'engine/pages/redis', 'engine/cuda/group.h');
 
 my %may_include = (
     'base/'              => [],
@@ -66,6 +69,16 @@ my %may_include = (
     'ngx_module/ngx_http_dsa_module.c' => [ 'base/', 'context/',
                                             'redis_schema/', 'ngx_module/' ],
     'ngx_module/'        => [],
+
+    # programs beside the engine use its folders through the headers that they
+    # have for other folders
+
+    'tools/'             => [ @engine, 'base/', 'bench/bench.h', 'context/',
+                              'redis_schema/', 'engine/cpu/model.h',
+                              'engine/schedule/scheduler.h' ],
+    'bench/'             => [ @engine, 'base/', 'context/', 'grammar/',
+                              'kernels/', 'engine/cuda/rank.h',
+                              'engine/cuda/weights.h' ],
 );
 
 

@@ -30,7 +30,7 @@ _Static_assert(NGX_HTTP_DSA_DIGEST_LEN
                == sizeof(((dsa_link_submit_t *) 0)->tenant),
                "the link carries the digest of a tenant");
 _Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
-               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
+               == (int) DSA_PROMPT_TENANT,
                "keys of prefixes include the digest of a tenant");
 _Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
                "the link carries the longest spec");
@@ -243,7 +243,7 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
     }
 
     submit->keys = dsa_arena_alloc(submit->work,
-                                   sizeof(ngx_http_dsa_prefix_keys_t));
+                                   sizeof(dsa_prompt_keys_t));
     if (submit->keys == NULL) {
         return NGX_ERROR;
     }
