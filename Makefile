@@ -79,7 +79,7 @@ endif
 
 LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             base/*.c context/*.c grammar/*.c kernels/*/*.c redis_schema/*.c \
-            engine/*/*.c)) engine/cuda/plan.c
+            engine/*.c engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
             bench/cache.c)
@@ -100,8 +100,6 @@ MODULE_C := $(wildcard ngx_module/*.c ngx_module/*/*.c base/*.c \
             context/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
             console/*.js)
-PREFIX_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_prefix_keys.o \
-             $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_prefix_map.o
 CHECK_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_record_check.o
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
@@ -212,8 +210,6 @@ $(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
     $(BUILD)/cuda/t/gpu/spin.cu.o
 endif
 
-$(BUILD)/t/test_prefix: $(PREFIX_OBJ)
-
 $(BUILD)/t/test_done: LDFLAGS += -Wl,--wrap=dsa_sched_create
 $(BUILD)/t/test_json: LDFLAGS += -Wl,--wrap=yajl_parse
 $(BUILD)/t/test_grammar_cache: LDFLAGS += -Wl,--wrap=dsa_grammar_compile
@@ -252,8 +248,8 @@ $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
                        $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/grammar: $(BUILD)/libdsa.a
-$(BUILD)/bench/prefix: $(PREFIX_OBJ) $(BUILD)/libdsa.a
-$(BUILD)/bench/stages: $(PREFIX_OBJ) $(BUILD)/libdsa.a
+$(BUILD)/bench/prefix: $(BUILD)/libdsa.a
+$(BUILD)/bench/stages: $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)

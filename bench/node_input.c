@@ -126,18 +126,18 @@ dsa_node_input_tokens(dsa_node_t *n)
     int                     rc;
     int32_t                *v;
     uint32_t                i, at, tokens;
-    dsa_cuda_sampling_t    *sampling;
+    dsa_cuda_sample_row_t  *row;
     const dsa_node_step_t  *step;
 
     step = &n->step;
     tokens = step->tokens;
 
     v = calloc(6 * (size_t) tokens, sizeof(int32_t));
-    sampling = calloc(step->samples, sizeof(dsa_cuda_sampling_t));
+    row = calloc(step->samples, sizeof(dsa_cuda_sample_row_t));
 
-    if (v == NULL || sampling == NULL) {
+    if (v == NULL || row == NULL) {
         free(v);
-        free(sampling);
+        free(row);
         return cudaErrorMemoryAllocation;
     }
 
@@ -157,10 +157,10 @@ dsa_node_input_tokens(dsa_node_t *n)
     }
 
     for (i = 0; i < step->samples; i++) {
-        sampling[i].temperature = 1;
-        sampling[i].top_p = 0.95f;
-        sampling[i].seed = i;
-        sampling[i].position = (uint64_t) v[tokens] + 1;
+        row[i].sampling.temperature = 1;
+        row[i].sampling.top_p = 0.95f;
+        row[i].sampling.seed = i;
+        row[i].position = (uint64_t) v[tokens] + 1;
     }
 
     rc = dsa_node_copy(n->input.token, v, tokens);
@@ -170,12 +170,12 @@ dsa_node_input_tokens(dsa_node_t *n)
     rc = rc != 0 ? rc : dsa_node_copy(n->input.feed, v + 4 * tokens, tokens);
     rc = rc != 0 ? rc : dsa_node_copy(n->input.last, v + 5 * tokens,
                                       step->samples);
-    rc = rc != 0 ? rc : (int) cudaMemcpy(n->input.sampling, sampling,
+    rc = rc != 0 ? rc : (int) cudaMemcpy(n->input.sampling, row,
                                          step->samples
-                                         * sizeof(dsa_cuda_sampling_t),
+                                         * sizeof(dsa_cuda_sample_row_t),
                                          cudaMemcpyHostToDevice);
     free(v);
-    free(sampling);
+    free(row);
 
     return rc;
 }

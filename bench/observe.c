@@ -194,8 +194,9 @@ observe_submit(void)
     submit.n_fields = 1;
     submit.flags = DSA_LINK_IGNORE_EOS;
     submit.weight = 1;
-    submit.temperature = 1;
-    submit.top_p = 1;
+    submit.sampling.version = DSA_SAMPLING_VERSION;
+    submit.sampling.temperature = 1;
+    submit.sampling.top_p = 1;
 
     field.length = 8;
     field.type = DSA_LINK_FIELD_TEXT;

@@ -21,12 +21,12 @@
 
 
 typedef struct {
-    void                 *work;
-    float                *logits;
-    uint32_t              rows;
-    uint32_t             *history;
-    dsa_cuda_sample_t    *out;
-    dsa_cuda_sampling_t  *sampling;
+    void                   *work;
+    float                  *logits;
+    uint32_t                rows;
+    uint32_t               *history;
+    dsa_cuda_sample_t      *out;
+    dsa_cuda_sample_row_t  *row;
 } dsa_bench_sample_t;
 
 
@@ -35,7 +35,7 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
 {
     dsa_bench_sample_t  *t = ctx;
 
-    return dsa_cuda_sample(t->out, t->sampling,
+    return dsa_cuda_sample(t->out, t->row,
                            t->logits + (size_t) turn * t->rows
                                        * DSA_BENCH_VOCAB,
                            DSA_BENCH_VOCAB, t->rows, DSA_BENCH_VOCAB,
@@ -52,13 +52,13 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
 
 static void
 dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
-    const dsa_cuda_sampling_t *sampling)
+    const dsa_cuda_sample_row_t *row)
 {
-    int                   rc, turns;
-    size_t                n;
-    uint32_t              i, history[DSA_BENCH_ANSWER];
-    dsa_bench_sample_t    t;
-    dsa_cuda_sampling_t   s[DSA_BENCH_MAX_ROWS];
+    int                    rc, turns;
+    size_t                 n;
+    uint32_t               i, history[DSA_BENCH_ANSWER];
+    dsa_bench_sample_t     t;
+    dsa_cuda_sample_row_t  s[DSA_BENCH_MAX_ROWS];
 
     n = (size_t) rows * DSA_BENCH_VOCAB;
     turns = (int) (DSA_BENCH_COLD / (n * sizeof(float))) + 1;
@@ -67,23 +67,23 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     t.rows = rows;
     t.logits = dsa_bench_alloc(b, n * turns * sizeof(float));
     t.out = dsa_bench_alloc(b, rows * sizeof(dsa_cuda_sample_t));
-    t.sampling = dsa_bench_alloc(b, sizeof(s));
+    t.row = dsa_bench_alloc(b, sizeof(s));
     t.work = dsa_bench_alloc(b, dsa_cuda_sample_work(rows, DSA_BENCH_VOCAB));
     t.history = NULL;
 
-    if (sampling->n_history != 0) {
+    if (row->n_history != 0) {
         t.history = dsa_bench_alloc(b, sizeof(history));
     }
 
-    if (t.logits == NULL || t.out == NULL || t.sampling == NULL
-        || t.work == NULL || (sampling->n_history != 0 && t.history == NULL))
+    if (t.logits == NULL || t.out == NULL || t.row == NULL
+        || t.work == NULL || (row->n_history != 0 && t.history == NULL))
     {
         goto done;
     }
 
     for (i = 0; i < DSA_BENCH_MAX_ROWS; i++) {
-        s[i] = *sampling;
-        s[i].seed = i;
+        s[i] = *row;
+        s[i].sampling.seed = i;
         s[i].position = 1000 + i;
     }
 
@@ -92,7 +92,7 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     }
 
     rc = dsa_cuda_random_f32(t.logits, n * turns, 0, 10, 1, b->stream);
-    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.sampling, s, sizeof(s),
+    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.row, s, sizeof(s),
                                               cudaMemcpyHostToDevice,
                                               b->stream);
 
@@ -124,30 +124,30 @@ done:
 void
 dsa_bench_sample(dsa_bench_t *b)
 {
-    dsa_cuda_sampling_t  s;
+    dsa_cuda_sample_row_t  s;
 
     memset(&s, 0, sizeof(s));
-    s.top_p = 1;
+    s.sampling.top_p = 1;
 
     dsa_bench_sample_shape(b, "greedy, 1 row", 1, &s);
     dsa_bench_sample_shape(b, "greedy, 8 rows", 8, &s);
     dsa_bench_sample_shape(b, "greedy, 32 rows", 32, &s);
     dsa_bench_sample_shape(b, "greedy, 128 rows", 128, &s);
 
-    s.logprobs = 1;
-    s.top_logprobs = DSA_CUDA_TOP;
+    s.sampling.logprobs = 1;
+    s.sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
 
     dsa_bench_sample_shape(b, "greedy, 20 logprobs, 1 row", 1, &s);
     dsa_bench_sample_shape(b, "greedy, 20 logprobs, 128 rows", 128, &s);
 
-    s.logprobs = 0;
-    s.top_logprobs = 0;
-    s.temperature = 1;
+    s.sampling.logprobs = 0;
+    s.sampling.top_logprobs = 0;
+    s.sampling.temperature = 1;
 
     dsa_bench_sample_shape(b, "temperature 1, 1 row", 1, &s);
     dsa_bench_sample_shape(b, "temperature 1, 128 rows", 128, &s);
 
-    s.top_p = 0.95f;
+    s.sampling.top_p = 0.95f;
 
     dsa_bench_sample_shape(b, "top_p 0.95, 1 row", 1, &s);
     dsa_bench_sample_shape(b, "top_p 0.95, 8 rows", 8, &s);
@@ -156,7 +156,7 @@ dsa_bench_sample(dsa_bench_t *b)
     dsa_bench_sample_shape(b, "top_p 0.95, 128 rows", 128, &s);
 
     s.n_history = DSA_BENCH_ANSWER;
-    s.frequency_penalty = 0.1f;
+    s.sampling.frequency_penalty = 0.1f;
 
     dsa_bench_sample_shape(b, "top_p 0.95, penalties, 128 rows", 128, &s);
 }

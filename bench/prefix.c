@@ -10,8 +10,8 @@
 #include <time.h>
 
 #include "context/control_tokens.h"
-#include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
-#include "ngx_module/engine/ngx_http_dsa_prefix_map.h"
+#include "context/prompt_keys.h"
+#include "context/prompt_map.h"
 
 
 /*
@@ -32,8 +32,8 @@
 #define BENCH_SEGMENTS    (4 * BENCH_MESSAGES + 2)
 
 
-static uint8_t  secret[NGX_HTTP_DSA_PREFIX_SECRET];
-static uint8_t  tenant[NGX_HTTP_DSA_PREFIX_TENANT];
+static uint8_t  secret[DSA_PROMPT_SECRET];
+static uint8_t  tenant[DSA_PROMPT_TENANT];
 
 
 static double
@@ -75,7 +75,7 @@ bench_keys(char *text, size_t size)
     uint32_t                     i, n;
     dsa_prompt_t                 prompt;
     dsa_segment_t                segments[BENCH_SEGMENTS];
-    ngx_http_dsa_prefix_keys_t   keys;
+    dsa_prompt_keys_t            keys;
 
     prompt.segments = segments;
     prompt.n = 0;
@@ -96,8 +96,8 @@ bench_keys(char *text, size_t size)
 
     for (i = 0; i < n; i++) {
         text[0]++;
-        ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant,
-                                 dsa_str("deepseek-chat", 13));
+        dsa_prompt_keys(&keys, &prompt, secret, tenant,
+                        dsa_str("deepseek-chat", 13));
     }
 
     return (now() - start) / n;
@@ -107,13 +107,13 @@ bench_keys(char *text, size_t size)
 /* Seconds for the lookup and the record of one request. */
 
 static double
-bench_map(ngx_http_dsa_prefix_map_t *map, uint64_t *keys)
+bench_map(dsa_prompt_map_t *map, uint64_t *keys)
 {
     double     start;
     uint32_t   i, k, found;
     uint64_t  *key;
 
-    for (i = 0; i < BENCH_REQUESTS * NGX_HTTP_DSA_PREFIX_KEYS; i++) {
+    for (i = 0; i < BENCH_REQUESTS * DSA_PROMPT_KEYS; i++) {
         keys[i] = random_next() << 32 | random_next() >> 32;
     }
 
@@ -121,18 +121,18 @@ bench_map(ngx_http_dsa_prefix_map_t *map, uint64_t *keys)
     start = now();
 
     for (i = 0; i < BENCH_REQUESTS; i++) {
-        key = keys + i * NGX_HTTP_DSA_PREFIX_KEYS;
+        key = keys + i * DSA_PROMPT_KEYS;
 
-        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
-            ngx_http_dsa_prefix_map_prefetch(map, key[k]);
+        for (k = 0; k < DSA_PROMPT_KEYS; k++) {
+            dsa_prompt_map_prefetch(map, key[k]);
         }
 
-        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
-            found += ngx_http_dsa_prefix_map_find(map, key[k]);
+        for (k = 0; k < DSA_PROMPT_KEYS; k++) {
+            found += dsa_prompt_map_find(map, key[k]);
         }
 
-        for (k = 0; k < NGX_HTTP_DSA_PREFIX_KEYS; k++) {
-            ngx_http_dsa_prefix_map_put(map, key[k], 1 + found % 4);
+        for (k = 0; k < DSA_PROMPT_KEYS; k++) {
+            dsa_prompt_map_put(map, key[k], 1 + found % 4);
         }
     }
 
@@ -148,14 +148,14 @@ main(int argc, char **argv)
     double                       best, time;
     size_t                       i;
     uint64_t                    *keys;
-    ngx_http_dsa_prefix_map_t   *map;
+    dsa_prompt_map_t            *map;
 
     static const size_t  sizes[] = { 1000, 10 * 1000, 100 * 1000, 1000 * 1000 };
 
     runs = argc > 1 ? atoi(argv[1]) : 20;
 
     text = malloc(1000 * 1000);
-    keys = calloc(BENCH_REQUESTS * NGX_HTTP_DSA_PREFIX_KEYS, sizeof(uint64_t));
+    keys = calloc(BENCH_REQUESTS * DSA_PROMPT_KEYS, sizeof(uint64_t));
     map = aligned_alloc(4096, BENCH_MAP);
 
     if (runs < 1 || text == NULL || keys == NULL || map == NULL) {
@@ -164,7 +164,7 @@ main(int argc, char **argv)
     }
 
     memset(text, 'x', 1000 * 1000);
-    map = ngx_http_dsa_prefix_map_init(map, BENCH_MAP);
+    map = dsa_prompt_map_init(map, BENCH_MAP);
 
     for (i = 0; i < sizeof(secret); i++) {
         secret[i] = (uint8_t) random_next();
@@ -189,7 +189,7 @@ main(int argc, char **argv)
     }
 
     (void) printf("lookup and record of %d keys, 4 MB map:  %8.2f us\n",
-                  NGX_HTTP_DSA_PREFIX_KEYS, best * 1e6);
+                  DSA_PROMPT_KEYS, best * 1e6);
 
     return 0;
 }

@@ -22,12 +22,12 @@
 #include "context/conversation.h"
 #include "context/encode.h"
 #include "context/format.h"
+#include "context/prompt_keys.h"
 #include "context/references.h"
 #include "context/responses.h"
 #include "context/retain.h"
 #include "context/summary.h"
 #include "context/window.h"
-#include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
 
 
 #define BODY     (7900 * 1000)          /* bytes of a body */
@@ -543,12 +543,11 @@ make_keys(input_t *in)
 static void
 run_keys(input_t *in)
 {
-    ngx_http_dsa_prefix_keys_t  keys;
+    dsa_prompt_keys_t           keys;
 
-    static const uint8_t  secret[NGX_HTTP_DSA_PREFIX_SECRET];
+    static const uint8_t  secret[DSA_PROMPT_SECRET];
 
-    ngx_http_dsa_prefix_keys(&keys, &in->prompt, secret, secret,
-                             dsa_strz("m"));
+    dsa_prompt_keys(&keys, &in->prompt, secret, secret, dsa_strz("m"));
 }
 
 

@@ -7,8 +7,6 @@
  */
 
 
-#include <float.h>
-#include <math.h>
 
 #include "context/anthropic.h"
 #include "context/anthropic_read.h"
@@ -21,7 +19,6 @@ static int dsa_anthropic_model(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_thinking(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_budget(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *thinking, const dsa_json_t *root);
-static int dsa_anthropic_sampling(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_anthropic_max_tokens(dsa_reader_t *r, const dsa_json_t *root,
     int count);
 static int dsa_anthropic_stop(dsa_reader_t *r, const dsa_json_t *root);
@@ -81,7 +78,7 @@ dsa_anthropic_read(dsa_chat_t *chat, dsa_arena_t *arena,
         || dsa_anthropic_thinking(&r, root) != DSA_OK
         || dsa_anthropic_messages(&r, root) != DSA_OK
         || dsa_anthropic_tools(&r, root) != DSA_OK
-        || dsa_anthropic_sampling(&r, root) != DSA_OK
+        || dsa_read_common_sampling(&r, root) != DSA_OK
         || dsa_anthropic_stop(&r, root) != DSA_OK
         || dsa_anthropic_output(&r, root) != DSA_OK
         || dsa_anthropic_management(&r, root) != DSA_OK
@@ -251,37 +248,6 @@ dsa_anthropic_budget(dsa_reader_t *r, const dsa_at_t *up,
     }
 
     r->chat->thinking_budget = n < UINT32_MAX ? (uint32_t) n : 0;
-
-    return DSA_OK;
-}
-
-
-/* As in chat completions, temperature and top_p do not apply to thinking. */
-
-static int
-dsa_anthropic_sampling(dsa_reader_t *r, const dsa_json_t *root)
-{
-    dsa_chat_t  *chat;
-
-    chat = r->chat;
-
-    chat->temperature = NAN;
-    chat->top_p = NAN;
-
-    if (dsa_read_number(r, NULL, root, "temperature", 0, 2, "[0, 2]",
-                        &chat->temperature)
-        == DSA_ERROR
-        || dsa_read_number(r, NULL, root, "top_p", DBL_TRUE_MIN, 1,
-                           "(0, 1.0]", &chat->top_p)
-           == DSA_ERROR)
-    {
-        return DSA_ERROR;
-    }
-
-    if (chat->thinking) {
-        chat->temperature = NAN;
-        chat->top_p = NAN;
-    }
 
     return DSA_OK;
 }

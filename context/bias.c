@@ -11,7 +11,6 @@
 #include "context/read.h"
 
 
-#define DSA_BIAS_MAX      100           /* of a number */
 #define DSA_BIAS_DIGITS   10            /* of an id */
 
 
@@ -25,9 +24,9 @@ dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root)
     double             d;
     dsa_at_t           at = { NULL, "logit_bias", 0 };
     uint32_t           i;
+    dsa_bias_t        *b;
     dsa_json_t        *v;
     const dsa_json_t  *child;
-    dsa_chat_bias_t   *b;
 
     if (dsa_read_any(root, "logit_bias", &v) == 0) {
         return DSA_OK;
@@ -38,12 +37,12 @@ dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root)
                                "and numbers");
     }
 
-    if (v->n > DSA_CHAT_BIAS) {
+    if (v->n > DSA_SAMPLE_MAX_BIAS) {
         return dsa_refuse_at(r->refusal, &at, "%u ids; at most %d are "
-                             "accepted", v->n, DSA_CHAT_BIAS);
+                             "accepted", v->n, DSA_SAMPLE_MAX_BIAS);
     }
 
-    b = dsa_arena_alloc(r->arena, (v->n + 1) * sizeof(dsa_chat_bias_t));
+    b = dsa_arena_alloc(r->arena, (v->n + 1) * sizeof(dsa_bias_t));
 
     if (b == NULL) {
         return dsa_refuse_memory(r->refusal, r->arena);
@@ -58,12 +57,12 @@ dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root)
                                  dsa_read_shown(child->key), child->key.data);
         }
 
-        if (dsa_json_double(child, &d) != DSA_OK || d < -DSA_BIAS_MAX
-            || d > DSA_BIAS_MAX)
+        if (dsa_json_double(child, &d) != DSA_OK || d < -DSA_SAMPLE_FORCE
+            || d > DSA_SAMPLE_FORCE)
         {
             return dsa_refuse_at(r->refusal, &at, "the bias of token id %u is "
                                  "not a number in [-%d, %d]", b->id,
-                                 DSA_BIAS_MAX, DSA_BIAS_MAX);
+                                 DSA_SAMPLE_FORCE, DSA_SAMPLE_FORCE);
         }
 
         b->bias = (float) d;
@@ -73,7 +72,7 @@ dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root)
 
     /* "7" and "07" are different names */
 
-    qsort(r->chat->bias, v->n, sizeof(dsa_chat_bias_t), dsa_bias_compare);
+    qsort(r->chat->bias, v->n, sizeof(dsa_bias_t), dsa_bias_compare);
 
     for (i = 1; i < v->n; i++) {
         if (r->chat->bias[i].id == r->chat->bias[i - 1].id) {
@@ -116,8 +115,8 @@ dsa_bias_id(dsa_str_t key, uint32_t *id)
 static int
 dsa_bias_compare(const void *a, const void *b)
 {
-    const dsa_chat_bias_t  *x = a;
-    const dsa_chat_bias_t  *y = b;
+    const dsa_bias_t  *x = a;
+    const dsa_bias_t  *y = b;
 
     return (x->id > y->id) - (x->id < y->id);
 }

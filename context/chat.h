@@ -9,6 +9,7 @@
 
 
 #include "base/json.h"
+#include "base/sampling.h"
 
 
 /*
@@ -63,14 +64,6 @@ typedef enum {
 } dsa_tool_choice_e;
 
 
-/* A number that is added to the logit of a token. */
-
-typedef struct {
-    uint32_t            id;
-    float               bias;           /* -100 .. 100 */
-} dsa_chat_bias_t;
-
-
 /*
  * How the API of the request names the structure of the answer, and the parts
  * of a tool: chat completions have "response_format",
@@ -119,15 +112,13 @@ typedef struct {
     dsa_json_t         *response_format;
 
     /*
-     * Numbers of the request, or their defaults.  In thinking mode
-     * temperature, top_p and the penalties have their defaults in any case,
-     * because the published API ignores them there.
+     * Parameters of the request, or their defaults; NAN in temperature and
+     * top_p: the model's default.  In thinking mode temperature, top_p and the
+     * penalties have their defaults in any case, because the published API
+     * ignores them there.  top_p may be 0, because a small double can become 0
+     * as a float.
      */
-    double              temperature;    /* NAN: the model's default */
-    double              top_p;          /* NAN: the model's default */
-    double              frequency_penalty;
-    double              presence_penalty;
-    uint64_t            seed;
+    dsa_sampling_t      sampling;
     const char         *max_tokens_field;   /* the field that max_tokens is
                                                from, for an error */
     uint32_t            max_tokens;     /* 0: not in the request; UINT32_MAX:
@@ -136,12 +127,11 @@ typedef struct {
                                            context */
     uint32_t            thinking_budget;    /* tokens of reasoning, at most;
                                                0: no limit */
-    uint32_t            top_logprobs;
     uint32_t            others;         /* choices besides the first one */
     dsa_str_t          *stop;
     uint32_t            n_stop;
 
-    dsa_chat_bias_t    *bias;           /* each id once */
+    dsa_bias_t         *bias;           /* each id once */
     uint32_t            n_bias;
 
     dsa_window_e        window;
@@ -155,11 +145,10 @@ typedef struct {
                                            model's default: on for
                                            deepseek-reasoner */
     unsigned            thinking_given:1;   /* by the request */
-    unsigned            has_seed:1;
+    unsigned            has_seed:1;     /* sampling.seed is of the request */
     unsigned            stream:1;
     unsigned            include_usage:1;
     unsigned            include_cost:1;     /* in usage */
-    unsigned            logprobs:1;
     unsigned            json_object:1;
     unsigned            json_strict:1;  /* schema is enforced, or refused */
     unsigned            one_call:1;     /* parallel_tool_calls is false */
@@ -197,7 +186,6 @@ typedef struct {
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */
-#define DSA_CHAT_BIAS       1024        /* ids with a bias */
 
 /*
  * Arguments of tool calls that are nested more deeply, or that have more JSON

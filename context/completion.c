@@ -171,7 +171,7 @@ dsa_completion_read_echo(dsa_reader_t *r, const dsa_json_t *root)
         return DSA_ERROR;
     }
 
-    if (echo && r->chat->logprobs) {
+    if (echo && r->chat->sampling.logprobs) {
         return dsa_refuse_at(r->refusal, &at, "logprobs of the prompt are "
                              "not available; expected either echo or "
                              "logprobs");
@@ -194,8 +194,8 @@ dsa_completion_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
     rc = dsa_read_integer(r, NULL, root, "logprobs", 0, 20, "[0, 20]", &n);
 
     if (rc == 1) {
-        r->chat->logprobs = 1;
-        r->chat->top_logprobs = (uint32_t) n;
+        r->chat->sampling.logprobs = 1;
+        r->chat->sampling.top_logprobs = (uint32_t) n;
     }
 
     return rc == DSA_ERROR ? DSA_ERROR : DSA_OK;

@@ -14,27 +14,12 @@
 #include "context/read.h"
 
 
-#define DSA_FIELD_VALUES  2
-
-
-typedef struct {
-    const char   *name;
-    const char   *values[DSA_FIELD_VALUES];     /* as dsa_json_dump() has it */
-    const char   *instead;
-} dsa_field_t;
-
-
 static int dsa_field_of_completion(const dsa_field_t *field);
 static int dsa_field_neutral(const dsa_field_t *field, const dsa_json_t *v);
 static int dsa_field_refuse(dsa_reader_t *r, const dsa_field_t *field);
 
 
-/* null is accepted for each of them. */
-
-static const dsa_field_t  dsa_fields[] = {
-
-    /* OpenAI */
-
+static const dsa_field_t  dsa_fields_openai[] = {
     { "audio", { NULL }, NULL },
     { "function_call", { "\"none\"", "\"auto\"" }, "use tool_choice" },
     { "functions", { "[]" }, "use tools" },
@@ -42,32 +27,10 @@ static const dsa_field_t  dsa_fields[] = {
     { "prediction", { NULL }, NULL },
     { "suffix", { "\"\"" }, NULL },
     { "verbosity", { "\"medium\"" }, NULL },
-    { "web_search_options", { NULL }, NULL },
+    { "web_search_options", { NULL }, NULL }
+};
 
-    /* sampling */
-
-    { "allowed_token_ids", { "[]" }, NULL },
-    { "bad_words", { "[]" }, NULL },
-    { "best_of", { "1" }, NULL },
-    { "custom_logit_processor", { NULL }, NULL },
-    { "dry_multiplier", { "0" }, NULL },
-    { "length_penalty", { "1" }, NULL },
-    { "logits_processors", { "[]" }, NULL },
-    { "min_p", { "0" }, NULL },
-    { "min_tokens", { "0" }, NULL },
-    { "mirostat", { "0" }, NULL },
-    { "repetition_penalty", { "1" }, NULL },
-    { "stop_token_ids", { "[]" }, "use stop" },
-    { "stop_regex", { "[]" }, "use stop" },
-    { "tfs_z", { "1" }, NULL },
-    { "max_reasoning_tokens", { NULL }, "use max_thinking_tokens" },
-    { "thinking_budget", { NULL }, "use max_thinking_tokens" },
-    { "thinking_token_budget", { NULL }, "use max_thinking_tokens" },
-    { "top_a", { "0" }, NULL },
-    { "top_k", { "0", "-1" }, NULL },
-    { "typical_p", { "1" }, NULL },
-    { "use_beam_search", { "false" }, NULL },
-    { "xtc_probability", { "0" }, NULL },
+static const dsa_field_t  dsa_fields[] = {
 
     /* constrained output */
 
@@ -115,13 +78,28 @@ static const dsa_field_t  dsa_fields[] = {
 int
 dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root)
 {
-    size_t             i;
-    dsa_json_t        *v;
-    const dsa_field_t *field;
+    if (dsa_read_neutral(r, root, dsa_fields_openai,
+                         sizeof(dsa_fields_openai)
+                         / sizeof(dsa_fields_openai[0]))
+        != DSA_OK
+        || dsa_read_unsupported_sampling(r, root) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
 
-    for (i = 0; i < sizeof(dsa_fields) / sizeof(dsa_fields[0]); i++) {
-        field = &dsa_fields[i];
+    return dsa_read_neutral(r, root, dsa_fields,
+                            sizeof(dsa_fields) / sizeof(dsa_fields[0]));
+}
 
+
+int
+dsa_read_neutral(dsa_reader_t *r, const dsa_json_t *root,
+    const dsa_field_t *field, size_t n)
+{
+    dsa_json_t         *v;
+    const dsa_field_t  *end;
+
+    for (end = field + n; field < end; field++) {
         if (r->chat->completion != NULL && dsa_field_of_completion(field)) {
             continue;
         }

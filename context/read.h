@@ -118,6 +118,19 @@ int dsa_read_is_name(dsa_str_t name, size_t most);
 
 int dsa_read_unsupported(dsa_reader_t *r, const dsa_json_t *root);
 
+/* A field that is accepted with values that change nothing, and with null. */
+
+#define DSA_FIELD_VALUES  2
+
+typedef struct {
+    const char   *name;
+    const char   *values[DSA_FIELD_VALUES];     /* as dsa_json_dump() has it */
+    const char   *instead;
+} dsa_field_t;
+
+int dsa_read_neutral(dsa_reader_t *r, const dsa_json_t *root,
+    const dsa_field_t *field, size_t n);
+
 
 /* chat.c: model; stream, stream_options and ignore_eos. */
 
@@ -128,10 +141,14 @@ int dsa_read_stream(dsa_reader_t *r, const dsa_json_t *root);
 /*
  * thinking.c, sampling.c, bias.c and window_field.c: their fields of the
  * request.  The last one is "context_management", an extension of this server.
+ * The common sampling is temperature and top_p, which each API has; the
+ * unsupported one is fields of other servers, as in fields.c.
  */
 
 int dsa_read_thinking(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_common_sampling(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_read_unsupported_sampling(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_window(dsa_reader_t *r, const dsa_json_t *root);
 

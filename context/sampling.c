@@ -15,7 +15,7 @@
 
 
 static int dsa_sampling_read_numbers(dsa_reader_t *r,
-    const dsa_json_t *root);
+    const dsa_json_t *root, size_t n);
 static int dsa_sampling_read_n(dsa_reader_t *r, const dsa_json_t *root);
 static int dsa_sampling_read_max_tokens(dsa_reader_t *r,
     const dsa_json_t *root);
@@ -27,6 +27,8 @@ static int dsa_sampling_add_stop(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 
 
+/* The numbers of dsa_sampling_t; those of all APIs come first. */
+
 static const struct {
     const char   *name;
     size_t        offset;
@@ -35,21 +37,53 @@ static const struct {
     double        max;
     const char   *range;
 } dsa_sampling_numbers[] = {
-    { "temperature", offsetof(dsa_chat_t, temperature),
+    { "temperature", offsetof(dsa_sampling_t, temperature),
       NAN, 0, 2, "[0, 2]" },
-    { "top_p", offsetof(dsa_chat_t, top_p),
+    { "top_p", offsetof(dsa_sampling_t, top_p),
       NAN, DBL_TRUE_MIN, 1, "(0, 1.0]" },
-    { "frequency_penalty", offsetof(dsa_chat_t, frequency_penalty),
+    { "frequency_penalty", offsetof(dsa_sampling_t, frequency_penalty),
       0, -2, 2, "[-2, 2]" },
-    { "presence_penalty", offsetof(dsa_chat_t, presence_penalty),
+    { "presence_penalty", offsetof(dsa_sampling_t, presence_penalty),
       0, -2, 2, "[-2, 2]" }
+};
+
+#define DSA_SAMPLING_COMMON   2
+#define DSA_SAMPLING_NUMBERS  (sizeof(dsa_sampling_numbers)                   \
+                               / sizeof(dsa_sampling_numbers[0]))
+
+
+/* Fields of other servers; see dsa_read_neutral(). */
+
+static const dsa_field_t  dsa_sampling_unsupported[] = {
+    { "allowed_token_ids", { "[]" }, NULL },
+    { "bad_words", { "[]" }, NULL },
+    { "best_of", { "1" }, NULL },
+    { "custom_logit_processor", { NULL }, NULL },
+    { "dry_multiplier", { "0" }, NULL },
+    { "length_penalty", { "1" }, NULL },
+    { "logits_processors", { "[]" }, NULL },
+    { "min_p", { "0" }, NULL },
+    { "min_tokens", { "0" }, NULL },
+    { "mirostat", { "0" }, NULL },
+    { "repetition_penalty", { "1" }, NULL },
+    { "stop_token_ids", { "[]" }, "use stop" },
+    { "stop_regex", { "[]" }, "use stop" },
+    { "tfs_z", { "1" }, NULL },
+    { "max_reasoning_tokens", { NULL }, "use max_thinking_tokens" },
+    { "thinking_budget", { NULL }, "use max_thinking_tokens" },
+    { "thinking_token_budget", { NULL }, "use max_thinking_tokens" },
+    { "top_a", { "0" }, NULL },
+    { "top_k", { "0", "-1" }, NULL },
+    { "typical_p", { "1" }, NULL },
+    { "use_beam_search", { "false" }, NULL },
+    { "xtc_probability", { "0" }, NULL }
 };
 
 
 int
 dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
 {
-    if (dsa_sampling_read_numbers(r, root) != DSA_OK
+    if (dsa_sampling_read_numbers(r, root, DSA_SAMPLING_NUMBERS) != DSA_OK
         || dsa_sampling_read_max_tokens(r, root) != DSA_OK
         || dsa_sampling_read_n(r, root) != DSA_OK
         || dsa_sampling_read_seed(r, root) != DSA_OK
@@ -62,33 +96,50 @@ dsa_read_sampling(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-static int
-dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root)
+int
+dsa_read_common_sampling(dsa_reader_t *r, const dsa_json_t *root)
 {
-    double  *value;
+    return dsa_sampling_read_numbers(r, root, DSA_SAMPLING_COMMON);
+}
+
+
+int
+dsa_read_unsupported_sampling(dsa_reader_t *r, const dsa_json_t *root)
+{
+    return dsa_read_neutral(r, root, dsa_sampling_unsupported,
+                            sizeof(dsa_sampling_unsupported)
+                            / sizeof(dsa_sampling_unsupported[0]));
+}
+
+
+/* Reads the first n numbers. */
+
+static int
+dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root, size_t n)
+{
+    float   *to;
+    double   value;
     size_t   i;
 
-    for (i = 0;
-         i < sizeof(dsa_sampling_numbers) / sizeof(dsa_sampling_numbers[0]);
-         i++)
-    {
-        value = (double *) (void *) ((char *) r->chat
-                                     + dsa_sampling_numbers[i].offset);
-
-        *value = dsa_sampling_numbers[i].value;
+    for (i = 0; i < n; i++) {
+        value = dsa_sampling_numbers[i].value;
 
         if (dsa_read_number(r, NULL, root, dsa_sampling_numbers[i].name,
                             dsa_sampling_numbers[i].min,
                             dsa_sampling_numbers[i].max,
-                            dsa_sampling_numbers[i].range, value)
+                            dsa_sampling_numbers[i].range, &value)
             == DSA_ERROR)
         {
             return DSA_ERROR;
         }
 
         if (r->chat->thinking) {
-            *value = dsa_sampling_numbers[i].value;
+            value = dsa_sampling_numbers[i].value;
         }
+
+        to = (float *) (void *) ((char *) &r->chat->sampling
+                                 + dsa_sampling_numbers[i].offset);
+        *to = (float) value;
     }
 
     return DSA_OK;
@@ -223,7 +274,7 @@ dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root)
         }
 
         if (text.len == 0) {
-            r->chat->seed = seed;
+            r->chat->sampling.seed = seed;
             r->chat->has_seed = 1;
             return DSA_OK;
         }
@@ -233,7 +284,7 @@ dsa_sampling_read_seed(dsa_reader_t *r, const dsa_json_t *root)
                           "[-9223372036854775808, 18446744073709551615]", &n);
 
     if (rc == 1) {
-        r->chat->seed = (uint64_t) n;
+        r->chat->sampling.seed = (uint64_t) n;
         r->chat->has_seed = 1;
     }
 
@@ -316,8 +367,8 @@ dsa_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
     top = 0;
 
     if (dsa_read_bool(r, NULL, root, "logprobs", &logprobs) == DSA_ERROR
-        || dsa_read_integer(r, NULL, root, "top_logprobs", 0, 20, "[0, 20]",
-                            &top)
+        || dsa_read_integer(r, NULL, root, "top_logprobs", 0,
+                            DSA_SAMPLE_MAX_TOP, "[0, 20]", &top)
            == DSA_ERROR)
     {
         return DSA_ERROR;
@@ -328,8 +379,8 @@ dsa_read_logprobs(dsa_reader_t *r, const dsa_json_t *root)
                           "with logprobs = true");
     }
 
-    r->chat->logprobs = logprobs;
-    r->chat->top_logprobs = top;
+    r->chat->sampling.logprobs = (uint32_t) logprobs;
+    r->chat->sampling.top_logprobs = (uint32_t) top;
 
     return DSA_OK;
 }

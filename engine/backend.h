@@ -10,7 +10,8 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "engine/sampling.h"
+#include "base/mask.h"
+#include "base/sampling.h"
 #include "engine/checkpoint/config.h"
 #include "engine/checkpoint/shard.h"
 
@@ -115,6 +116,7 @@ typedef struct {
                                            Not with drafts, nor with
                                            input_from */
     const dsa_sampling_t   *sampling;   /* NULL: the step has no outputs */
+    dsa_biases_t            biases;     /* of the sampling; n may be 0 */
     const uint32_t         *mask;       /* [outputs][dsa_mask_words(vocab)],
                                            bit id % 32 of word id / 32 is 1
                                            where the id may be sampled; at
@@ -332,24 +334,6 @@ dsa_rank_tokens(uint32_t max_tokens, uint32_t gpus, dsa_attention_e attention)
 {
     return attention == DSA_ATTENTION_DATA
            ? max_tokens / gpus + (max_tokens % gpus != 0) : max_tokens;
-}
-
-
-/* Returns the 32-bit words of the mask of one output. */
-
-static inline uint32_t
-dsa_mask_words(uint32_t vocab)
-{
-    return (vocab + 31) / 32;
-}
-
-
-/* Returns 1 if the bit of id is set. */
-
-static inline int
-dsa_mask_has(const uint32_t *mask, uint32_t id)
-{
-    return (mask[id / 32] >> (id % 32) & 1) != 0;
 }
 
 

@@ -12,13 +12,13 @@
 
 #include <stdint.h>
 
+#include "base/sampling.h"
+
 
 #define DSA_LINK_MAX_STOP       16
 #define DSA_LINK_MAX_STOP_LEN   1024      /* bytes of one, at least 1 */
-#define DSA_LINK_MAX_TOP        20        /* alternatives beside a logprob */
 #define DSA_LINK_MAX_WEIGHT     10000
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
-#define DSA_LINK_MAX_BIAS       1024      /* ids with a bias */
 #define DSA_LINK_MAX_REQUEST    64        /* bytes of the id of a request */
 #define DSA_LINK_MAX_GRAMMAR    (1U << 20)    /* bytes of a spec */
 
@@ -51,22 +51,14 @@ typedef enum {
 
     /* not allowed in COUNT */
 
-    DSA_LINK_FIELD_BIAS,            /* dsa_link_bias_t []; at most one, with at
-                                       most DSA_LINK_MAX_BIAS ids */
+    DSA_LINK_FIELD_BIAS,            /* dsa_bias_t []; at most one, with at most
+                                       DSA_SAMPLE_MAX_BIAS ids */
     DSA_LINK_FIELD_REQUEST          /* the id by which nginx's log, the ledger
                                        and the client name the request, for the
                                        replica's log: 1 to DSA_LINK_MAX_REQUEST
                                        letters, digits, "-" and "_"; at most
                                        one */
 } dsa_link_field_e;
-
-
-/* Is added to the logit of an id before temperature: -100 .. 100. */
-
-typedef struct {
-    uint32_t    id;
-    float       bias;
-} dsa_link_bias_t;
 
 
 typedef struct {
@@ -80,7 +72,6 @@ typedef struct {
  * used again after the DONE, ERROR or COUNTED of its last request.
  */
 
-#define DSA_LINK_LOGPROBS       0x1U
 #define DSA_LINK_IGNORE_EOS     0x2U
 #define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
                                            this one, nor this one another's */
@@ -106,20 +97,16 @@ typedef struct {
     uint32_t    n_fields;
     uint32_t    flags;
     uint32_t    max_tokens;         /* of the answer; 0: to the context's end */
-    uint32_t    top_logprobs;       /* at most DSA_LINK_MAX_TOP */
     uint32_t    weight;             /* of the tenant, in fair sharing with
                                        others of its class:
                                        1 .. DSA_LINK_MAX_WEIGHT */
-    float       temperature;        /* 0: the most probable token */
-    float       top_p;
-    float       frequency_penalty;
-    float       presence_penalty;
     uint32_t    thinking_budget;    /* with DSA_LINK_THINKING: after so many
                                        tokens without </think>, the next token
                                        is </think>; 0: no limit */
-    uint64_t    seed;               /* of the sampling noise */
+    uint32_t    reserved;           /* 0 */
     uint64_t    deadline_ms;        /* CLOCK_MONOTONIC; 0: none */
     uint8_t     tenant[32];         /* SHA-256; salts the prefix cache */
+    dsa_sampling_t  sampling;
 } dsa_link_submit_t;
 
 
@@ -138,7 +125,9 @@ typedef struct {
 /* Records are read in place after a copy: their sizes are part of the link. */
 
 _Static_assert(sizeof(dsa_link_field_t) == 8
-               && sizeof(dsa_link_submit_t) == 88
+               && sizeof(dsa_bias_t) == 8
+               && sizeof(dsa_sampling_t) == 48
+               && sizeof(dsa_link_submit_t) == 112
                && sizeof(dsa_link_count_t) == 40,
                "sizes of records");
 

@@ -68,7 +68,7 @@ typedef struct {
 } dsa_link_row_t;
 
 
-/* log p of dsa_draw_t in engine/sampling.h, natural. */
+/* log p of dsa_draw_t in base/sampling.h, natural. */
 
 typedef struct {
     uint32_t    id;

@@ -140,7 +140,8 @@ $t->post($uri, body('x', temperature => 0.5, top_p => 0.25, seed => 7,
                     max_tokens => 9, frequency_penalty => 1,
                     presence_penalty => -1, stop => ['a', 'b']));
 like((submitted($fake))[-1], qr/max=9 temperature=0\.5 top_p=0\.25 (?x:
-     )frequency=1 presence=-1 seed=7 flags=0 top=0 .* stop=a\|b$/, 'sampling');
+     )frequency=1 presence=-1 seed=7 flags=0 logprobs=0 top=0 (?x:
+     ).* stop=a\|b$/, 'sampling');
 $t->post($uri, body('x', max_completion_tokens => 8));
 like((submitted($fake))[-1], qr/ max=8 /, 'max_completion_tokens');
 $t->post($uri, body('x'));

@@ -527,6 +527,7 @@ for my $file (glob "$DSA::Test::root/context/*.c") {
     push @names, $text =~ /\b(?:root|body), "([a-z_]+)"/g;
 
     for my $table ($text =~ /^(?:static\ const\ .*|\}\ )dsa_(?:fields|
+                             fields_openai|sampling_unsupported|
                              sampling_numbers|completion_chat_fields|
                              responses_(?:absent|own)|anthropic_fields)
                              \[\]\ =\ \{\n(.*?)^\};/gmsx)

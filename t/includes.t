@@ -1,7 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The #include lines of the sources: folders use only the folders that they may,
-# and no two files include one another.
+# and no two files include one another.  A function that is declared in one
+# folder's header and defined in another folder would be a use that no #include
+# line has, so calls are checked, too.
 
 use strict;
 use warnings;
@@ -12,12 +14,21 @@ use Test::More;
 
 # What each folder or header may include besides its own folder.  The longest
 # entry that the name of a file begins with applies.  A file without an entry
-# may include anything: tools, bench and tests.
+# may include anything: tests.
 
-my @interface = ('engine/backend.h', 'engine/sampling.h', 'engine/forward.h');
+my @interface = ('engine/backend.', 'engine/forward.h');
+
+my @engine = (@interface, 'engine/link', 'engine/checkpoint/',
+              'engine/tokenizer/', 'engine/pages/redis', 'engine/cuda/group.h');
 
 my %may_include = (
     'base/'              => [],
+
+    # the link, the module, the engine and the kernels share this struct, so
+    # that it depends on nothing, not even in base/
+
+    'base/sampling.h'    => [],
+
     'context/'           => [ 'base/' ],
     'redis_schema/'      => [ 'base/' ],
     'grammar/'           => [ 'base/' ],
@@ -25,17 +36,16 @@ my %may_include = (
     # list, so that there is no circle between rooms
 
     room('kernels/', [ 'base/' ],
-         [ qw/ core row gemm index attention moe exchange sample / ]),
+         [ qw/ core row gemm index attention moe exchange sample init / ]),
     'kernels/'           => [],
 
-    # both ends compile the wire format, so that it depends on nothing else:
-    # engine/link.h and engine/link_*.h
+    # both ends compile the wire format, so that it depends on nothing but the
+    # sampling parameters: engine/link.h and engine/link_*.h
 
-    'engine/link'        => [ 'engine/link' ],
-    'engine/sampling.h'  => [],
-    'engine/forward.h'     => [],
-    'engine/backend.h'   => [ 'base/', 'engine/checkpoint/',
-                              'engine/sampling.h' ],
+    'engine/link'        => [ 'engine/link', 'base/sampling.h' ],
+    'engine/forward.h'   => [],
+    'engine/backend.'    => [ 'base/', 'engine/checkpoint/',
+                              'engine/backend.' ],
 
     'engine/tokenizer/'  => [ 'base/' ],
     'engine/checkpoint/' => [ 'base/' ],
@@ -59,6 +69,16 @@ my %may_include = (
     'ngx_module/ngx_http_dsa_module.c' => [ 'base/', 'context/',
                                             'redis_schema/', 'ngx_module/' ],
     'ngx_module/'        => [],
+
+    # programs beside the engine use its folders through the headers that they
+    # have for other folders
+
+    'tools/'             => [ @engine, 'base/', 'bench/bench.h', 'context/',
+                              'redis_schema/', 'engine/cpu/model.h',
+                              'engine/schedule/scheduler.h' ],
+    'bench/'             => [ @engine, 'base/', 'context/', 'grammar/',
+                              'kernels/', 'engine/cuda/rank.h',
+                              'engine/cuda/weights.h' ],
 );
 
 
@@ -195,6 +215,54 @@ ok(!@homeless, 'every file is in a room') or diag(join "\n", @homeless);
 ok(!@unknown, 'every quoted name is a file') or diag(join "\n", @unknown);
 ok(!@forbidden, 'every folder includes what it may')
     or diag(join "\n", @forbidden);
+
+
+# The files that define a function with external linkage, and a text without
+# comments, strings and the functions that are local to it.
+
+my (%defined, %code);
+
+for my $file (grep { /\.(?:c|cu)$/ } @files) {
+    my $text = read_file($file);
+
+    $text =~ s{/\*.*?\*/|"(?:\\.|[^"\\\n])*"}{}gs;
+
+    while ($text =~ /^([^\n;{}#]*[\w*])\n(\w*dsa_\w+)\(/gm) {
+        my ($type, $name) = ($1, $2);
+
+        if ($type !~ /\bstatic\b|__global__/) {
+            $defined{$name}{$file} = 1 if $file !~ m{^t/};
+
+        } else {
+            $code{$file}{local}{$name} = 1;
+        }
+    }
+
+    $code{$file}{names} = { map { $_ => 1 } $text =~ /\b\w*dsa_\w+\b/g };
+}
+
+cmp_ok(scalar keys %defined, '>', 500, 'there are functions to look at');
+
+
+# A call reaches the file that defines the function, or the header beside it.
+# Programs that nothing depends on cannot be in a circle.
+
+my @calls;
+
+for my $file (grep { !m{^(?:t|tools|bench)/} } sort keys %code) {
+    for my $name (sort keys %{ $code{$file}{names} }) {
+        my @at = keys %{ $defined{$name} || {} };
+
+        next if @at != 1 || $code{$file}{local}{$name}
+                || allowed($file, $at[0])
+                || allowed($file, $at[0] =~ s/\.\w+$/.h/r);
+
+        push @calls, "$file: " . (rule($file) // '?')
+                     . " may not call $name() of $at[0]";
+    }
+}
+
+ok(!@calls, 'every folder calls what it may') or diag(join "\n", @calls);
 
 
 # The sets of nodes that reach one another (Tarjan's algorithm), each as a text

@@ -279,8 +279,8 @@ $t->post($chat, ask('params', temperature => 0.5, top_p => 0.25, seed => 42,
          stop => ['END', "\n"], logprobs => $true, top_logprobs => 3));
 my ($line) = grep { /params/ } submitted($fake);
 like($line, qr/\ max=17\ temperature=0\.5\ top_p=0\.25\ frequency=1
-               \ presence=-1\ seed=42\ flags=1\ top=3\ deadline=later
-               \ .*\ stop=END\|\\n$/x, 'sampling parameters');
+               \ presence=-1\ seed=42\ flags=0\ logprobs=1\ top=3
+               \ deadline=later\ .*\ stop=END\|\\n$/x, 'sampling parameters');
 
 for (
     [ 'none', '0.75 0.875' ],

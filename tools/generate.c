@@ -13,9 +13,9 @@
 #include <sys/random.h>
 
 #include "base/file.h"
-#include "engine/service/answer.h"
 #include "engine/checkpoint/generation_config.h"
 #include "engine/schedule/scheduler.h"
+#include "engine/tokenizer/tokenizer.h"
 #include "tools/dsa.h"
 
 
@@ -47,7 +47,7 @@ typedef struct {
     dsa_backend_t           *backend;
     dsa_sched_t             *sched;
     dsa_tokens_t             tokens;
-    dsa_answer_t             answer;
+    dsa_detokenizer_t        detokenizer;
     dsa_generation_config_t  defaults;   /* of the model */
     int                      printed;    /* 1: an id was printed */
     int                      failed;
@@ -72,7 +72,6 @@ static int dsa_generate_tokens(void *owner, const dsa_sample_t *samples,
     uint32_t n);
 static int dsa_generate_token(dsa_generate_t *g, uint32_t token);
 static void dsa_generate_done(void *owner, const dsa_sched_usage_t *usage);
-static void dsa_generate_print(dsa_generate_t *g);
 
 
 static const char  dsa_generate_usage[] =
@@ -133,7 +132,6 @@ dsa_cmd_generate(int argc, char **argv)
     }
 
     dsa_tokenizer_close(g.tokenizer);
-    dsa_answer_free(&g.answer);
     free(g.tokens.ids);
 
     return rc == DSA_OK ? 0 : 1;
@@ -515,10 +513,6 @@ dsa_generate_run(dsa_generate_t *g, const dsa_generate_conf_t *conf,
         return dsa_error(err, "getrandom(): %s", strerror(errno));
     }
 
-    if (dsa_answer_init(&g->answer, NULL, 0) != DSA_OK) {
-        return dsa_error(err, "out of memory");
-    }
-
     if (dsa_sched_add(g->sched, &request, err) == NULL) {
         return DSA_ERROR;
     }
@@ -570,21 +564,35 @@ dsa_generate_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
 static int
 dsa_generate_token(dsa_generate_t *g, uint32_t token)
 {
+    char       *text;
+    size_t      n;
+    dsa_str_t   bytes;
+
     if (g->tokenizer == NULL) {
         (void) printf("%s%u", g->printed ? " " : "", token);
         g->printed = 1;
         return DSA_OK;
     }
 
-    if (dsa_answer_add(&g->answer, token,
-                       dsa_token_bytes(g->tokenizer, token),
-                       dsa_token_is_special(g->tokenizer, token))
-        != DSA_OK)
-    {
+    bytes = dsa_token_bytes(g->tokenizer, token);
+    text = malloc(3 + 3 * (bytes.len + 4));
+
+    if (text == NULL) {
         return DSA_ERROR;
     }
 
-    dsa_generate_print(g);
+    n = 0;
+
+    if (dsa_token_is_special(g->tokenizer, token)) {
+
+        /* the name of a control token does not continue a character */
+
+        n = dsa_detokenize_end(&g->detokenizer, text);
+    }
+
+    n += dsa_detokenize(&g->detokenizer, bytes, text + n);
+    (void) fwrite(text, 1, n, stdout);
+    free(text);
 
     return DSA_OK;
 }
@@ -593,22 +601,11 @@ dsa_generate_token(dsa_generate_t *g, uint32_t token)
 static void
 dsa_generate_done(void *owner, const dsa_sched_usage_t *usage)
 {
+    char             text[3];
+    size_t           n;
     dsa_generate_t  *g;
 
     g = owner;
-
-    if (dsa_answer_end(&g->answer) != DSA_OK) {
-        g->failed = 1;
-        return;
-    }
-
-    dsa_generate_print(g);
-}
-
-
-static void
-dsa_generate_print(dsa_generate_t *g)
-{
-    (void) fwrite(g->answer.text, 1, g->answer.ready, stdout);
-    dsa_answer_sent(&g->answer, g->answer.n_ready, g->answer.ready);
+    n = dsa_detokenize_end(&g->detokenizer, text);
+    (void) fwrite(text, 1, n, stdout);
 }

@@ -11,7 +11,7 @@
 #include "engine/backend.h"
 #include "engine/checkpoint/scan.h"
 #include "engine/cpu/model.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 
 
 /* bytes for pages if the configuration has no kv_memory */
@@ -440,7 +440,7 @@ dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
         n_prompt = s->n_prompt < position ? s->n_prompt : position;
 
         if (rollout.draw == NULL) {
-            dsa_sample(&s->sample[i], s->sampling, logits, vocab,
+            dsa_sample(&s->sample[i], s->sampling, &s->biases, logits, vocab,
                        cpu->allowed, mask, s->tokens + n_prompt,
                        position - n_prompt, position, scratch);
 
@@ -448,9 +448,9 @@ dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu, dsa_batch_seq_t *s,
             dsa_sample_draw(&s->sample[i], &rollout.draw[i],
                             rollout.kept != NULL
                             ? rollout.kept + (size_t) i * dsa_mask_words(vocab)
-                            : NULL, s->sampling, logits, vocab, cpu->allowed,
-                            mask, s->tokens + n_prompt, position - n_prompt,
-                            position, scratch);
+                            : NULL, s->sampling, &s->biases, logits, vocab,
+                            cpu->allowed, mask, s->tokens + n_prompt,
+                            position - n_prompt, position, scratch);
         }
 
         accepted++;

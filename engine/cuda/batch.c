@@ -26,18 +26,18 @@ static void dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
     const dsa_cuda_piece_t *p, uint32_t first);
 static void dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
     const dsa_cuda_piece_t *p, uint32_t table);
-static void dsa_batch_sampling(dsa_cuda_sampling_t *to,
+static void dsa_batch_sampling(dsa_cuda_sample_row_t *to,
     const dsa_batch_seq_t *s, uint32_t *history, uint32_t *n_history);
-static void dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
+static void dsa_batch_mask(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
     const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n);
-static int dsa_batch_forces(const dsa_sampling_t *s);
+static int dsa_batch_forces(const dsa_biases_t *b);
 static int dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s,
     uint32_t allowed, uint32_t words);
 static int dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s,
     uint32_t allowed, uint32_t words);
-static void dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
-    dsa_cuda_bias_t *bias, uint32_t *n);
-static void dsa_batch_rollout(dsa_cuda_sampling_t *to, dsa_cuda_rollouts_t *r,
+static void dsa_batch_bias(dsa_cuda_sample_row_t *to, const dsa_biases_t *b,
+    dsa_bias_t *bias, uint32_t *n);
+static void dsa_batch_rollout(dsa_cuda_sample_row_t *to, dsa_cuda_rollouts_t *r,
     uint32_t i, const dsa_rollout_t *from);
 
 
@@ -195,7 +195,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 {
     uint32_t                 i, n, first, end, width, *swap;
     dsa_cuda_host_t          h;
-    dsa_cuda_sampling_t     *sampling;
+    dsa_cuda_sample_row_t   *row;
     const dsa_batch_seq_t   *s;
     const dsa_cuda_piece_t  *p;
 
@@ -248,19 +248,17 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
          */
 
         if ((s->sampling != NULL && p->last) || i < step->decode) {
-            sampling = &h.sampling[f->samples];
-            memset(sampling, 0, sizeof(dsa_cuda_sampling_t));
+            row = &h.sampling[f->samples];
+            memset(row, 0, sizeof(dsa_cuda_sample_row_t));
 
             f->out[f->samples] = NULL;
             f->rollouts.sample[f->samples].draw = NULL;
 
             if (s->sampling != NULL) {
-                dsa_batch_sampling(sampling, s, f->history, &extent->history);
-                dsa_batch_mask(sampling, s, rank, f->mask, &extent->masks);
-                dsa_batch_bias(sampling, s->sampling, f->bias,
-                               &extent->biases);
-                dsa_batch_rollout(sampling, &f->rollouts, f->samples,
-                                  s->rollout);
+                dsa_batch_sampling(row, s, f->history, &extent->history);
+                dsa_batch_mask(row, s, rank, f->mask, &extent->masks);
+                dsa_batch_bias(row, &s->biases, f->bias, &extent->biases);
+                dsa_batch_rollout(row, &f->rollouts, f->samples, s->rollout);
                 f->out[f->samples] = s->sample;
             }
 
@@ -414,28 +412,20 @@ dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
 /* Writes the sampling parameters for the last token of an entry. */
 
 static void
-dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
+dsa_batch_sampling(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
     uint32_t *history, uint32_t *n_history)
 {
-    uint32_t               end, prompt;
-    const dsa_sampling_t  *from;
+    uint32_t  end, prompt;
 
-    from = s->sampling;
     end = s->start + s->n_input;
     prompt = s->n_prompt < end ? s->n_prompt : end;
 
-    to->temperature = from->temperature;
-    to->top_p = from->top_p;
-    to->frequency_penalty = from->frequency_penalty;
-    to->presence_penalty = from->presence_penalty;
-    to->seed = from->seed;
+    to->sampling = *s->sampling;
     to->position = end;
-    to->logprobs = from->logprobs;
-    to->top_logprobs = from->top_logprobs;
     to->history = *n_history;
     to->n_history = 0;
 
-    if (from->frequency_penalty != 0 || from->presence_penalty != 0) {
+    if (dsa_sampling_penalizes(s->sampling)) {
         to->n_history = end - prompt;
         memcpy(history + *n_history, s->tokens + prompt,
                to->n_history * sizeof(uint32_t));
@@ -450,12 +440,12 @@ dsa_batch_sampling(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
  */
 
 static void
-dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
+dsa_batch_mask(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
     const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n)
 {
     uint32_t  words;
 
-    if (s->mask == NULL && !dsa_batch_forces(s->sampling)) {
+    if (s->mask == NULL && !dsa_batch_forces(&s->biases)) {
         return;
     }
 
@@ -477,12 +467,12 @@ dsa_batch_mask(dsa_cuda_sampling_t *to, const dsa_batch_seq_t *s,
 
 
 static int
-dsa_batch_forces(const dsa_sampling_t *s)
+dsa_batch_forces(const dsa_biases_t *b)
 {
     uint32_t  i;
 
-    for (i = 0; i < s->n_bias; i++) {
-        if (fabsf(s->bias[i].bias) >= DSA_SAMPLE_FORCE) {
+    for (i = 0; i < b->n; i++) {
+        if (fabsf(b->bias[i].bias) >= DSA_SAMPLE_FORCE) {
             return 1;
         }
     }
@@ -506,8 +496,8 @@ dsa_batch_forced(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
     memset(mask, 0, words * sizeof(uint32_t));
     any = 0;
 
-    for (i = 0; i < s->sampling->n_bias; i++) {
-        b = &s->sampling->bias[i];
+    for (i = 0; i < s->biases.n; i++) {
+        b = &s->biases.bias[i];
 
         if (b->bias >= DSA_SAMPLE_FORCE && b->id < allowed
             && (s->mask == NULL || dsa_mask_has(s->mask, b->id)))
@@ -537,8 +527,8 @@ dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
         memset(mask, 0xff, words * sizeof(uint32_t));
     }
 
-    for (i = 0; i < s->sampling->n_bias; i++) {
-        b = &s->sampling->bias[i];
+    for (i = 0; i < s->biases.n; i++) {
+        b = &s->biases.bias[i];
 
         if (b->bias <= -DSA_SAMPLE_FORCE && b->id < allowed) {
             mask[b->id / 32] &= ~(1U << b->id % 32);
@@ -558,18 +548,16 @@ dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s, uint32_t allowed,
 /* Writes the biases, except those of -100 and 100, which are in the mask. */
 
 static void
-dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
-    dsa_cuda_bias_t *bias, uint32_t *n)
+dsa_batch_bias(dsa_cuda_sample_row_t *to, const dsa_biases_t *b,
+    dsa_bias_t *bias, uint32_t *n)
 {
     uint32_t  i;
 
     to->bias = *n;
 
-    for (i = 0; i < s->n_bias; i++) {
-        if (fabsf(s->bias[i].bias) < DSA_SAMPLE_FORCE) {
-            bias[*n].id = s->bias[i].id;
-            bias[*n].bias = s->bias[i].bias;
-            (*n)++;
+    for (i = 0; i < b->n; i++) {
+        if (fabsf(b->bias[i].bias) < DSA_SAMPLE_FORCE) {
+            bias[(*n)++] = b->bias[i];
         }
     }
 
@@ -580,7 +568,7 @@ dsa_batch_bias(dsa_cuda_sampling_t *to, const dsa_sampling_t *s,
 /* Registers what is reported with sample i. */
 
 static void
-dsa_batch_rollout(dsa_cuda_sampling_t *to, dsa_cuda_rollouts_t *r, uint32_t i,
+dsa_batch_rollout(dsa_cuda_sample_row_t *to, dsa_cuda_rollouts_t *r, uint32_t i,
     const dsa_rollout_t *from)
 {
     if (from == NULL || from->draw == NULL) {

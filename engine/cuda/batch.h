@@ -62,7 +62,7 @@ typedef struct {
     uint32_t               *history;    /* [max_samples * context] */
     uint32_t               *mask;       /* [max_samples,
                                            dsa_mask_words(vocab)] */
-    dsa_cuda_bias_t        *bias;       /* [max_samples *
+    dsa_bias_t             *bias;       /* [max_samples *
                                            DSA_SAMPLE_MAX_BIAS] */
     dsa_cuda_sample_t      *sample;     /* [max_samples] */
     dsa_sample_t          **out;        /* [max_samples] destinations; NULL:
@@ -83,7 +83,7 @@ typedef struct {
     int32_t                *table;
     int32_t                *feed;
     int32_t                *last;
-    dsa_cuda_sampling_t    *sampling;
+    dsa_cuda_sample_row_t  *sampling;
 } dsa_cuda_host_t;
 
 

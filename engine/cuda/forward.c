@@ -209,7 +209,7 @@ dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq)
     /* zeros are greedy sampling; the samples are ignored */
 
     rc = rc != 0 ? rc : (int) cudaMemsetAsync(in->sampling, 0,
-                                              n * sizeof(dsa_cuda_sampling_t),
+                                              n * sizeof(dsa_cuda_sample_row_t),
                                               rank->stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
     free(v);

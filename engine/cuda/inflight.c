@@ -48,7 +48,7 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
                                              * sizeof(uint32_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->bias,
                                              seqs * DSA_SAMPLE_MAX_BIAS
-                                             * sizeof(dsa_cuda_bias_t));
+                                             * sizeof(dsa_bias_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
     rc = rc != 0 ? rc : dsa_cuda_rollout_open(&f->rollouts, rank);
@@ -101,7 +101,7 @@ dsa_cuda_inflight_upload(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
 
     in = &rank->input;
     words = dsa_mask_words(rank->config.vocab_size);
-    biases = extent->biases * sizeof(dsa_cuda_bias_t) / sizeof(uint32_t);
+    biases = extent->biases * sizeof(dsa_bias_t) / sizeof(uint32_t);
     n = 0;
 
     n += dsa_inflight_part(&part[n], in->token, f->input,
@@ -190,6 +190,6 @@ dsa_cuda_host_pad(dsa_cuda_host_t *h, uint32_t from, uint32_t to)
         h->table[i] = (int32_t) i;
         h->feed[i] = -1;
         h->last[i] = (int32_t) i;
-        memset(&h->sampling[i], 0, sizeof(dsa_cuda_sampling_t));
+        memset(&h->sampling[i], 0, sizeof(dsa_cuda_sample_row_t));
     }
 }

@@ -121,13 +121,13 @@ typedef struct {
                                                previous step, which is the
                                                token's id; -1: the id is in
                                                token */
-    dsa_cuda_sampling_t    *sampling;       /* [S] */
+    dsa_cuda_sample_row_t  *sampling;       /* [S] */
     void               *end;                /* behind all arrays above, which
                                                are copied at once */
     uint32_t           *history;            /* ids that penalties count */
     uint32_t           *mask;               /* [S, dsa_mask_words(vocab)] ids
                                                that may be sampled */
-    dsa_cuda_bias_t    *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
+    dsa_bias_t         *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
     int32_t            *pages;              /* [S, ld_pages] block tables */
     int32_t            *peer_slot;          /* [ranks, T] slot mapping on the
                                                other ranks; -1: none is

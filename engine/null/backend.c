@@ -555,7 +555,7 @@ dsa_null_sample(const dsa_null_t *null, dsa_batch_seq_t *seq,
                                         config->ends.id[0]);
 
         sample->token = dsa_null_biased(mask, config->vocab_size,
-                                        seq->sampling, sample->token);
+                                        &seq->biases, sample->token);
 
         if (mask != NULL) {
             mask += dsa_mask_words(config->vocab_size);

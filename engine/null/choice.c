@@ -11,7 +11,7 @@
 static uint64_t dsa_null_noise(uint64_t seed, uint64_t position);
 static uint32_t dsa_null_nth(const uint32_t *mask, uint32_t vocab,
     uint32_t n);
-static int dsa_null_banned(const dsa_sampling_t *s, uint32_t id);
+static int dsa_null_banned(const dsa_biases_t *b, uint32_t id);
 
 
 /* Returns a word of the mask without the bits that are not ids. */
@@ -104,19 +104,19 @@ dsa_null_nth(const uint32_t *mask, uint32_t vocab, uint32_t n)
 
 
 uint32_t
-dsa_null_biased(const uint32_t *mask, uint32_t vocab, const dsa_sampling_t *s,
+dsa_null_biased(const uint32_t *mask, uint32_t vocab, const dsa_biases_t *b,
     uint32_t token)
 {
     uint32_t  i, id;
 
-    if (s->n_bias == 0) {
+    if (b->n == 0) {
         return token;
     }
 
-    for (i = 0; i < s->n_bias; i++) {
-        id = s->bias[i].id;
+    for (i = 0; i < b->n; i++) {
+        id = b->bias[i].id;
 
-        if (s->bias[i].bias >= DSA_SAMPLE_FORCE && id < vocab
+        if (b->bias[i].bias >= DSA_SAMPLE_FORCE && id < vocab
             && (mask == NULL || dsa_mask_has(mask, id)))
         {
             return id;
@@ -127,7 +127,7 @@ dsa_null_biased(const uint32_t *mask, uint32_t vocab, const dsa_sampling_t *s,
         id = (token + i) % vocab;
 
         if ((mask == NULL || dsa_mask_has(mask, id))
-            && !dsa_null_banned(s, id))
+            && !dsa_null_banned(b, id))
         {
             return id;
         }
@@ -138,12 +138,12 @@ dsa_null_biased(const uint32_t *mask, uint32_t vocab, const dsa_sampling_t *s,
 
 
 static int
-dsa_null_banned(const dsa_sampling_t *s, uint32_t id)
+dsa_null_banned(const dsa_biases_t *b, uint32_t id)
 {
     uint32_t  i;
 
-    for (i = 0; i < s->n_bias; i++) {
-        if (s->bias[i].id == id && s->bias[i].bias <= -DSA_SAMPLE_FORCE) {
+    for (i = 0; i < b->n; i++) {
+        if (b->bias[i].id == id && b->bias[i].bias <= -DSA_SAMPLE_FORCE) {
             return 1;
         }
     }

@@ -8,8 +8,8 @@
 #define _DSA_NULL_CHOICE_H_INCLUDED_
 
 
+#include "base/sampling.h"
 #include "engine/checkpoint/ends.h"
-#include "engine/sampling.h"
 
 
 /* The samples of the null backend with a mask or with biases. */
@@ -40,7 +40,7 @@ uint32_t dsa_null_masked(const uint32_t *mask, uint32_t vocab,
  * effect, because token has a probability of 1.  mask: may be NULL.
  */
 uint32_t dsa_null_biased(const uint32_t *mask, uint32_t vocab,
-    const dsa_sampling_t *s, uint32_t token);
+    const dsa_biases_t *b, uint32_t token);
 
 
 #endif /* _DSA_NULL_CHOICE_H_INCLUDED_ */

@@ -226,6 +226,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
     seq->completion = r->n_resume;
     seq->ignore_eos = r->ignore_eos;
     seq->sampling = r->sampling;
+    seq->biases = r->biases;
     seq->mask = r->mask;
     seq->mask_at = r->mask_at;
     seq->rollout = r->rollout;
@@ -238,8 +239,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
         seq->draft = r->draft;
     }
 
-    seq->needs_last = seq->sampling.frequency_penalty != 0
-                      || seq->sampling.presence_penalty != 0
+    seq->needs_last = dsa_sampling_penalizes(&seq->sampling)
                       || seq->draft != NULL
                       || (seq->mask != NULL && seq->mask_at == 0);
 

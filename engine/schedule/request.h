@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "engine/sampling.h"
+#include "base/sampling.h"
 
 
 /* What goes into the scheduler, and what is reported at the end. */
@@ -118,8 +118,9 @@ typedef struct {
     uint32_t            ignore_eos;
     uint32_t            private;        /* 1: no page is shared with another
                                            request */
-    dsa_sampling_t      sampling;       /* its biases must exist until the
-                                           request ends */
+    dsa_sampling_t      sampling;
+    dsa_biases_t        biases;         /* they must exist until the request
+                                           ends */
     uint8_t             tenant[32];
     dsa_sched_draft_pt  draft;          /* NULL: no drafts.  Not called on a
                                            backend with max_outputs 1 */

@@ -105,6 +105,7 @@ struct dsa_seq_s {
                                            first one could begin */
 
     dsa_sampling_t      sampling;
+    dsa_biases_t        biases;
     dsa_sched_draft_pt  draft;
     dsa_sched_mask_pt   mask;
     uint32_t            mask_at;        /* as in dsa_sched_request_t */

@@ -418,6 +418,7 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->rank = seq->rank;
     b->pages = seq->pages;
     b->sampling = NULL;
+    b->biases = seq->biases;
     b->mask = NULL;
     b->sample = &step->sample[(size_t) i * s->backend->max_outputs];
     b->accepted = &step->accepted[i];

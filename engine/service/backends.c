@@ -4,10 +4,8 @@
  */
 
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 #include "engine/backend.h"
 #include "engine/cpu/model.h"
@@ -15,19 +13,8 @@
 #include "engine/pages/host.h"
 
 
-/*
- * Change this name when the contents of a page change.  Otherwise pages of the
- * old and the new layout would have the same identity.  What a page has for
- * each layer follows from config.json, which the fingerprint of the weights
- * covers.
- */
-
-#define DSA_BACKEND_LAYOUT  "layout 1"
-
-
 static int dsa_backend_plan_kv(uint64_t kv_memory, uint64_t page_bytes,
     dsa_err_t *err);
-static int dsa_backend_pinned(const dsa_backend_t *b, const void *host);
 
 
 int
@@ -170,104 +157,4 @@ dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
                    (double) (pages * DSA_PAGE_TOKENS) * 1e-6);
 
     return DSA_OK;
-}
-
-
-void
-dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
-    dsa_precision_e precision)
-{
-    int             n;
-    char            text[128];
-    XXH128_hash_t   h;
-
-    n = snprintf(text, sizeof(text), "%s %s %s", model,
-                 precision == DSA_SERVED ? "served" : "exact",
-                 DSA_BACKEND_LAYOUT);
-
-    h = XXH3_128bits(text, (size_t) n);
-
-    (void) snprintf(b->fingerprint, sizeof(b->fingerprint), "%016llx%016llx",
-                    (unsigned long long) h.high64,
-                    (unsigned long long) h.low64);
-}
-
-
-int
-dsa_backend_pin(dsa_backend_t *b, void *memory, uint64_t bytes, dsa_err_t *err)
-{
-    dsa_pin_region_t  *region;
-
-    if (memory == NULL || bytes == 0) {
-        return dsa_error(err, "host memory of %llu bytes cannot be pinned; "
-                         "expected at least one byte",
-                         (unsigned long long) bytes);
-    }
-
-    if (b->n_pinned == DSA_PIN_REGIONS) {
-        return dsa_error(err, "%d regions of host memory are pinned already; "
-                         "no more are possible", DSA_PIN_REGIONS);
-    }
-
-    region = &b->pinned[b->n_pinned++];
-    region->memory = memory;
-    region->bytes = bytes;
-
-    return DSA_OK;
-}
-
-
-int
-dsa_backend_check_moves(const dsa_backend_t *b, uint32_t rank,
-    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
-{
-    uint32_t  i;
-
-    assert(n != 0);
-
-    for (i = 0; i < n; i++) {
-        if (rank >= b->ranks || move[i].page >= b->pages) {
-            return dsa_error(err, "page %u of rank %u cannot be moved; "
-                             "expected a page below %u and a rank below %u",
-                             move[i].page, rank, b->pages, b->ranks);
-        }
-
-        if (!dsa_backend_pinned(b, move[i].host)) {
-            return dsa_error(err, "page %u of rank %u cannot be moved because "
-                             "its %llu bytes of host memory are not pinned",
-                             move[i].page, rank,
-                             (unsigned long long) b->page_bytes);
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-/* Returns 1 if the page at host is within one pinned region. */
-
-static int
-dsa_backend_pinned(const dsa_backend_t *b, const void *host)
-{
-    uint32_t                 i;
-    uint64_t                 offset;
-    const dsa_pin_region_t  *region;
-
-    for (i = 0; i < b->n_pinned; i++) {
-        region = &b->pinned[i];
-
-        if ((uintptr_t) host < (uintptr_t) region->memory) {
-            continue;
-        }
-
-        offset = (uintptr_t) host - (uintptr_t) region->memory;
-
-        if (offset < region->bytes
-            && region->bytes - offset >= b->page_bytes)
-        {
-            return 1;
-        }
-    }
-
-    return 0;
 }

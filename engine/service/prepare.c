@@ -53,10 +53,6 @@ static void dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     dsa_tokens_t *tokens);
 
 
-_Static_assert((int) DSA_LINK_MAX_BIAS == (int) DSA_SAMPLE_MAX_BIAS,
-               "a sampler takes as many biases as a record has");
-
-
 int
 dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
     dsa_request_t *r, int slow)
@@ -312,8 +308,8 @@ dsa_prepare_output(const dsa_service_t *service, dsa_request_t *r,
         return DSA_ERROR;
     }
 
-    return submit->n_bias != 0 ? dsa_prepare_bias(service, r, submit)
-                               : DSA_OK;
+    return submit->biases.n != 0 ? dsa_prepare_bias(service, r, submit)
+                                 : DSA_OK;
 }
 
 
@@ -493,20 +489,20 @@ static int
 dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit)
 {
-    uint32_t                i, j, id, size;
-    dsa_err_t               err;
-    const dsa_link_bias_t  *b;
+    uint32_t           i, j, id, size;
+    dsa_err_t          err;
+    const dsa_bias_t  *b;
 
     size = dsa_tokenizer_size(service->tokenizer);
-    r->bias = calloc(submit->n_bias, sizeof(dsa_bias_t));
+    r->bias = calloc(submit->biases.n, sizeof(dsa_bias_t));
 
     if (r->bias == NULL) {
         dsa_request_reject(r, DSA_LINK_E_INTERNAL, "out of memory");
         return DSA_ERROR;
     }
 
-    for (i = 0; i < submit->n_bias; i++) {
-        b = &submit->bias[i];
+    for (i = 0; i < submit->biases.n; i++) {
+        b = &submit->biases.bias[i];
         id = b->id;
 
         if (id >= size) {
@@ -524,8 +520,7 @@ dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
             }
         }
 
-        r->bias[i].id = id;
-        r->bias[i].bias = b->bias;
+        r->bias[i] = *b;
     }
 
     return DSA_OK;
@@ -568,17 +563,11 @@ dsa_prepare_sched(dsa_request_t *r, const dsa_submit_t *submit,
     sched->ready = r->constraint != NULL ? dsa_prepare_ready : NULL;
     sched->owner = r;
 
-    memcpy(sched->tenant, r->tenant, sizeof(sched->tenant));
+    sched->sampling = head->sampling;
+    sched->biases.bias = r->bias;
+    sched->biases.n = submit->biases.n;
 
-    sched->sampling.temperature = head->temperature;
-    sched->sampling.top_p = head->top_p;
-    sched->sampling.frequency_penalty = head->frequency_penalty;
-    sched->sampling.presence_penalty = head->presence_penalty;
-    sched->sampling.seed = head->seed;
-    sched->sampling.logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
-    sched->sampling.top_logprobs = head->top_logprobs;
-    sched->sampling.n_bias = submit->n_bias;
-    sched->sampling.bias = r->bias;
+    memcpy(sched->tenant, r->tenant, sizeof(sched->tenant));
 
     /* r owns them now */
 

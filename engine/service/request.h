@@ -103,7 +103,7 @@ struct dsa_request_s {
     char                    name[DSA_LINK_MAX_REQUEST + 1];     /* the id that
                                            nginx uses; empty: none */
     dsa_sched_request_t     sched;
-    dsa_bias_t             *bias;       /* of sched.sampling; NULL: none */
+    dsa_bias_t             *bias;       /* of sched.biases; NULL: none */
     dsa_constraint_t       *constraint; /* the step thread uses it; NULL:
                                            none */
     dsa_budget_t            budget;     /* the step thread uses it */

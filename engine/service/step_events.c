@@ -33,9 +33,6 @@ _Static_assert((int) DSA_FINISH_STOP == (int) DSA_LINK_FINISH_STOP
                && (int) DSA_FINISH_DEADLINE == (int) DSA_LINK_FINISH_DEADLINE,
                "dsa_finish_e and dsa_link_finish_e agree");
 
-_Static_assert(DSA_SAMPLE_MAX_TOP == DSA_LINK_MAX_TOP,
-               "alternatives of a sample and of a record agree");
-
 
 const dsa_sched_handler_t  dsa_step_handler = {
     dsa_step_tokens,

@@ -9,21 +9,19 @@
 
 #include "base/escape.h"
 #include "base/utf8.h"
+#include "engine/service/sampling.h"
 #include "engine/service/submit.h"
 #include "grammar/grammar.h"
 
 
-#define DSA_SUBMIT_FLAGS  (DSA_LINK_LOGPROBS|DSA_LINK_IGNORE_EOS              \
-                           |DSA_LINK_PRIVATE|DSA_LINK_THINKING                \
-                           |DSA_LINK_LOW|DSA_LINK_HIGH                        \
+#define DSA_SUBMIT_FLAGS  (DSA_LINK_IGNORE_EOS|DSA_LINK_PRIVATE               \
+                           |DSA_LINK_THINKING|DSA_LINK_LOW|DSA_LINK_HIGH      \
                            |DSA_LINK_SAMPLES|DSA_SUBMIT_ROWS)
 
 /* only together with DSA_LINK_SAMPLES */
 #define DSA_SUBMIT_ROWS   (DSA_LINK_KEPT|DSA_LINK_EXPERTS|DSA_LINK_PROMPT)
 
 #define DSA_SUBMIT_NAME   100           /* bytes of a name in an error */
-#define DSA_MAX_PENALTY   2
-#define DSA_MAX_BIAS      100
 
 
 _Static_assert(DSA_LINK_MAX_GRAMMAR == DSA_GRAMMAR_SPEC,
@@ -216,40 +214,16 @@ dsa_submit_check(const dsa_link_submit_t *h, dsa_err_t *err)
                          h->flags & DSA_SUBMIT_ROWS, DSA_LINK_SAMPLES);
     }
 
-    if (h->top_logprobs > DSA_LINK_MAX_TOP) {
-        return dsa_error(err, "top_logprobs is %u; expected 0 to %d",
-                         h->top_logprobs, DSA_LINK_MAX_TOP);
+    if (h->reserved != 0) {
+        return dsa_error(err, "the reserved word is 0x%x; expected 0",
+                         h->reserved);
     }
 
     if (dsa_submit_weight(h->weight, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    /* all of these conditions are false for NaN */
-
-    if (!(h->temperature >= 0 && isfinite(h->temperature))) {
-        return dsa_error(err, "temperature is %g; expected 0 or more",
-                         (double) h->temperature);
-    }
-
-    if (!(h->top_p > 0 && h->top_p <= 1)) {
-        return dsa_error(err, "top_p is %g; expected more than 0 and at "
-                         "most 1", (double) h->top_p);
-    }
-
-    if (!(fabsf(h->frequency_penalty) <= DSA_MAX_PENALTY)) {
-        return dsa_error(err, "frequency_penalty is %g; expected -%d to %d",
-                         (double) h->frequency_penalty, DSA_MAX_PENALTY,
-                         DSA_MAX_PENALTY);
-    }
-
-    if (!(fabsf(h->presence_penalty) <= DSA_MAX_PENALTY)) {
-        return dsa_error(err, "presence_penalty is %g; expected -%d to %d",
-                         (double) h->presence_penalty, DSA_MAX_PENALTY,
-                         DSA_MAX_PENALTY);
-    }
-
-    return DSA_OK;
+    return dsa_sampling_check(&h->sampling, err);
 }
 
 
@@ -418,35 +392,35 @@ dsa_submit_grammar(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
 static int
 dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
 {
-    uint32_t                i;
-    const dsa_link_bias_t  *b;
+    uint32_t           i;
+    const dsa_bias_t  *b;
 
-    if (out->bias != NULL) {
+    if (out->biases.bias != NULL) {
         return dsa_error(err, "there is more than one field of biases");
     }
 
-    if (bytes.len == 0 || bytes.len % sizeof(dsa_link_bias_t) != 0
-        || bytes.len / sizeof(dsa_link_bias_t) > DSA_LINK_MAX_BIAS)
+    if (bytes.len == 0 || bytes.len % sizeof(dsa_bias_t) != 0
+        || bytes.len / sizeof(dsa_bias_t) > DSA_SAMPLE_MAX_BIAS)
     {
         return dsa_error(err, "the biases have %zu bytes; expected 1 to %d "
                          "entries of %zu bytes", bytes.len,
-                         DSA_LINK_MAX_BIAS, sizeof(dsa_link_bias_t));
+                         DSA_SAMPLE_MAX_BIAS, sizeof(dsa_bias_t));
     }
 
     /* fields are aligned to 8, as the copy is */
 
-    out->bias = (const dsa_link_bias_t *) (const void *) bytes.data;
-    out->n_bias = (uint32_t) (bytes.len / sizeof(dsa_link_bias_t));
+    out->biases.bias = (const dsa_bias_t *) (const void *) bytes.data;
+    out->biases.n = (uint32_t) (bytes.len / sizeof(dsa_bias_t));
 
-    for (i = 0; i < out->n_bias; i++) {
-        b = &out->bias[i];
+    for (i = 0; i < out->biases.n; i++) {
+        b = &out->biases.bias[i];
 
         /* false for NaN */
 
-        if (!(fabsf(b->bias) <= DSA_MAX_BIAS)) {
+        if (!(fabsf(b->bias) <= DSA_SAMPLE_FORCE)) {
             return dsa_error(err, "the bias of id %u is %g; expected -%d to "
-                             "%d", b->id, (double) b->bias, DSA_MAX_BIAS,
-                             DSA_MAX_BIAS);
+                             "%d", b->id, (double) b->bias, DSA_SAMPLE_FORCE,
+                             DSA_SAMPLE_FORCE);
         }
     }
 

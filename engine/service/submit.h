@@ -29,8 +29,7 @@ typedef struct {
     uint32_t            n_query;
     uint32_t            n_resume;
     const uint32_t     *resume;         /* [n_resume], in the copy */
-    uint32_t            n_bias;
-    const dsa_link_bias_t  *bias;       /* [n_bias], in the copy */
+    dsa_biases_t        biases;         /* in the copy */
     dsa_str_t           grammar;        /* the spec; data is NULL: none */
     dsa_str_t           request;        /* its id; data is NULL: none */
     dsa_str_t           stop[DSA_LINK_MAX_STOP];

@@ -68,7 +68,7 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 /* Returns the id that u draws, in thread 0.  Called in the first block. */
 
 static __device__ uint32_t
-dsa_sample_draw(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     uint32_t least, uint32_t ties, double u)
 {
     int                       i, j;
@@ -230,7 +230,7 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
 
     s->item[c] = g;
 
-    if (c < DSA_CUDA_TOP) {
+    if (c < DSA_SAMPLE_MAX_TOP) {
         s->top_chunk[c] = ~0U;
     }
 
@@ -360,7 +360,7 @@ dsa_sample_report(dsa_cuda_sample_t *out, const dsa_sample_shared_t *s,
 
 
 static __global__ void __launch_bounds__(DSA_SAMPLE_THREADS, 1)
-dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
+dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
     const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
     const uint32_t *history, const uint32_t *masks, uint8_t *work,
     uint32_t aligned)
@@ -372,9 +372,10 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     uint32_t              id, least, ties, random, chunks, n_top, nucleus;
     uint64_t              b, best_raw;
     const uint32_t       *mask;
+    dsa_sampling_t        p;
     dsa_sample_row_t      r;
-    dsa_cuda_sampling_t   p;
     dsa_sample_shared_t  *s, *other;
+    dsa_cuda_sample_row_t  want;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
@@ -387,19 +388,21 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
     parts = cluster.num_blocks();
     row = blockIdx.x / parts;
 
-    p = sampling[row];
+    want = in[row];
+    p = want.sampling;
     random = p.temperature > 0;
     nucleus = p.top_p < 1;
-    n_top = p.top_logprobs < DSA_CUDA_TOP ? p.top_logprobs : DSA_CUDA_TOP;
+    n_top = p.top_logprobs < DSA_SAMPLE_MAX_TOP ? p.top_logprobs
+                                                : DSA_SAMPLE_MAX_TOP;
 
     work += row * dsa_sample_row_size(vocab);
     chunks = (uint32_t) dsa_sample_chunks(allowed);
 
     r.logits = logits + row * ld;
     r.weight = (float *) work;
-    mask = dsa_sample_mask(&p, masks, vocab);
-    r.bit = mask != NULL || p.n_bias != 0
-            || dsa_sample_penalizes(&p, history)
+    mask = dsa_sample_mask(&want, masks, vocab);
+    r.bit = mask != NULL || want.n_bias != 0
+            || dsa_sample_penalizes(&want, history)
             ? (uint32_t *) (r.weight + dsa_sample_chunks(vocab)
                                        * DSA_SAMPLE_CHUNK)
             : NULL;
@@ -613,8 +616,9 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
 
     if (rank == 0) {
         out += row;
-        id = random ? dsa_sample_draw(s, &r, least, ties,
-                                      dsa_sample_uniform(p.seed, p.position))
+        id = random ? dsa_sample_choose(s, &r, least, ties,
+                                        dsa_sample_uniform(p.seed,
+                                                           want.position))
                     : best_id;
 
         if (threadIdx.x == 0) {
@@ -624,7 +628,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *sampling,
             out->n_top = 0;
             s->token = id;
 
-            if (p.report) {
+            if (want.report) {
                 dsa_sample_report(out, s, &r, random, least, ties);
             }
         }
@@ -654,10 +658,10 @@ dsa_sample_setup(void)
 
 
 extern "C" int
-dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
+dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *r,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream)
+    const dsa_bias_t *biases, void *work, dsa_stream_t stream)
 {
     int                  rc;
     uint32_t             parts, aligned;
@@ -678,7 +682,7 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     }
 
     if (history != NULL || masks != NULL || biases != NULL) {
-        rc = dsa_sample_penalize(s, logits, ld, rows, vocab, allowed, history,
+        rc = dsa_sample_penalize(r, logits, ld, rows, vocab, allowed, history,
                                  masks, biases, (uint8_t *) work, stream);
         if (rc != 0) {
             return rc;
@@ -713,7 +717,7 @@ dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
     config.attrs = &attr;
     config.numAttrs = 1;
 
-    rc = cudaLaunchKernelEx(&config, dsa_sample_kernel, out, s, logits, ld,
+    rc = cudaLaunchKernelEx(&config, dsa_sample_kernel, out, r, logits, ld,
                             vocab, allowed, history, masks, (uint8_t *) work,
                             aligned);
 

@@ -26,7 +26,7 @@ extern "C" {
 #define DSA_SAMPLE_VECTORS  4           /* of a lane in a chunk */
 #define DSA_SAMPLE_BINS     2048        /* two for each thread */
 #define DSA_SAMPLE_CHUNKS   DSA_SAMPLE_THREADS
-#define DSA_SAMPLE_ITEMS    (DSA_CUDA_TOP * DSA_SAMPLE_CHUNK)
+#define DSA_SAMPLE_ITEMS    (DSA_SAMPLE_MAX_TOP * DSA_SAMPLE_CHUNK)
 
 /* 1.5 * 2^52: a number that is added to it is rounded to an integer */
 #define DSA_SAMPLE_ROUND    6755399441055744.0
@@ -60,7 +60,7 @@ typedef struct {
     uint32_t            last;
     uint32_t            n_items;        /* more than ITEMS: not listed */
     uint32_t            token;
-    uint32_t            top_chunk[DSA_CUDA_TOP];
+    uint32_t            top_chunk[DSA_SAMPLE_MAX_TOP];
     unsigned long long  best;           /* penalized, in item's order */
     unsigned long long  best_raw;
     unsigned long long  bound;          /* of the top logprobs */
@@ -85,10 +85,10 @@ typedef struct {
  * infinity for masked ids, and a bit for each of these ids, to the rows' work;
  * see dsa_cuda_sample() for the arguments.
  */
-int dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
+int dsa_sample_penalize(const dsa_cuda_sample_row_t *r, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, uint8_t *work, dsa_stream_t stream);
+    const uint32_t *history, const uint32_t *masks, const dsa_bias_t *biases,
+    uint8_t *work, dsa_stream_t stream);
 
 
 static inline __host__ __device__ size_t
@@ -112,20 +112,19 @@ dsa_sample_row_size(uint32_t vocab)
 
 
 static __device__ __forceinline__ uint32_t
-dsa_sample_penalizes(const dsa_cuda_sampling_t *p, const uint32_t *history)
+dsa_sample_penalizes(const dsa_cuda_sample_row_t *r, const uint32_t *history)
 {
-    return history != NULL && p->n_history != 0
-           && (p->presence_penalty != 0 || p->frequency_penalty != 0);
+    return history != NULL && r->n_history != 0;
 }
 
 
 /* Returns the row's mask, or NULL. */
 
 static __device__ __forceinline__ const uint32_t *
-dsa_sample_mask(const dsa_cuda_sampling_t *p, const uint32_t *masks,
+dsa_sample_mask(const dsa_cuda_sample_row_t *r, const uint32_t *masks,
     uint32_t vocab)
 {
-    return p->mask != 0 ? masks + (size_t) (p->mask - 1) * ((vocab + 31) / 32)
+    return r->mask != 0 ? masks + (size_t) (r->mask - 1) * ((vocab + 31) / 32)
                         : NULL;
 }
 

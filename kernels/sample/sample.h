@@ -8,46 +8,86 @@
 #define _DSA_SAMPLE_H_INCLUDED_
 
 
+#include "base/sampling.h"
 #include "kernels/core/cuda.h"
 
 
 /*
- * Sampling on the GPU.  Its CPU twin is dsa_sample() of engine/cpu/sampler.h,
- * which documents the function.  Sums are float64 but added in a different
- * order.  The two may choose differently if the distance of a draw from the
- * border between two ids is within the rounding error of the sums.
+ * Samples one token from logits [vocab] float32: an id of
+ * softmax((logits - penalties + bias) / temperature), restricted to the
+ * nucleus, the smallest set of most probable ids whose probabilities reach
+ * top_p (among equally probable ids the lower one comes first).  A NaN logit
+ * counts as minus infinity.
+ *
+ * allowed: 1 to vocab.  Ids from there on are never sampled, because the
+ *     matrix of the head may have more rows than the tokenizer has ids.
+ * mask: NULL, or as in base/mask.h.  The logit of an id that the mask excludes
+ *     counts as minus infinity before temperature, top_p and penalties.  When
+ *     all ids that the mask permits have logits of minus infinity, the lowest
+ *     of them is sampled.  The mask must permit at least one id below allowed.
+ *     Reported logprobs are those of the model's distribution over all allowed
+ *     ids, without mask and bias.
+ * biases: NULL, or added to the logits beside the penalties.  As documented by
+ *     OpenAI, a bias of -100 bans an id: its logit counts as minus infinity.
+ *     If permitted ids have a bias of 100, the logits of all others do.  Ids
+ *     from allowed on have no effect.
+ * history: the n_history answer tokens so far, for the penalties.
+ * position: of the token to be sampled.  The noise is a function of (seed,
+ *     position) alone, so that another replica continues a sequence with the
+ *     same tokens.
+ * scratch: vocab floats.
+ */
+void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
+    const dsa_biases_t *biases, const float *logits, uint32_t vocab,
+    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch);
+
+/*
+ * The same, and reports the ids that the token was drawn from.  kept: NULL, or
+ * [dsa_mask_words(vocab)], a bitmap as mask is.  It is written unless
+ * draw->n_kept is DSA_KEPT_ALL.
+ */
+void dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
+    const dsa_sampling_t *s, const dsa_biases_t *biases, const float *logits,
+    uint32_t vocab, uint32_t allowed, const uint32_t *mask,
+    const uint32_t *history, uint32_t n_history, uint64_t position,
+    float *scratch);
+
+/*
+ * Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
+ * 3", SC 2011): out has four random words, a function of counter and key.
+ */
+void dsa_philox(const uint32_t counter[4], const uint32_t key[2],
+    uint32_t out[4]);
+
+/*
+ * Uniform in (0, 1), 52 bits of the first two words of Philox4x32-10 with
+ * counter (position low, high, lane, 0) and key (seed low, high).
+ */
+double dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane);
+
+
+/*
+ * Sampling on the GPU, as dsa_sample() documents it.  Sums are float64 but
+ * added in a different order.  The two may choose differently if the distance
+ * of a draw from the border between two ids is within the rounding error of
+ * the sums.
  */
 
-#define DSA_CUDA_TOP        20          /* most alternatives of a token */
 
-
-/* A bias is added to the logit of an id, after the penalties. */
+/* A row of logits: its sampling, and its parts of the arrays of all rows. */
 
 typedef struct {
-    uint32_t            id;
-    float               bias;
-} dsa_cuda_bias_t;
-
-
-/* As dsa_sampling_t, with the parameters of the row. */
-
-typedef struct {
-    float               temperature;    /* 0: the most probable token */
-    float               top_p;
-    float               frequency_penalty;
-    float               presence_penalty;
-    uint64_t            seed;
+    dsa_sampling_t      sampling;
     uint64_t            position;       /* of the token to be sampled */
-    uint32_t            logprobs;
-    uint32_t            top_logprobs;   /* <= DSA_CUDA_TOP */
     uint32_t            history;        /* first of its tokens in history[] */
-    uint32_t            n_history;
+    uint32_t            n_history;      /* 0: nothing is penalized */
     uint32_t            mask;           /* 1 + its row of masks[]; 0: each id
                                            below allowed may be sampled */
     uint32_t            bias;           /* first of its biases in biases[] */
     uint32_t            n_bias;         /* each id at most once */
     uint32_t            report;         /* 1: drawn and kept are reported */
-} dsa_cuda_sampling_t;
+} dsa_cuda_sample_row_t;
 
 
 /* The set of ids that a token was drawn from. */
@@ -65,8 +105,8 @@ typedef struct {
     uint32_t            token;
     float               logprob;
     uint32_t            n_top;
-    uint32_t            top[DSA_CUDA_TOP];
-    float               top_logprob[DSA_CUDA_TOP];
+    uint32_t            top[DSA_SAMPLE_MAX_TOP];
+    float               top_logprob[DSA_SAMPLE_MAX_TOP];
     float               drawn;          /* logprob of dsa_draw_t */
     uint32_t            kept;           /* dsa_cuda_kept_e */
     uint32_t            least;          /* with DSA_CUDA_KEPT_CUT: the bits of
@@ -77,18 +117,18 @@ typedef struct {
 
 
 /*
- * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and s [rows].
- * Only ids below allowed are sampled.  history: ids that penalties count; s
+ * CUDA.  out [rows] from logits [rows, vocab] float32, ld apart, and r [rows].
+ * Only ids below allowed are sampled.  history: ids that penalties count; r
  * has the part of each row; NULL if no row has any.  masks [., ceil(vocab /
  * 32)]: bit id % 32 of word id / 32 is 1 where the id may be sampled; NULL if
  * no row has one.  biases: those of all rows; NULL if no row has any.  work:
  * dsa_cuda_sample_work() bytes, 16-byte aligned.  vocab is at most 524,288 and
  * at most ld; rows that are 16-byte aligned are read faster.
  */
-int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *s,
+int dsa_cuda_sample(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *r,
     const float *logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, void *work, dsa_stream_t stream);
+    const dsa_bias_t *biases, void *work, dsa_stream_t stream);
 size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
 
 /*
@@ -98,7 +138,7 @@ size_t dsa_cuda_sample_work(uint32_t rows, uint32_t vocab);
  * kept may be pinned host memory.
  */
 int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
-    const dsa_cuda_sampling_t *s, const void *work, uint32_t rows,
+    const dsa_cuda_sample_row_t *r, const void *work, uint32_t rows,
     uint32_t vocab, uint32_t allowed, dsa_stream_t stream);
 
 /*

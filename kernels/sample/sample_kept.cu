@@ -52,7 +52,7 @@ dsa_kept_word(const float *weight, uint32_t least, uint32_t *above,
 
 static __global__ void __launch_bounds__(DSA_KEPT_THREADS, 1)
 dsa_kept_kernel(uint32_t *kept, const dsa_cuda_sample_t *sample,
-    const dsa_cuda_sampling_t *sampling, const uint8_t *work, uint32_t vocab,
+    const dsa_cuda_sample_row_t *in, const uint8_t *work, uint32_t vocab,
     uint32_t allowed)
 {
     uint32_t      i, n, row, words, first, lane, warp, above, equal, before;
@@ -65,7 +65,7 @@ dsa_kept_kernel(uint32_t *kept, const dsa_cuda_sample_t *sample,
 
     row = blockIdx.x;
 
-    if (!sampling[row].report || sample[row].kept != DSA_CUDA_KEPT_CUT) {
+    if (!in[row].report || sample[row].kept != DSA_CUDA_KEPT_CUT) {
         return;
     }
 
@@ -126,7 +126,7 @@ dsa_sample_kept_setup(void)
 
 extern "C" int
 dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
-    const dsa_cuda_sampling_t *s, const void *work, uint32_t rows,
+    const dsa_cuda_sample_row_t *r, const void *work, uint32_t rows,
     uint32_t vocab, uint32_t allowed, dsa_stream_t stream)
 {
     if (rows == 0) {
@@ -136,6 +136,6 @@ dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
     allowed = allowed < vocab ? allowed : vocab;
 
     return dsa_launch(dsa_kept_kernel, dim3(rows), DSA_KEPT_THREADS, 0,
-                      stream, kept, sample, s, (const uint8_t *) work, vocab,
+                      stream, kept, sample, r, (const uint8_t *) work, vocab,
                       allowed);
 }

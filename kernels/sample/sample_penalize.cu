@@ -32,31 +32,33 @@ dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
  */
 
 static __global__ void __launch_bounds__(512)
-dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
+dsa_sample_penalize_kernel(const dsa_cuda_sample_row_t *in,
     const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, uint8_t *work)
+    const uint32_t *history, const uint32_t *masks, const dsa_bias_t *biases,
+    uint8_t *work)
 {
-    float                x, y, logit;
-    uint32_t             i, j, id, n, b, words, masked, n_history;
-    uint32_t            *count, *bit;
-    const uint32_t      *mask;
-    dsa_cuda_bias_t      bias;
-    dsa_cuda_sampling_t  p;
+    float                  x, y, logit;
+    uint32_t               i, j, id, n, b, words, masked, n_history;
+    uint32_t              *count, *bit;
+    dsa_bias_t             bias;
+    const uint32_t        *mask;
+    dsa_sampling_t         p;
+    dsa_cuda_sample_row_t  want;
 
     extern __shared__ __align__(16) uint8_t  shared[];
 
-    p = sampling[blockIdx.x];
+    want = in[blockIdx.x];
+    p = want.sampling;
 
-    mask = dsa_sample_mask(&p, masks, vocab);
-    n_history = dsa_sample_penalizes(&p, history) ? p.n_history : 0;
+    mask = dsa_sample_mask(&want, masks, vocab);
+    n_history = dsa_sample_penalizes(&want, history) ? want.n_history : 0;
 
-    if (mask == NULL && n_history == 0 && p.n_bias == 0) {
+    if (mask == NULL && n_history == 0 && want.n_bias == 0) {
         return;
     }
 
     logits += blockIdx.x * ld;
-    history += p.history;
+    history += want.history;
     work += blockIdx.x * dsa_sample_row_size(vocab);
     count = (uint32_t *) work;
     words = (uint32_t) dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 32;
@@ -77,8 +79,8 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
         }
     }
 
-    for (i = threadIdx.x; i < p.n_bias; i += blockDim.x) {
-        id = biases[p.bias + i].id;
+    for (i = threadIdx.x; i < want.n_bias; i += blockDim.x) {
+        id = biases[want.bias + i].id;
 
         if (id < allowed) {
             atomicOr(&bit[id / 32], 1U << id % 32);
@@ -136,8 +138,8 @@ dsa_sample_penalize_kernel(const dsa_cuda_sampling_t *sampling,
 
     __syncthreads();
 
-    for (i = threadIdx.x; i < p.n_bias; i += blockDim.x) {
-        bias = biases[p.bias + i];
+    for (i = threadIdx.x; i < want.n_bias; i += blockDim.x) {
+        bias = biases[want.bias + i];
 
         if (bias.id < allowed) {
             x = __uint_as_float(__ldcg(&count[bias.id]));
@@ -156,16 +158,16 @@ dsa_sample_penalize_setup(void)
 
 
 int
-dsa_sample_penalize(const dsa_cuda_sampling_t *s, const float *logits,
+dsa_sample_penalize(const dsa_cuda_sample_row_t *r, const float *logits,
     size_t ld, uint32_t rows, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks,
-    const dsa_cuda_bias_t *biases, uint8_t *work, dsa_stream_t stream)
+    const uint32_t *history, const uint32_t *masks, const dsa_bias_t *biases,
+    uint8_t *work, dsa_stream_t stream)
 {
     size_t  size;
 
     size = dsa_sample_chunks(vocab) * DSA_SAMPLE_CHUNK / 8;
 
-    dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(s, logits, ld,
+    dsa_sample_penalize_kernel<<<rows, 512, size, stream>>>(r, logits, ld,
                                 vocab, allowed, history, masks, biases, work);
 
     return cudaGetLastError();

@@ -95,7 +95,7 @@ ngx_http_dsa_completions_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     }
 
     a->stream = chat->stream;
-    a->logprobs = chat->logprobs;
+    a->logprobs = chat->sampling.logprobs;
     a->rollout = chat->rollout;
     c->chat.include_usage = chat->include_usage;
     c->chat.include_cost = chat->include_cost;

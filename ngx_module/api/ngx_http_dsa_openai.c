@@ -79,7 +79,7 @@ ngx_http_dsa_openai_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 
     a->stream = chat->stream;
     a->thinking = dsa_chat_reasons(chat);
-    a->logprobs = chat->logprobs;
+    a->logprobs = chat->sampling.logprobs;
     a->rollout = chat->rollout;
     o->include_usage = chat->include_usage;
     o->include_cost = chat->include_cost;

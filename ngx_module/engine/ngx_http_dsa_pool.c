@@ -238,11 +238,11 @@ ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool, uint64_t tried,
 ngx_http_dsa_session_t *
 ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_session_t *least, uint64_t tried, ngx_str_t *model,
-    uint64_t context, const ngx_http_dsa_prefix_keys_t *keys,
+    uint64_t context, const dsa_prompt_keys_t *keys,
     ngx_http_dsa_route_e *result)
 {
     uint64_t                 lowest, load, limit;
-    ngx_uint_t               i, engines[NGX_HTTP_DSA_PREFIX_KEYS];
+    ngx_uint_t               i, engines[DSA_PROMPT_KEYS];
     ngx_http_dsa_route_e     why;
     ngx_http_dsa_session_t  *s;
 

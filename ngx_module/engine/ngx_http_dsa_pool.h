@@ -69,7 +69,7 @@ ngx_http_dsa_session_t *ngx_http_dsa_pool_pick(ngx_http_dsa_pool_t *pool,
  */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_session_t *least, uint64_t tried, ngx_str_t *model,
-    uint64_t context, const ngx_http_dsa_prefix_keys_t *keys,
+    uint64_t context, const dsa_prompt_keys_t *keys,
     ngx_http_dsa_route_e *result);
 
 /*

@@ -69,8 +69,8 @@ ngx_http_dsa_expect(ngx_http_dsa_expect_t *e, const dsa_link_submit_t *head,
 
     if (head != NULL) {
         e->max_tokens = head->max_tokens;
-        e->top = (uint8_t) head->top_logprobs;
-        e->logprobs = (head->flags & DSA_LINK_LOGPROBS) != 0;
+        e->top = (uint8_t) head->sampling.top_logprobs;
+        e->logprobs = head->sampling.logprobs != 0;
         e->samples = (head->flags & DSA_LINK_SAMPLES) != 0;
     }
 }

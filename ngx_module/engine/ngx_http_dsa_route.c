@@ -14,9 +14,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "context/prompt_map.h"
+
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/core/ngx_http_dsa_zone.h"
-#include "ngx_http_dsa_prefix_map.h"
 #include "ngx_http_dsa_route.h"
 
 
@@ -24,9 +25,9 @@
 
 typedef struct {
     ngx_http_dsa_zone_t         zone;
-    ngx_http_dsa_prefix_map_t  *map;
+    dsa_prompt_map_t           *map;
     uint64_t                    count[NGX_HTTP_DSA_ROUTE_RESULTS];
-    uint8_t                     secret[NGX_HTTP_DSA_PREFIX_SECRET];
+    uint8_t                     secret[DSA_PROMPT_SECRET];
 } ngx_http_dsa_route_shared_t;
 
 
@@ -131,7 +132,7 @@ ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
         return NGX_OK;
     }
 
-    if (RAND_bytes(shared->secret, NGX_HTTP_DSA_PREFIX_SECRET) != 1) {
+    if (RAND_bytes(shared->secret, DSA_PROMPT_SECRET) != 1) {
         ngx_log_error(NGX_LOG_EMERG, zone->shm.log, 0, "RAND_bytes() failed");
         return NGX_ERROR;
     }
@@ -145,7 +146,7 @@ ngx_http_dsa_route_init_zone(ngx_shm_zone_t *zone, void *data)
         return NGX_ERROR;
     }
 
-    shared->map = ngx_http_dsa_prefix_map_init(p, size);
+    shared->map = dsa_prompt_map_init(p, size);
 
     assert(shared->map != NULL);
 
@@ -168,13 +169,13 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 
     words[0] = XXH3_64bits_withSecret(address->data, address->len,
                                       route->shared->secret,
-                                      NGX_HTTP_DSA_PREFIX_SECRET);
+                                      DSA_PROMPT_SECRET);
     words[1] = hello->pid;
     words[2] = hello->epoch;
 
     replica = (uint32_t) XXH3_64bits_withSecret(words, sizeof(words),
                                                 route->shared->secret,
-                                                NGX_HTTP_DSA_PREFIX_SECRET);
+                                                DSA_PROMPT_SECRET);
 
     route->replicas[index] = ngx_max(replica, 1);
 }
@@ -182,32 +183,32 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 
 void
 ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
-    ngx_http_dsa_prefix_keys_t *keys, const dsa_prompt_t *prompt,
+    dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
     const u_char *tenant, ngx_str_t *model)
 {
-    ngx_http_dsa_prefix_keys(keys, prompt, route->shared->secret, tenant,
-                             dsa_str((char *) model->data, model->len));
+    dsa_prompt_keys(keys, prompt, route->shared->secret, tenant,
+                    dsa_str((char *) model->data, model->len));
 }
 
 
 void
 ngx_http_dsa_route_find(ngx_http_dsa_route_t *route,
-    const ngx_http_dsa_prefix_keys_t *keys, ngx_uint_t *engines)
+    const dsa_prompt_keys_t *keys, ngx_uint_t *engines)
 {
-    uint32_t                    replica[NGX_HTTP_DSA_PREFIX_KEYS];
+    uint32_t                    replica[DSA_PROMPT_KEYS];
     ngx_uint_t                  i, n;
-    ngx_http_dsa_prefix_map_t  *map;
+    dsa_prompt_map_t           *map;
 
     map = route->shared->map;
 
     for (i = 0; i < keys->n; i++) {
-        ngx_http_dsa_prefix_map_prefetch(map, keys->elts[i].key);
+        dsa_prompt_map_prefetch(map, keys->elts[i].key);
     }
 
     ngx_shmtx_lock(&route->shpool->mutex);
 
     for (i = 0; i < keys->n; i++) {
-        replica[i] = ngx_http_dsa_prefix_map_find(map, keys->elts[i].key);
+        replica[i] = dsa_prompt_map_find(map, keys->elts[i].key);
     }
 
     ngx_shmtx_unlock(&route->shpool->mutex);
@@ -227,7 +228,7 @@ ngx_http_dsa_route_find(ngx_http_dsa_route_t *route,
 
 void
 ngx_http_dsa_route_record(ngx_http_dsa_route_t *route,
-    const ngx_http_dsa_prefix_keys_t *keys, ngx_uint_t index,
+    const dsa_prompt_keys_t *keys, ngx_uint_t index,
     ngx_http_dsa_route_e result)
 {
     ngx_uint_t                    i;
@@ -245,8 +246,8 @@ ngx_http_dsa_route_record(ngx_http_dsa_route_t *route,
      */
 
     for (i = 0; i < keys->n; i++) {
-        ngx_http_dsa_prefix_map_put(shared->map, keys->elts[i].key,
-                                    route->replicas[index]);
+        dsa_prompt_map_put(shared->map, keys->elts[i].key,
+                           route->replicas[index]);
     }
 
     shared->count[result]++;

@@ -11,9 +11,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "context/prompt_keys.h"
 #include "engine/link_hello.h"
-
-#include "ngx_http_dsa_prefix_keys.h"
 
 
 /*
@@ -60,10 +59,10 @@ void ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
     ngx_str_t *address, const dsa_link_hello_t *hello);
 
 /*
- * Computes the keys of a prompt; tenant has NGX_HTTP_DSA_PREFIX_TENANT bytes.
+ * Computes the keys of a prompt; tenant has DSA_PROMPT_TENANT bytes.
  */
 void ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
-    ngx_http_dsa_prefix_keys_t *keys, const dsa_prompt_t *prompt,
+    dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
     const u_char *tenant, ngx_str_t *model);
 
 /*
@@ -71,14 +70,14 @@ void ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
  * engines with these prefixes, or NGX_HTTP_DSA_ROUTE_NO_ENGINE.
  */
 void ngx_http_dsa_route_find(ngx_http_dsa_route_t *route,
-    const ngx_http_dsa_prefix_keys_t *keys, ngx_uint_t *engines);
+    const dsa_prompt_keys_t *keys, ngx_uint_t *engines);
 
 /*
  * Records that a request was submitted to the engine with this index, which
  * has all of its prefixes from now on, and counts result.
  */
 void ngx_http_dsa_route_record(ngx_http_dsa_route_t *route,
-    const ngx_http_dsa_prefix_keys_t *keys, ngx_uint_t index,
+    const dsa_prompt_keys_t *keys, ngx_uint_t index,
     ngx_http_dsa_route_e result);
 
 /* Returns how often all workers have recorded a result. */

@@ -178,7 +178,7 @@ ngx_http_dsa_answer_logprob(ngx_http_dsa_answer_t *answer,
     const dsa_link_tokens_t *tokens, const u_char *entries, uint32_t i,
     ngx_uint_t reasoning)
 {
-    dsa_link_logprob_t  entry, top[DSA_LINK_MAX_TOP];
+    dsa_link_logprob_t  entry, top[DSA_SAMPLE_MAX_TOP];
 
     entries += (size_t) i * (1 + tokens->n_top) * sizeof(dsa_link_logprob_t);
 

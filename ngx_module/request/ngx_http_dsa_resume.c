@@ -50,7 +50,7 @@ ngx_http_dsa_resume_create(const ngx_http_dsa_submit_t *submit,
     }
 
     resume->head = submit->head;
-    resume->head.seed -= submit->index;
+    resume->head.sampling.seed -= submit->index;
     resume->context = s->hello.context_length;
     resume->n_fields = submit->head.n_fields;
     ngx_memcpy(resume->model, s->hello.model, sizeof(resume->model));
@@ -114,7 +114,7 @@ ngx_http_dsa_resume_submit(ngx_http_dsa_resume_t *resume,
     }
 
     head = resume->head;
-    head.seed += index;
+    head.sampling.seed += index;
 
     model.data = (u_char *) resume->model;
     model.len = ngx_strlen(resume->model);

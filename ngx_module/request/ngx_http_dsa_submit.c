@@ -30,13 +30,8 @@ _Static_assert(NGX_HTTP_DSA_DIGEST_LEN
                == sizeof(((dsa_link_submit_t *) 0)->tenant),
                "the link carries the digest of a tenant");
 _Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
-               == (int) NGX_HTTP_DSA_PREFIX_TENANT,
+               == (int) DSA_PROMPT_TENANT,
                "keys of prefixes include the digest of a tenant");
-_Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
-               && sizeof(dsa_chat_bias_t) == sizeof(dsa_link_bias_t)
-               && offsetof(dsa_chat_bias_t, bias)
-                  == offsetof(dsa_link_bias_t, bias),
-               "the link carries the biases of a chat as they are");
 _Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
                "the link carries the longest spec");
 _Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
@@ -64,6 +59,9 @@ static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_submit_sampling(
+    const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s,
+    dsa_sampling_t *sampling);
 static uint32_t ngx_http_dsa_submit_class(
     const ngx_http_dsa_submit_t *submit);
 static uint32_t ngx_http_dsa_submit_rollout(const dsa_chat_t *chat);
@@ -222,7 +220,7 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     if (chat->n_bias != 0) {
         f->type = DSA_LINK_FIELD_BIAS;
         f->value = dsa_str((const char *) chat->bias,
-                           chat->n_bias * sizeof(dsa_chat_bias_t));
+                           chat->n_bias * sizeof(dsa_bias_t));
         f++;
     }
 
@@ -245,7 +243,7 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
     }
 
     submit->keys = dsa_arena_alloc(submit->work,
-                                   sizeof(ngx_http_dsa_prefix_keys_t));
+                                   sizeof(dsa_prompt_keys_t));
     if (submit->keys == NULL) {
         return NGX_ERROR;
     }
@@ -466,31 +464,20 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     submit->context = s->hello.context_length;
 
     head.max_tokens = ngx_http_dsa_submit_max_tokens(submit, submit->context);
-    head.top_logprobs = chat->top_logprobs;
     head.weight = submit->weight;
-    head.temperature = isnan(chat->temperature) ? s->hello.temperature
-                                                : chat->temperature;
-
-    /* a small double can become 0 as a float, which the engine rejects */
-
-    head.top_p = isnan(chat->top_p) ? s->hello.top_p
-                                    : ngx_max(chat->top_p, FLT_MIN);
-    head.frequency_penalty = chat->frequency_penalty;
-    head.presence_penalty = chat->presence_penalty;
-
     head.thinking_budget = submit->reasons ? chat->thinking_budget : 0;
 
     /* the end of the reasoning matters only for a grammar and a budget */
 
-    head.flags = (chat->logprobs ? DSA_LINK_LOGPROBS : 0)
-                 | (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
+    head.flags = (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
                  | (submit->private ? DSA_LINK_PRIVATE : 0)
                  | (submit->reasons && (submit->format.spec.len != 0
                                         || head.thinking_budget != 0)
                     ? DSA_LINK_THINKING : 0)
                  | ngx_http_dsa_submit_class(submit)
                  | ngx_http_dsa_submit_rollout(chat);
-    head.seed = (chat->has_seed ? chat->seed : submit->seed) + submit->index;
+
+    ngx_http_dsa_submit_sampling(submit, s, &head.sampling);
 
     /*
      * The worker itself cancels the request at its deadline.  The engine's
@@ -509,6 +496,36 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     submit->head = head;
 
     return rc;
+}
+
+
+/* Replaces what the request leaves open by the model's defaults. */
+
+static void
+ngx_http_dsa_submit_sampling(const ngx_http_dsa_submit_t *submit,
+    const ngx_http_dsa_session_t *s, dsa_sampling_t *sampling)
+{
+    const dsa_chat_t  *chat;
+
+    chat = submit->chat;
+
+    *sampling = chat->sampling;
+    sampling->version = DSA_SAMPLING_VERSION;
+
+    if (isnan(sampling->temperature)) {
+        sampling->temperature = s->hello.temperature;
+    }
+
+    /* the engine rejects 0 */
+
+    sampling->top_p = isnan(sampling->top_p)
+                      ? s->hello.top_p : ngx_max(sampling->top_p, FLT_MIN);
+
+    if (!chat->has_seed) {
+        sampling->seed = submit->seed;
+    }
+
+    sampling->seed += submit->index;
 }
 
 

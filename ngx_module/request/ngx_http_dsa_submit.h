@@ -65,7 +65,7 @@ typedef struct {
     uint32_t                  n_fields;
     uint32_t                  n_count;      /* of them, also of a COUNT */
 
-    ngx_http_dsa_prefix_keys_t  *keys;      /* in work; NULL if the pool has
+    dsa_prompt_keys_t           *keys;      /* in work; NULL if the pool has
                                                one engine, or private or count
                                                is set */
     ngx_http_dsa_route_e      result;       /* of the engine tried last */

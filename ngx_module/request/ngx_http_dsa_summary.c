@@ -215,8 +215,8 @@ ngx_http_dsa_summary_chat(ngx_http_dsa_summary_t *sum)
         return NGX_ERROR;
     }
 
-    chat->temperature = 0;
-    chat->top_p = NAN;
+    chat->sampling.temperature = 0;
+    chat->sampling.top_p = NAN;
     chat->max_tokens = dsa_summary_tokens(sum->replay->threshold);
     chat->max_tokens_field = "max_tokens";
 

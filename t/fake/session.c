@@ -306,10 +306,10 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
     free(log);
 
     r->id = record->id;
-    r->seed = head.seed;
+    r->seed = head.sampling.seed;
     r->rate = fake.rate;
-    r->logprobs = (head.flags & DSA_LINK_LOGPROBS) != 0;
-    r->top = head.top_logprobs;
+    r->logprobs = head.sampling.logprobs;
+    r->top = head.sampling.top_logprobs;
 
     context = fake.hello.context_length;
 
@@ -477,7 +477,7 @@ static char *
 log_bias(char *out, const dsa_link_field_t *field, const char *p)
 {
     uint32_t         i;
-    dsa_link_bias_t  b;
+    dsa_bias_t       b;
 
     for (i = 0; i < field->length / sizeof(b); i++) {
         memcpy(&b, p + i * sizeof(b), sizeof(b));
@@ -507,14 +507,17 @@ log_tenant(char *out, const uint8_t tenant[32], uint32_t weight)
 static char *
 log_submit(char *out, uint64_t id, const dsa_link_submit_t *h)
 {
+    const dsa_sampling_t  *s = &h->sampling;
+
     out += sprintf(out, "submit %llx max=%u temperature=%g top_p=%g "
-                   "frequency=%g presence=%g seed=%llu flags=%x top=%u "
-                   "deadline=%s tenant=",
+                   "frequency=%g presence=%g seed=%llu flags=%x logprobs=%u "
+                   "top=%u deadline=%s tenant=",
                    (unsigned long long) id, h->max_tokens,
-                   (double) h->temperature, (double) h->top_p,
-                   (double) h->frequency_penalty,
-                   (double) h->presence_penalty,
-                   (unsigned long long) h->seed, h->flags, h->top_logprobs,
+                   (double) s->temperature, (double) s->top_p,
+                   (double) s->frequency_penalty,
+                   (double) s->presence_penalty,
+                   (unsigned long long) s->seed, h->flags, s->logprobs,
+                   s->top_logprobs,
                    h->deadline_ms > now_ms() ? "later" : "past");
 
     out = log_tenant(out, h->tenant, h->weight);

@@ -11,12 +11,14 @@
  */
 
 
+#include <float.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/service/submit.h"
 #include "grammar/grammar.h"
+#include "kernels/sample/sample.h"
 #include "t/lib/small_model.h"
 
 
@@ -31,6 +33,7 @@ static void fuzz_ring(const uint8_t *data, size_t size);
 static void fuzz_exchange(uint64_t start, const uint8_t *data, size_t size);
 static void fuzz_submit(dsa_link_type_e type, const uint8_t *data,
     size_t size);
+static void fuzz_sampling(const dsa_sampling_t *s);
 
 
 static dsa_tokenizer_t       *tokenizer;
@@ -299,21 +302,25 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
             || submit.n_query > DSA_LINK_MAX_QUERIES
             || (type == DSA_LINK_COUNT
                 && (submit.n_stop != 0 || submit.n_resume != 0
-                    || submit.n_bias != 0))
-            || submit.n_bias > DSA_LINK_MAX_BIAS
+                    || submit.biases.n != 0))
+            || submit.biases.n > DSA_SAMPLE_MAX_BIAS
             || submit.grammar.len > DSA_GRAMMAR_SPEC)
         {
             abort();
         }
 
-        for (i = 0; i < submit.n_bias; i++) {
-            if (!(submit.bias[i].bias >= -100
-                  && submit.bias[i].bias <= 100))
+        if (type == DSA_LINK_SUBMIT) {
+            fuzz_sampling(&submit.head.sampling);
+        }
+
+        for (i = 0; i < submit.biases.n; i++) {
+            if (!(submit.biases.bias[i].bias >= -100
+                  && submit.biases.bias[i].bias <= 100))
             {
                 abort();
             }
 
-            sum += submit.bias[i].id;
+            sum += submit.biases.bias[i].id;
         }
 
         for (j = 0; j < submit.grammar.len; j++) {
@@ -346,4 +353,31 @@ fuzz_submit(dsa_link_type_e type, const uint8_t *data, size_t size)
 
     free(tokens.ids);
     free(copy);
+}
+
+
+/* What the check accepts has the ranges of the header, and can be sampled. */
+
+static void
+fuzz_sampling(const dsa_sampling_t *s)
+{
+    float         logits[8] = { 3, 1, -2, 0, 5, 1, 1, -7 }, scratch[8];
+    uint32_t      history[2] = { 4, 0 };
+    dsa_sample_t  out;
+
+    if (s->version != 1 || s->logprobs > 1 || s->top_logprobs > 20
+        || (s->reserved[0] | s->reserved[1] | s->reserved[2]) != 0
+        || !(s->temperature >= 0 && s->temperature <= FLT_MAX)
+        || !(s->top_p > 0 && s->top_p <= 1)
+        || !(s->frequency_penalty >= -2 && s->frequency_penalty <= 2)
+        || !(s->presence_penalty >= -2 && s->presence_penalty <= 2))
+    {
+        abort();
+    }
+
+    dsa_sample(&out, s, NULL, logits, 8, 8, NULL, history, 2, 9, scratch);
+
+    if (out.token >= 8 || out.n_top > 8 || out.n_top > s->top_logprobs) {
+        abort();
+    }
 }

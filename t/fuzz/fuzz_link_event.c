@@ -157,9 +157,9 @@ request_create(request_t *r, uint8_t flags, const uint8_t *data)
     memset(r, 0, sizeof(request_t));
 
     r->head.max_tokens = data[0];
-    r->head.top_logprobs = data[1] % (DSA_LINK_MAX_TOP + 1);
-    r->head.flags = ((flags & LOGPROBS) != 0 ? DSA_LINK_LOGPROBS : 0)
-                    | ((flags & SAMPLES) != 0 ? DSA_LINK_SAMPLES : 0);
+    r->head.sampling.top_logprobs = data[1] % (DSA_SAMPLE_MAX_TOP + 1);
+    r->head.sampling.logprobs = (flags & LOGPROBS) != 0;
+    r->head.flags = (flags & SAMPLES) != 0 ? DSA_LINK_SAMPLES : 0;
     r->stops = data[2] % (DSA_LINK_MAX_STOP + 1);
     r->resume = data[2] / 32;
 
@@ -275,7 +275,7 @@ use_tokens(request_t *r, const uint8_t *p, uint32_t length)
     }
 
     expect(p + n == (const uint8_t *) text);
-    expect(tokens.n_top <= r->head.top_logprobs);
+    expect(tokens.n_top <= r->head.sampling.top_logprobs);
 
     last = 0;
 

@@ -594,12 +594,14 @@ worker_submit(worker_t *w, input_t *in)
     what = take(in, 1);
     len = (uint32_t) take(in, 1) * 4 % (CONTEXT + 20);
 
-    head.flags = (uint32_t) (what & 7);
+    head.flags = (uint32_t) (what & 6);
     head.max_tokens = (uint32_t) take(in, 1);
-    head.top_logprobs = (uint32_t) (what >> 4) % 3;
+    head.sampling.version = DSA_SAMPLING_VERSION;
+    head.sampling.logprobs = (uint32_t) (what & 1);
+    head.sampling.top_logprobs = (uint32_t) (what >> 4) % 3;
     head.weight = 1 + (uint32_t) (what >> 6);
-    head.temperature = 1;
-    head.top_p = 1;
+    head.sampling.temperature = 1;
+    head.sampling.top_p = 1;
     head.deadline_ms = what % 32 == 31;     /* long over, or none */
     head.tenant[0] = (uint8_t) (id >> 6);
 

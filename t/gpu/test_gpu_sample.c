@@ -22,7 +22,6 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
-#include "engine/cpu/sampler.h"
 #include "kernels/sample/sample.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
@@ -50,7 +49,7 @@ typedef struct {
 
 /* The biases of each row with biases, which has some of them. */
 
-static dsa_cuda_bias_t  biases[64];
+static dsa_bias_t  biases[64];
 
 
 static float
@@ -101,7 +100,7 @@ compare_id(const void *a, const void *b)
  */
 
 static void
-keep(test_kept_t *k, const float *x, uint32_t n, const dsa_cuda_sampling_t *p)
+keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p)
 {
     float           max;
     double          total, sum;
@@ -190,25 +189,15 @@ near(float a, float b)
  */
 
 static int
-same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
+same(const dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *p,
     const float *logits, uint32_t vocab, uint32_t allowed,
     const uint32_t *history, const uint32_t *masks, float *scratch)
 {
-    uint32_t        i;
-    dsa_sample_t    want;
-    dsa_sampling_t  s;
+    uint32_t      i;
+    dsa_sample_t  want;
+    dsa_biases_t  b = { &biases[p->bias], p->n_bias };
 
-    s.temperature = p->temperature;
-    s.top_p = p->top_p;
-    s.frequency_penalty = p->frequency_penalty;
-    s.presence_penalty = p->presence_penalty;
-    s.seed = p->seed;
-    s.logprobs = p->logprobs;
-    s.top_logprobs = p->top_logprobs;
-    s.n_bias = p->n_bias;
-    s.bias = (const dsa_bias_t *) &biases[p->bias];
-
-    dsa_sample(&want, &s, logits, vocab, allowed,
+    dsa_sample(&want, &p->sampling, &b, logits, vocab, allowed,
                p->mask != 0 ? masks + (p->mask - 1) * ((vocab + 31) / 32)
                             : NULL,
                history != NULL ? history + p->history : NULL,
@@ -232,23 +221,23 @@ same(const dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
 
 
 static void
-sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
+sample(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *p,
     const float *d_logits, size_t ld, uint32_t rows, uint32_t vocab,
     uint32_t allowed, const uint32_t *history, size_t n_history,
     const uint32_t *masks, size_t n_masks)
 {
-    int                   i;
-    void                 *work;
-    uint32_t             *d_history, *d_masks;
-    dsa_cuda_bias_t      *d_biases;
-    dsa_cuda_sample_t    *d_out, *again;
-    dsa_cuda_sampling_t  *d_p;
+    int                     i;
+    void                   *work;
+    uint32_t               *d_history, *d_masks;
+    dsa_bias_t             *d_biases;
+    dsa_cuda_sample_t      *d_out, *again;
+    dsa_cuda_sample_row_t  *d_p;
 
     again = malloc(rows * sizeof(dsa_cuda_sample_t));
     assert_non_null(again);
 
     d_out = gpu_alloc(rows * sizeof(dsa_cuda_sample_t));
-    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sampling_t));
+    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sample_row_t));
     d_history = history != NULL ? gpu_upload(history,
                                              n_history * sizeof(uint32_t))
                                 : NULL;
@@ -274,17 +263,17 @@ sample(dsa_cuda_sample_t *out, const dsa_cuda_sampling_t *p,
 
 
 static void
-defaults(dsa_cuda_sampling_t *p, uint32_t rows)
+defaults(dsa_cuda_sample_row_t *p, uint32_t rows)
 {
     uint32_t  i;
 
-    memset(p, 0, rows * sizeof(dsa_cuda_sampling_t));
+    memset(p, 0, rows * sizeof(dsa_cuda_sample_row_t));
 
     for (i = 0; i < rows; i++) {
-        p[i].temperature = 1;
-        p[i].top_p = 1;
-        p[i].seed = (uint64_t) dsa_t_random(1 << 30) << 34
-                    | dsa_t_random(1 << 30);
+        p[i].sampling.temperature = 1;
+        p[i].sampling.top_p = 1;
+        p[i].sampling.seed = (uint64_t) dsa_t_random(1 << 30) << 34
+                             | dsa_t_random(1 << 30);
         p[i].position = dsa_t_random(1 << 20);
     }
 }
@@ -295,19 +284,19 @@ defaults(dsa_cuda_sampling_t *p, uint32_t rows)
 static void
 draws(uint32_t kind, float temperature, float top_p)
 {
-    float                *x, *d_x, *scratch;
-    double                u;
-    uint32_t              i, r, differ;
-    test_kept_t           kept;
-    dsa_cuda_sample_t    *out;
-    dsa_cuda_sampling_t  *p;
+    float                  *x, *d_x, *scratch;
+    double                  u;
+    uint32_t                i, r, differ;
+    test_kept_t             kept;
+    dsa_cuda_sample_t      *out;
+    dsa_cuda_sample_row_t  *p;
 
     enum { ROWS = 128, ROUNDS = 8 };
 
     x = malloc((size_t) ROWS * VOCAB * sizeof(float));
     scratch = malloc(VOCAB * sizeof(float));
     out = malloc(ROWS * sizeof(dsa_cuda_sample_t));
-    p = malloc(ROWS * sizeof(dsa_cuda_sampling_t));
+    p = malloc(ROWS * sizeof(dsa_cuda_sample_row_t));
     assert_true(x != NULL && scratch != NULL && out != NULL && p != NULL);
 
     for (i = 0; i < VOCAB; i++) {
@@ -338,17 +327,17 @@ draws(uint32_t kind, float temperature, float top_p)
     d_x = gpu_upload(x, (size_t) ROWS * VOCAB * sizeof(float));
 
     defaults(p, ROWS);
-    p[0].temperature = temperature;
-    p[0].top_p = top_p;
-    keep(&kept, x, VOCAB - 3, p);
+    p[0].sampling.temperature = temperature;
+    p[0].sampling.top_p = top_p;
+    keep(&kept, x, VOCAB - 3, &p->sampling);
     differ = 0;
 
     for (i = 0; i < ROUNDS; i++) {
         defaults(p, ROWS);
 
         for (r = 0; r < ROWS; r++) {
-            p[r].temperature = temperature;
-            p[r].top_p = top_p;
+            p[r].sampling.temperature = temperature;
+            p[r].sampling.top_p = top_p;
         }
 
         /* numbers of rows for which clusters have each number of blocks */
@@ -357,7 +346,7 @@ draws(uint32_t kind, float temperature, float top_p)
                0);
 
         for (r = 0; r < (uint32_t) ROWS >> i; r++) {
-            u = dsa_uniform(p[r].seed, p[r].position, 0);
+            u = dsa_uniform(p[r].sampling.seed, p[r].position, 0);
             assert_true(held(&kept, out[r].token, u));
 
             if (r % 32 == 0) {
@@ -370,7 +359,7 @@ draws(uint32_t kind, float temperature, float top_p)
                0);
 
         for (r = 0; r < ROWS; r++) {
-            u = dsa_uniform(p[r].seed, p[r].position, 0);
+            u = dsa_uniform(p[r].sampling.seed, p[r].position, 0);
             assert_true(held(&kept, out[r].token, u));
         }
     }
@@ -410,7 +399,7 @@ test_draws(void **state)
  */
 
 static void
-make_masks(dsa_cuda_sampling_t *p, float *x, size_t ld, uint32_t rows,
+make_masks(dsa_cuda_sample_row_t *p, float *x, size_t ld, uint32_t rows,
     uint32_t vocab, uint32_t allowed, uint32_t *masks)
 {
     uint32_t  i, id, n, r, kind, words, *mask;
@@ -461,12 +450,13 @@ static void
 mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
     uint32_t tokens)
 {
-    float                *x, *d_x, *row, *scratch;
-    double                u;
-    uint32_t              i, j, r, kind, words, *history, *masks, *mask;
-    test_kept_t           kept;
-    dsa_cuda_sample_t    *out;
-    dsa_cuda_sampling_t  *p;
+    float                  *x, *d_x, *row, *scratch;
+    double                  u;
+    uint32_t                i, j, r, kind, words, *history, *masks, *mask;
+    test_kept_t             kept;
+    dsa_sampling_t         *s;
+    dsa_cuda_sample_t      *out;
+    dsa_cuda_sample_row_t  *p;
 
     words = (vocab + 31) / 32;
     masks = calloc((size_t) rows * words, sizeof(uint32_t));
@@ -474,7 +464,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
     scratch = malloc(vocab * sizeof(float));
     history = malloc(rows * tokens * sizeof(uint32_t) + 1);
     out = malloc(rows * sizeof(dsa_cuda_sample_t));
-    p = malloc(rows * sizeof(dsa_cuda_sampling_t));
+    p = malloc(rows * sizeof(dsa_cuda_sample_row_t));
     assert_true(masks != NULL && x != NULL && scratch != NULL
                 && history != NULL && out != NULL && p != NULL);
 
@@ -482,6 +472,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
     for (r = 0; r < rows; r++) {
         row = &x[r * ld];
+        s = &p[r].sampling;
         kind = dsa_t_random(8);
 
         for (i = 0; i < ld; i++) {
@@ -510,19 +501,18 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
             row[i] = dsa_t_random(2) ? 0.0f : -0.0f;
         }
 
-        p[r].temperature = dsa_t_random(4) == 0
-                           ? 0 : 0.1f + (float) dsa_t_random(20) / 10;
-        p[r].top_p = dsa_t_random(3) == 0
-                     ? 1 : (float) (dsa_t_random(1000) + 1) / 1001;
-        p[r].logprobs = dsa_t_random(2);
-        p[r].top_logprobs = dsa_t_random(2) * dsa_t_random(DSA_CUDA_TOP + 1);
+        s->temperature = dsa_t_random(4) == 0
+                         ? 0 : 0.1f + (float) dsa_t_random(20) / 10;
+        s->top_p = dsa_t_random(3) == 0
+                   ? 1 : (float) (dsa_t_random(1000) + 1) / 1001;
+        s->logprobs = dsa_t_random(2);
+        s->top_logprobs = dsa_t_random(2)
+                          * dsa_t_random(DSA_SAMPLE_MAX_TOP + 1);
 
         p[r].history = r * tokens;
         p[r].n_history = tokens ? dsa_t_random(tokens + 1) : 0;
-        p[r].presence_penalty = dsa_t_random(2)
-                                ? 2 * dsa_t_uniform() : 0;
-        p[r].frequency_penalty = dsa_t_random(2)
-                                 ? 2 * dsa_t_uniform() : 0;
+        s->presence_penalty = dsa_t_random(2) ? 2 * dsa_t_uniform() : 0;
+        s->frequency_penalty = dsa_t_random(2) ? 2 * dsa_t_uniform() : 0;
 
         if (dsa_t_random(3) == 0) {
             p[r].n_bias = dsa_t_random(64);
@@ -550,6 +540,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
     for (r = 0; r < rows; r++) {
         row = &x[r * ld];
+        s = &p[r].sampling;
 
         if (same(&out[r], &p[r], row, vocab, allowed, tokens ? history : NULL,
                  masks, scratch))
@@ -559,7 +550,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
         /* a border, or nothing: penalties once more, then the sort */
 
-        assert_true(p[r].temperature > 0);
+        assert_true(s->temperature > 0);
 
         mask = p[r].mask != 0 ? masks + (p[r].mask - 1) * words : NULL;
 
@@ -573,7 +564,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
             j = history[p[r].history + i];
 
             if (j < allowed && scratch[j] == row[j]) {
-                scratch[j] -= p[r].presence_penalty;
+                scratch[j] -= s->presence_penalty;
             }
         }
 
@@ -581,7 +572,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
             j = history[p[r].history + i];
 
             if (j < allowed) {
-                scratch[j] -= p[r].frequency_penalty;
+                scratch[j] -= s->frequency_penalty;
             }
         }
 
@@ -593,8 +584,8 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
             }
         }
 
-        keep(&kept, scratch, allowed, &p[r]);
-        u = dsa_uniform(p[r].seed, p[r].position, 0);
+        keep(&kept, scratch, allowed, s);
+        u = dsa_uniform(s->seed, p[r].position, 0);
         assert_true(held(&kept, out[r].token, u));
         free(kept.sum);
         free(kept.id);
@@ -649,10 +640,10 @@ test_published(void **state)
 static void
 test_extremes(void **state)
 {
-    float                *x, *scratch;
-    uint32_t              i, *history;
-    dsa_cuda_sample_t     out[2];
-    dsa_cuda_sampling_t   p[2];
+    float                 *x, *scratch;
+    uint32_t               i, *history;
+    dsa_cuda_sample_t      out[2];
+    dsa_cuda_sample_row_t  p[2];
 
     x = malloc(2 * VOCAB * sizeof(float));
     scratch = malloc(VOCAB * sizeof(float));
@@ -672,11 +663,11 @@ test_extremes(void **state)
 
     for (i = 0; i < 2; i++) {
         p[i].n_history = 10000;
-        p[i].frequency_penalty = 0.001f;
-        p[i].presence_penalty = 0.1f;
-        p[i].logprobs = 1;
-        p[i].top_logprobs = DSA_CUDA_TOP;
-        p[i].top_p = 0.97f;
+        p[i].sampling.frequency_penalty = 0.001f;
+        p[i].sampling.presence_penalty = 0.1f;
+        p[i].sampling.logprobs = 1;
+        p[i].sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
+        p[i].sampling.top_p = 0.97f;
     }
 
     sample(out, p, gpu_upload(x, 2 * VOCAB * sizeof(float)), VOCAB, 2, VOCAB,
@@ -701,15 +692,15 @@ test_refusals(void **state)
     p = gpu_alloc(1024);
 
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
-                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     (dsa_cuda_sample_row_t *) p, (float *) p,
                                      8, 0, 8, 8, NULL, NULL, NULL, p, NULL), 0);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
-                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     (dsa_cuda_sample_row_t *) p, (float *) p,
                                      8, 1, 8, 0, NULL, NULL, NULL, p,
                                      NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_sample((dsa_cuda_sample_t *) p,
-                                     (dsa_cuda_sampling_t *) p, (float *) p,
+                                     (dsa_cuda_sample_row_t *) p, (float *) p,
                                      7, 1, 8, 8, NULL, NULL, NULL, p,
                                      NULL),
                      cudaErrorInvalidValue);
@@ -724,15 +715,15 @@ test_refusals(void **state)
 static void
 reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
 {
-    float                *x, *d_x, *scratch;
-    void                 *work;
-    uint32_t              i, r, words, differ, cut, *kept, *d_kept, *masks;
-    uint32_t             *want, *mask, *d_masks;
-    dsa_draw_t            draw;
-    dsa_sample_t          sample;
-    dsa_sampling_t        s;
-    dsa_cuda_sample_t    *out, *d_out;
-    dsa_cuda_sampling_t  *p, *d_p;
+    float                  *x, *d_x, *scratch;
+    void                   *work;
+    uint32_t                i, r, words, differ, cut, *kept, *d_kept, *masks;
+    uint32_t               *want, *mask, *d_masks;
+    dsa_draw_t              draw;
+    dsa_sample_t            sample;
+    dsa_sampling_t         *s;
+    dsa_cuda_sample_t      *out, *d_out;
+    dsa_cuda_sample_row_t  *p, *d_p;
 
     words = (vocab + 31) / 32;
     x = malloc((size_t) rows * vocab * sizeof(float));
@@ -741,7 +732,7 @@ reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
     want = malloc(words * sizeof(uint32_t));
     scratch = malloc(vocab * sizeof(float));
     out = malloc(rows * sizeof(dsa_cuda_sample_t));
-    p = malloc(rows * sizeof(dsa_cuda_sampling_t));
+    p = malloc(rows * sizeof(dsa_cuda_sample_row_t));
     assert_true(x != NULL && kept != NULL && masks != NULL && want != NULL
                 && scratch != NULL && out != NULL && p != NULL);
 
@@ -760,16 +751,17 @@ reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
 
         masks[(size_t) r * words] |= 1;
 
-        p[r].temperature = r % 7 == 3 ? 0
-                           : 0.3f + (float) dsa_t_random(20) / 10;
-        p[r].top_p = r % 5 == 0 ? 1
-                     : (float) (dsa_t_random(1000) + 1) / 1001;
+        s = &p[r].sampling;
+        s->temperature = r % 7 == 3 ? 0
+                         : 0.3f + (float) dsa_t_random(20) / 10;
+        s->top_p = r % 5 == 0 ? 1
+                   : (float) (dsa_t_random(1000) + 1) / 1001;
         p[r].mask = r % 3 == 1 ? r + 1 : 0;
         p[r].report = r % 4 != 2;
     }
 
     d_x = gpu_upload(x, (size_t) rows * vocab * sizeof(float));
-    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sampling_t));
+    d_p = gpu_upload(p, rows * sizeof(dsa_cuda_sample_row_t));
     d_masks = gpu_upload(masks, (size_t) rows * words * sizeof(uint32_t));
     d_out = gpu_alloc(rows * sizeof(dsa_cuda_sample_t));
     d_kept = gpu_alloc((size_t) rows * words * sizeof(uint32_t));
@@ -787,15 +779,12 @@ reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
     cut = 0;
 
     for (r = 0; r < rows; r++) {
-        memset(&s, 0, sizeof(s));
-        s.temperature = p[r].temperature;
-        s.top_p = p[r].top_p;
-        s.seed = p[r].seed;
+        s = &p[r].sampling;
         mask = p[r].mask != 0 ? masks + (size_t) r * words : NULL;
 
-        dsa_sample_draw(&sample, &draw, want, &s, x + (size_t) r * vocab,
-                        vocab, allowed, mask, NULL, 0, p[r].position,
-                        scratch);
+        dsa_sample_draw(&sample, &draw, want, s, NULL,
+                        x + (size_t) r * vocab, vocab, allowed, mask, NULL, 0,
+                        p[r].position, scratch);
 
         if (!p[r].report) {
             continue;
@@ -808,10 +797,10 @@ reported(uint32_t rows, uint32_t vocab, uint32_t allowed)
 
         assert_true(near(out[r].drawn, draw.logprob));
 
-        if (p[r].temperature == 0) {
+        if (s->temperature == 0) {
             assert_int_equal(out[r].kept, DSA_CUDA_KEPT_ONE);
 
-        } else if (p[r].top_p == 1) {
+        } else if (s->top_p == 1) {
             assert_int_equal(out[r].kept, DSA_CUDA_KEPT_ALL);
 
         } else {

@@ -186,8 +186,9 @@ link_submit_init(link_submit_t *s, uint32_t max_tokens)
 
     s->head.max_tokens = max_tokens;
     s->head.weight = 1;
-    s->head.temperature = 1;
-    s->head.top_p = 1;
+    s->head.sampling.version = DSA_SAMPLING_VERSION;
+    s->head.sampling.temperature = 1;
+    s->head.sampling.top_p = 1;
 }
 
 

@@ -620,13 +620,14 @@ test_fields(void **state)
     assert_int_equal(chat.n_stored, 0);
     assert_int_equal(chat.messages[0].role, DSA_ROLE_USER);
     expect_str(chat.messages[0].content, "q");
-    assert_true(isnan(chat.temperature) && isnan(chat.top_p));
-    assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
+    assert_true(isnan(chat.sampling.temperature) && isnan(chat.sampling.top_p));
+    assert_true(chat.sampling.frequency_penalty == 0);
+    assert_true(chat.sampling.presence_penalty == 0);
     assert_int_equal(chat.max_tokens, 0);
     assert_int_equal(chat.n_stop, 0);
     assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_NONE);
     assert_false(chat.thinking || chat.thinking_given || chat.has_seed
-                 || chat.stream || chat.include_usage || chat.logprobs
+                 || chat.stream || chat.include_usage || chat.sampling.logprobs
                  || chat.json_object || chat.ignore_eos);
     assert_null(chat.tools);
 
@@ -638,17 +639,18 @@ test_fields(void **state)
                 "true,\"top_logprobs\":20,\"ignore_eos\":true,"
                 "\"conversation\":\"c_1-X\",\"tools\":[{\"function\":"
                 "{\"name\":\"f\"}}]"));
-    assert_true(chat.temperature == 0.5 && chat.top_p == 0.25);
-    assert_true(chat.frequency_penalty == -1.5);
-    assert_true(chat.presence_penalty == 1);
+    assert_true(chat.sampling.temperature == 0.5);
+    assert_true(chat.sampling.top_p == 0.25);
+    assert_true(chat.sampling.frequency_penalty == -1.5);
+    assert_true(chat.sampling.presence_penalty == 1);
     assert_int_equal(chat.max_tokens, 7);
-    assert_true(chat.has_seed && chat.seed == 42);
+    assert_true(chat.has_seed && chat.sampling.seed == 42);
     assert_int_equal(chat.n_stop, 2);
     expect_str(chat.stop[0], "a");
     expect_str(chat.stop[1], "b");
-    assert_true(chat.stream && chat.include_usage && chat.logprobs);
+    assert_true(chat.stream && chat.include_usage && chat.sampling.logprobs);
     assert_true(chat.ignore_eos);
-    assert_int_equal(chat.top_logprobs, 20);
+    assert_int_equal(chat.sampling.top_logprobs, 20);
     expect_str(chat.conversation, "c_1-X");
     assert_int_equal(chat.tool_choice, DSA_TOOL_CHOICE_AUTO);
     assert_int_equal(chat.tools->n, 1);
@@ -656,18 +658,18 @@ test_fields(void **state)
     /* each of the two alone: 0 and 1 are values, null is none */
 
     must_read(&chat, arena, R("\"temperature\":0,\"top_p\":null"));
-    assert_true(chat.temperature == 0 && isnan(chat.top_p));
+    assert_true(chat.sampling.temperature == 0 && isnan(chat.sampling.top_p));
 
     must_read(&chat, arena, R("\"temperature\":null,\"top_p\":1"));
-    assert_true(isnan(chat.temperature) && chat.top_p == 1);
+    assert_true(isnan(chat.sampling.temperature) && chat.sampling.top_p == 1);
 
     must_read(&chat, arena, R("\"stop\":\"x\","
                               "\"seed\":18446744073709551615"));
     assert_int_equal(chat.n_stop, 1);
-    assert_true(chat.seed == UINT64_MAX);
+    assert_true(chat.sampling.seed == UINT64_MAX);
 
     must_read(&chat, arena, R("\"seed\":-1,\"stop\":\"\""));
-    assert_true(chat.seed == UINT64_MAX && chat.has_seed);
+    assert_true(chat.sampling.seed == UINT64_MAX && chat.has_seed);
     assert_int_equal(chat.n_stop, 0);
 
     must_read(&chat, arena, R("\"tools\":[{\"function\":{\"name\":\"f\"}}],"
@@ -782,8 +784,9 @@ test_thinking(void **state)
     must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"temperature\":0,"
                                   "\"top_p\":0.1,\"frequency_penalty\":2,"
                                   "\"presence_penalty\":2,\"seed\":1"));
-    assert_true(isnan(chat.temperature) && isnan(chat.top_p));
-    assert_true(chat.frequency_penalty == 0 && chat.presence_penalty == 0);
+    assert_true(isnan(chat.sampling.temperature) && isnan(chat.sampling.top_p));
+    assert_true(chat.sampling.frequency_penalty == 0);
+    assert_true(chat.sampling.presence_penalty == 0);
     assert_true(chat.has_seed);
 
     dsa_arena_destroy(arena);

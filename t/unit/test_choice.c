@@ -128,31 +128,31 @@ test_repeats(void **state)
 static void
 test_bias(void **state)
 {
-    uint32_t        mask[WORDS];
-    dsa_sampling_t  s;
+    uint32_t      mask[WORDS];
+    dsa_biases_t  b;
 
     static const uint32_t    ids[] = { 3, 5, 9 };
     static const dsa_bias_t  ban[] = { { 5, -100 }, { 9, -99 } };
     static const dsa_bias_t  force[] = { { 4, 100 }, { 9, 100 } };
 
-    memset(&s, 0, sizeof(s));
+    memset(&b, 0, sizeof(b));
     permit(mask, ids, 3);
 
-    assert_int_equal(dsa_null_biased(mask, VOCAB, &s, 5), 5);
+    assert_int_equal(dsa_null_biased(mask, VOCAB, &b, 5), 5);
 
-    s.bias = ban;
-    s.n_bias = 2;
-    assert_int_equal(dsa_null_biased(mask, VOCAB, &s, 5), 9);
-    assert_int_equal(dsa_null_biased(NULL, VOCAB, &s, 5), 6);
-    assert_int_equal(dsa_null_biased(mask, VOCAB, &s, 9), 9);
+    b.bias = ban;
+    b.n = 2;
+    assert_int_equal(dsa_null_biased(mask, VOCAB, &b, 5), 9);
+    assert_int_equal(dsa_null_biased(NULL, VOCAB, &b, 5), 6);
+    assert_int_equal(dsa_null_biased(mask, VOCAB, &b, 9), 9);
 
     permit(mask, ids + 1, 1);
-    assert_int_equal(dsa_null_biased(mask, VOCAB, &s, 5), 5);
+    assert_int_equal(dsa_null_biased(mask, VOCAB, &b, 5), 5);
 
     permit(mask, ids, 3);
-    s.bias = force;
-    assert_int_equal(dsa_null_biased(mask, VOCAB, &s, 5), 9);
-    assert_int_equal(dsa_null_biased(NULL, VOCAB, &s, 5), 4);
+    b.bias = force;
+    assert_int_equal(dsa_null_biased(mask, VOCAB, &b, 5), 9);
+    assert_int_equal(dsa_null_biased(NULL, VOCAB, &b, 5), 4);
 }
 
 

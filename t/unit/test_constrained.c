@@ -84,7 +84,7 @@ static void
 submit(link_submit_t *s, uint64_t seed, const char *text)
 {
     link_submit_init(s, 200);
-    s->head.seed = seed;
+    s->head.sampling.seed = seed;
     link_submit_text(s, text);
     link_submit_field(s, DSA_LINK_FIELD_GRAMMAR, SCHEMA, strlen(SCHEMA));
 }
@@ -307,7 +307,7 @@ test_refused(void **state)
 
     for (i = 0; i < 20; i++) {
         link_submit_init(&s, 300);
-        s.head.seed = i;
+        s.head.sampling.seed = i;
         link_submit_text(&s, "hello");
         link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, loose, strlen(loose));
         a = ask(&h, &s);
@@ -335,7 +335,7 @@ test_bias(void **state)
     host_t           h;
     answer_t         a;
     link_submit_t    s;
-    dsa_link_bias_t  bias[2];
+    dsa_bias_t  bias[2];
 
     host_start(&h, "");
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 #include "t/lib/small_model.h"
 #include "t/unit/scheduler.h"
 

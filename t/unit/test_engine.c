@@ -127,7 +127,7 @@ test_cpu(void **state)
         for (i = 0; i < (turn == 1 ? 1 : 4); i++) {
             link_submit_init(&s, 40);
             s.head.flags = DSA_LINK_IGNORE_EOS;
-            s.head.seed = 5;
+            s.head.sampling.seed = 5;
             s.head.tenant[0] = (uint8_t) (turn * 8 + i);
             link_submit_control(&s, "<bos>");
             link_submit_text(&s, "a prompt that is longer than a step");

@@ -191,8 +191,8 @@ test_cut_many(void **state)
 
     for (i = 0; i < n; i++) {
         link_submit_init(&s, 1000);
-        s.head.flags |= DSA_LINK_LOGPROBS;
-        s.head.top_logprobs = DSA_LINK_MAX_TOP;
+        s.head.sampling.logprobs = 1;
+        s.head.sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
         link_submit_text(&s, "abcde");
         assert_int_equal(link_client_submit(&c, dsa_link_id(1, i), &s), 0);
     }

@@ -135,7 +135,7 @@ test_hostile(void **state)
     answer_t           a;
     uint32_t           i, bad, ids[6];
     link_submit_t      s;
-    dsa_link_bias_t    bias[2];
+    dsa_bias_t    bias[2];
     dsa_link_field_t   field;
 
     static const char  large[1025 * 8];
@@ -157,22 +157,30 @@ test_hostile(void **state)
     HOSTILE(s.head.n_fields = 2, "last field");
     HOSTILE(s.head.n_fields = UINT32_MAX, "last field");
     HOSTILE(s.head.n_fields = 0, "empty");
+    HOSTILE(s.head.flags = 1, "flags 0x1");
     HOSTILE(s.head.flags = 64, "flags 0x40");
     HOSTILE(s.head.flags = DSA_LINK_LOW|DSA_LINK_HIGH,
             "flags 0x10 and 0x20 are both set");
-    HOSTILE(s.head.top_logprobs = 21, "top_logprobs is 21");
+    HOSTILE(s.head.reserved = 16, "the reserved word is 0x10; expected 0");
+    HOSTILE(s.head.sampling.version = 0, "sampling has version 0; expected 1");
+    HOSTILE(s.head.sampling.version = 2, "sampling has version 2; expected 1");
+    HOSTILE(s.head.sampling.reserved[0] = 1, "reserved word 0 of sampling");
+    HOSTILE(s.head.sampling.reserved[2] = 255,
+            "reserved word 2 of sampling is 0xff; expected 0");
+    HOSTILE(s.head.sampling.logprobs = 2, "logprobs is 2; expected 0 or 1");
+    HOSTILE(s.head.sampling.top_logprobs = 21, "top_logprobs is 21");
     HOSTILE(s.head.weight = 0, "weight");
     HOSTILE(s.head.weight = 10001, "weight");
-    HOSTILE(s.head.temperature = -1, "temperature");
-    HOSTILE(s.head.temperature = NAN, "temperature");
-    HOSTILE(s.head.temperature = INFINITY, "temperature");
-    HOSTILE(s.head.top_p = 0, "top_p");
-    HOSTILE(s.head.top_p = 1.01f, "top_p");
-    HOSTILE(s.head.top_p = NAN, "top_p");
-    HOSTILE(s.head.frequency_penalty = 2.1f, "frequency_penalty");
-    HOSTILE(s.head.frequency_penalty = -NAN, "frequency_penalty");
-    HOSTILE(s.head.presence_penalty = -2.1f, "presence_penalty");
-    HOSTILE(s.head.presence_penalty = INFINITY, "presence_penalty");
+    HOSTILE(s.head.sampling.temperature = -1, "temperature");
+    HOSTILE(s.head.sampling.temperature = NAN, "temperature");
+    HOSTILE(s.head.sampling.temperature = INFINITY, "temperature");
+    HOSTILE(s.head.sampling.top_p = 0, "top_p");
+    HOSTILE(s.head.sampling.top_p = 1.01f, "top_p");
+    HOSTILE(s.head.sampling.top_p = NAN, "top_p");
+    HOSTILE(s.head.sampling.frequency_penalty = 2.1f, "frequency_penalty");
+    HOSTILE(s.head.sampling.frequency_penalty = -NAN, "frequency_penalty");
+    HOSTILE(s.head.sampling.presence_penalty = -2.1f, "presence_penalty");
+    HOSTILE(s.head.sampling.presence_penalty = INFINITY, "presence_penalty");
     HOSTILE(link_submit_control(&s, "<nobody>"), "<nobody>");
     HOSTILE(link_submit_control(&s, ""), "control token");
     HOSTILE(link_submit_control(&s, big), "control token");
@@ -578,15 +586,16 @@ test_resume(void **state)
         const char  *prompt;
         const char  *stop;
         uint32_t     flags;
+        uint32_t     logprobs;
         uint32_t     max_tokens;
     } t[] = {
-        { "hello world", "xyz", 0, 20 },
-        { "h\xc3\xa9 \xe2\x82\xac!", "none", 0, 17 },
-        { "hello world", "o w", 0, 20 },
-        { "aaaab", "aaba", 0, 20 },
-        { "\xe2\x82\xac\xe2\x82", "none", 0, 12 },
-        { "hello", "none", DSA_LINK_LOGPROBS, 9 },
-        { "", "><", DSA_LINK_IGNORE_EOS, 5 }
+        { "hello world", "xyz", 0, 0, 20 },
+        { "h\xc3\xa9 \xe2\x82\xac!", "none", 0, 0, 17 },
+        { "hello world", "o w", 0, 0, 20 },
+        { "aaaab", "aaba", 0, 0, 20 },
+        { "\xe2\x82\xac\xe2\x82", "none", 0, 0, 12 },
+        { "hello", "none", 0, 1, 9 },
+        { "", "><", DSA_LINK_IGNORE_EOS, 0, 5 }
     };
 
     host_start(&h, "");
@@ -595,6 +604,7 @@ test_resume(void **state)
         for (cut = 0; cut == 0 || cut <= whole.tokens; cut++) {
             link_submit_init(&s, t[i].max_tokens);
             s.head.flags = t[i].flags;
+            s.head.sampling.logprobs = t[i].logprobs;
             link_submit_control(&s, "<bos>");
             link_submit_text(&s, t[i].prompt);
             link_submit_stop(&s, t[i].stop);

@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "context/control_tokens.h"
-#include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
-#include "ngx_module/engine/ngx_http_dsa_prefix_map.h"
+#include "context/prompt_keys.h"
+#include "context/prompt_map.h"
 
 
 #define BOS   DSA_CONTROL_BOS
@@ -34,12 +34,12 @@
 #define LONG  T100 T100 T100
 
 
-typedef ngx_http_dsa_prefix_keys_t   keys_t;
-typedef ngx_http_dsa_prefix_map_t    map_t;
+typedef dsa_prompt_keys_t   keys_t;
+typedef dsa_prompt_map_t    map_t;
 
 
-static uint8_t  secret[NGX_HTTP_DSA_PREFIX_SECRET];
-static uint8_t  tenant[NGX_HTTP_DSA_PREFIX_TENANT];
+static uint8_t  secret[DSA_PROMPT_SECRET];
+static uint8_t  tenant[DSA_PROMPT_TENANT];
 
 
 static uint64_t
@@ -86,7 +86,7 @@ keys_of(const char *const *texts)
 
     memset(&keys, 0x5a, sizeof(keys));
 
-    ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
 
     return keys;
 }
@@ -225,8 +225,8 @@ test_model(void **state)
     prompt.segments = segments;
     prompt.n = 2;
 
-    ngx_http_dsa_prefix_keys(&a, &prompt, secret, tenant, dsa_str("m", 1));
-    ngx_http_dsa_prefix_keys(&b, &prompt, secret, tenant, dsa_str("n", 1));
+    dsa_prompt_keys(&a, &prompt, secret, tenant, dsa_str("m", 1));
+    dsa_prompt_keys(&b, &prompt, secret, tenant, dsa_str("n", 1));
 
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 1);
@@ -269,21 +269,19 @@ test_many(void **state)
         control(THINK_END);
 
         if (i % 200 == 0 || i == 8191) {
-            ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant,
-                                     dsa_str("m", 1));
+            dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
 
             if (turns == 0) {
                 first = keys;
             }
 
-            assert_in_range(keys.n, 1, NGX_HTTP_DSA_PREFIX_KEYS);
+            assert_in_range(keys.n, 1, DSA_PROMPT_KEYS);
             assert_int_equal(common(&keys, &first), turns == 0 ? 2 : 1);
             turns++;
         }
 
         if (i == 8190) {
-            ngx_http_dsa_prefix_keys(&before, &prompt, secret, tenant,
-                                     dsa_str("m", 1));
+            dsa_prompt_keys(&before, &prompt, secret, tenant, dsa_str("m", 1));
         }
 
         add(DSA_SEGMENT_TEXT, dsa_str("answer", 6));
@@ -292,7 +290,7 @@ test_many(void **state)
 
     /* two boundaries each turn: all but the oldest are common */
 
-    assert_true(common(&keys, &before) >= NGX_HTTP_DSA_PREFIX_LAST - 2 + 1);
+    assert_true(common(&keys, &before) >= DSA_PROMPT_LAST - 2 + 1);
     assert_true(keys.elts[2].key == before.elts[0].key);
 
     /* longest first, without repetitions */
@@ -328,8 +326,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK_END);
 
-    ngx_http_dsa_prefix_keys(&question, &prompt, secret, tenant,
-                             dsa_str("m", 1));
+    dsa_prompt_keys(&question, &prompt, secret, tenant, dsa_str("m", 1));
     assert_int_equal(question.n, 2);
 
     for (i = 0; i < 200; i++) {
@@ -346,7 +343,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK);
 
-    ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
 
     assert_int_equal(common(&keys, &question), 2);
 }
@@ -395,13 +392,13 @@ map_of(size_t n_sets, void **memory)
     map_t   *map;
     size_t   size;
 
-    size = sizeof(map_t) + n_sets * sizeof(ngx_http_dsa_prefix_set_t);
+    size = sizeof(map_t) + n_sets * sizeof(dsa_prompt_set_t);
 
     *memory = aligned_alloc(128, (size + 127) & ~(size_t) 127);
     assert_non_null(*memory);
     memset(*memory, 0x5a, size);
 
-    map = ngx_http_dsa_prefix_map_init(*memory, size);
+    map = dsa_prompt_map_init(*memory, size);
     assert_non_null(map);
     assert_int_equal(map->n_sets, n_sets);
 
@@ -417,8 +414,8 @@ test_lru(void **state)
     int        i, k, found, n;
     map_t     *map;
     void      *memory;
-    uint64_t   key, list[NGX_HTTP_DSA_PREFIX_WAYS];
-    uint32_t   replica, replicas[NGX_HTTP_DSA_PREFIX_WAYS];
+    uint64_t   key, list[DSA_PROMPT_WAYS];
+    uint32_t   replica, replicas[DSA_PROMPT_WAYS];
 
     map = map_of(1, &memory);
     n = 0;
@@ -435,12 +432,12 @@ test_lru(void **state)
             /* void */
         }
 
-        assert_int_equal(ngx_http_dsa_prefix_map_find(map, key),
+        assert_int_equal(dsa_prompt_map_find(map, key),
                          found < n ? replicas[found] : 0);
 
-        ngx_http_dsa_prefix_map_put(map, key, replica);
+        dsa_prompt_map_put(map, key, replica);
 
-        if (found == n && n < NGX_HTTP_DSA_PREFIX_WAYS) {
+        if (found == n && n < DSA_PROMPT_WAYS) {
             n++;
 
         } else if (found == n) {
@@ -456,7 +453,7 @@ test_lru(void **state)
         replicas[0] = replica;
 
         for (k = 0; k < n; k++) {
-            assert_int_equal(ngx_http_dsa_prefix_map_find(map, list[k]),
+            assert_int_equal(dsa_prompt_map_find(map, list[k]),
                              replicas[k]);
         }
     }
@@ -481,16 +478,16 @@ test_sets(void **state)
 
     for (i = 0; i < 20000; i++) {
         keys[i] = random_next() << 32 | random_next() >> 32;
-        ngx_http_dsa_prefix_map_prefetch(map, keys[i]);
-        ngx_http_dsa_prefix_map_put(map, keys[i], i + 1);
-        assert_int_equal(ngx_http_dsa_prefix_map_find(map, keys[i]), i + 1);
+        dsa_prompt_map_prefetch(map, keys[i]);
+        dsa_prompt_map_put(map, keys[i], i + 1);
+        assert_int_equal(dsa_prompt_map_find(map, keys[i]), i + 1);
     }
 
     found = 0;
 
     for (i = 0; i < 20000; i++) {
-        if (ngx_http_dsa_prefix_map_find(map, keys[i]) != 0) {
-            assert_int_equal(ngx_http_dsa_prefix_map_find(map, keys[i]),
+        if (dsa_prompt_map_find(map, keys[i]) != 0) {
+            assert_int_equal(dsa_prompt_map_find(map, keys[i]),
                              i + 1);
             found++;
         }
@@ -503,7 +500,7 @@ test_sets(void **state)
     /* of the newest half of the room nearly nothing is lost */
 
     for (found = 0, i = 16000; i < 20000; i++) {
-        found += ngx_http_dsa_prefix_map_find(map, keys[i]) != 0;
+        found += dsa_prompt_map_find(map, keys[i]) != 0;
     }
 
     assert_in_range(found, 3850, 4000);
@@ -521,8 +518,8 @@ test_small(void **state)
     memory = aligned_alloc(128, 512);
     assert_non_null(memory);
 
-    assert_null(ngx_http_dsa_prefix_map_init(memory, 255));
-    assert_non_null(ngx_http_dsa_prefix_map_init(memory, 256));
+    assert_null(dsa_prompt_map_init(memory, 255));
+    assert_non_null(dsa_prompt_map_init(memory, 256));
 
     free(memory);
 }

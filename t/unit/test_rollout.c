@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 #include "engine/service/rollout.h"
 #include "ngx_module/engine/ngx_http_dsa_record_check.h"
 
@@ -183,12 +183,12 @@ test_draws(void **state)
             mask[i] = noise(&seed) & noise(&seed);
         }
 
-        dsa_sample(&plain, &s, logits, VOCAB, allowed, use, NULL, 0, round,
-                   scratch);
+        dsa_sample(&plain, &s, NULL, logits, VOCAB, allowed, use, NULL, 0,
+                   round, scratch);
 
         memset(kept, 0xa5, sizeof(kept));
-        dsa_sample_draw(&out, &draw, kept, &s, logits, VOCAB, allowed, use,
-                        NULL, 0, round, scratch);
+        dsa_sample_draw(&out, &draw, kept, &s, NULL, logits, VOCAB, allowed,
+                        use, NULL, 0, round, scratch);
 
         assert_int_equal(out.token, plain.token);
 
@@ -217,8 +217,8 @@ test_draws(void **state)
         /* without the set the probability is the same */
 
         want = draw.logprob;
-        dsa_sample_draw(&out, &draw, NULL, &s, logits, VOCAB, allowed, use,
-                        NULL, 0, round, scratch);
+        dsa_sample_draw(&out, &draw, NULL, &s, NULL, logits, VOCAB, allowed,
+                        use, NULL, 0, round, scratch);
         assert_true(want == (double) draw.logprob);
     }
 }
@@ -233,6 +233,7 @@ test_certain(void **state)
     uint32_t        i, kept[2], mask[2] = { 0, 0x30 };
     dsa_bias_t      bias[2] = { { 3, 100 }, { 7, -100 } };
     dsa_draw_t      draw;
+    dsa_biases_t    b;
     dsa_sample_t    out;
     dsa_sampling_t  s;
 
@@ -245,8 +246,8 @@ test_certain(void **state)
 
     /* temperature 0: 17 * 7 % 40 is 39 */
 
-    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, NULL, NULL, 0, 0,
-                    scratch);
+    dsa_sample_draw(&out, &draw, kept, &s, NULL, logits, 40, 40, NULL, NULL, 0,
+                    0, scratch);
     assert_int_equal(out.token, 17);
     assert_int_equal(draw.n_kept, 1);
     assert_true(draw.logprob == 0);
@@ -257,8 +258,8 @@ test_certain(void **state)
 
     s.temperature = 1;
     logits[35] = INFINITY;
-    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, NULL, NULL, 0, 0,
-                    scratch);
+    dsa_sample_draw(&out, &draw, kept, &s, NULL, logits, 40, 40, NULL, NULL, 0,
+                    0, scratch);
     assert_int_equal(out.token, 35);
     assert_int_equal(draw.n_kept, 1);
     assert_true(draw.logprob == 0);
@@ -268,8 +269,8 @@ test_certain(void **state)
 
     logits[36] = -INFINITY;
     logits[37] = NAN;
-    dsa_sample_draw(&out, &draw, kept, &s, logits, 40, 40, mask, NULL, 0, 0,
-                    scratch);
+    dsa_sample_draw(&out, &draw, kept, &s, NULL, logits, 40, 40, mask, NULL, 0,
+                    0, scratch);
     assert_int_equal(out.token, 36);
     assert_int_equal(draw.n_kept, 1);
     assert_true(draw.logprob == 0);
@@ -279,19 +280,19 @@ test_certain(void **state)
     /* a ban, and a forced id */
 
     s.top_p = 1;
-    s.bias = &bias[1];
-    s.n_bias = 1;
+    b.bias = &bias[1];
+    b.n = 1;
     logits[35] = 0;
-    dsa_sample_draw(&out, &draw, kept, &s, logits, 35, 35, NULL, NULL, 0, 0,
-                    scratch);
+    dsa_sample_draw(&out, &draw, kept, &s, &b, logits, 35, 35, NULL, NULL, 0,
+                    0, scratch);
     assert_int_equal(draw.n_kept, 34);
     assert_int_equal(kept[0], ~(1U << 7));
     assert_int_equal(kept[1], 7);
 
-    s.bias = bias;
-    s.n_bias = 2;
-    dsa_sample_draw(&out, &draw, kept, &s, logits, 35, 35, NULL, NULL, 0, 0,
-                    scratch);
+    b.bias = bias;
+    b.n = 2;
+    dsa_sample_draw(&out, &draw, kept, &s, &b, logits, 35, 35, NULL, NULL, 0,
+                    0, scratch);
     assert_int_equal(out.token, 3);
     assert_int_equal(draw.n_kept, 1);
     assert_true(draw.logprob == 0);

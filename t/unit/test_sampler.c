@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 
 
 #define VOCAB   1000
@@ -49,7 +49,7 @@ sample(const dsa_sampling_t *s, const float *logits, uint32_t n,
 {
     dsa_sample_t  out;
 
-    dsa_sample(&out, s, logits, n, n, NULL, NULL, 0, position, scratch);
+    dsa_sample(&out, s, NULL, logits, n, n, NULL, NULL, 0, position, scratch);
 
     return out.token;
 }
@@ -134,11 +134,11 @@ test_greedy(void **state)
     /* ids that are not allowed */
 
     logits[4] = 100;
-    dsa_sample(&out, &s, logits, 5, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 5, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 
     s = sampling(1, 1);
-    dsa_sample(&out, &s, logits, 5, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 5, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     /* a temperature near 0 gives the same token as 0 */
@@ -340,38 +340,38 @@ test_penalties(void **state)
 
     s = sampling(0, 1);
     s.frequency_penalty = 0.6f;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     /* 5 - 2 * 1.1 = 2.8, 4 - 1.1 = 2.9, 3 */
 
     s.frequency_penalty = 1.1f;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
     /* once for each id that occurs: 5 - 1.5, 4 - 1.5, 3 */
 
     s.frequency_penalty = 0;
     s.presence_penalty = 1.5f;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     s.presence_penalty = 2;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 0);
 
     /* both: 5 - 1.5 - 0.8 = 2.7, 4 - 1.5 - 0.4, 3 */
 
     s.presence_penalty = 1.5f;
     s.frequency_penalty = 0.4f;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history, 4, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history, 4, 0, scratch);
     assert_int_equal(out.token, 2);
 
     /* a negative penalty favors ids of the history */
 
     s.presence_penalty = -1.5f;
     s.frequency_penalty = 0;
-    dsa_sample(&out, &s, logits, 3, 3, NULL, history + 2, 1, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 3, 3, NULL, history + 2, 1, 0, scratch);
     assert_int_equal(out.token, 1);
 }
 
@@ -393,7 +393,7 @@ test_logprobs(void **state)
     s.top_logprobs = 3;
     s.presence_penalty = 0.5f;
 
-    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, NULL, NULL, 0, 0, scratch);
 
     assert_int_equal(out.token, 1);
     assert_true(fabs((double) out.logprob - (2 - norm)) < 1e-6);
@@ -408,13 +408,13 @@ test_logprobs(void **state)
     /* more alternatives than allowed ids */
 
     s.top_logprobs = DSA_SAMPLE_MAX_TOP;
-    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.n_top, 5);
     assert_int_equal(out.top[3], 0);
     assert_int_equal(out.top[4], 4);
 
     s.logprobs = 0;
-    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.n_top, 0);
 }
 
@@ -469,10 +469,10 @@ test_mask(void **state)
             s.frequency_penalty = i % 4 == 1 ? -0.5f : 0;
             s.seed = i;
 
-            dsa_sample(&want, &s, alone, VOCAB, VOCAB, NULL, history, 20, i,
-                       scratch);
-            dsa_sample(&out, &s, logits, VOCAB, VOCAB, mask, history, 20, i,
-                       scratch);
+            dsa_sample(&want, &s, NULL, alone, VOCAB, VOCAB, NULL, history,
+                       20, i, scratch);
+            dsa_sample(&out, &s, NULL, logits, VOCAB, VOCAB, mask, history,
+                       20, i, scratch);
 
             assert_int_equal(out.token % n, 0);
             assert_int_equal(out.token, want.token);
@@ -499,7 +499,7 @@ test_mask_logprobs(void **state)
     s.top_logprobs = 3;
 
     mask = 1U << 2 | 1U << 0;
-    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, &mask, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 2);
     assert_true(fabs((double) out.logprob - (1 - norm)) < 1e-6);
     assert_int_equal(out.n_top, 3);
@@ -508,7 +508,7 @@ test_mask_logprobs(void **state)
     assert_int_equal(out.top[2], 2);
 
     mask = UINT32_MAX;
-    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, &mask, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 
     /* only an id whose probability is 0 is permitted */
@@ -516,7 +516,7 @@ test_mask_logprobs(void **state)
     mask = 1U << 4;
 
     for (s.temperature = 0; s.temperature < 2; s.temperature++) {
-        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        dsa_sample(&out, &s, NULL, logits, 6, 5, &mask, NULL, 0, 0, scratch);
         assert_int_equal(out.token, 4);
         assert_true(out.logprob < -1e30f);
     }
@@ -524,7 +524,7 @@ test_mask_logprobs(void **state)
     /* an id that is permitted, but not allowed */
 
     mask = 1U << 5 | 1U << 0;
-    dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 6, 5, &mask, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 0);
 }
 
@@ -540,47 +540,48 @@ test_bias(void **state)
     float           logits[6] = { 0, 2, 1, 2, -INFINITY, 50 };
     float           sums[6] = { 3, 2, 0.5f, 2, -INFINITY, 50 };
     uint32_t        i, mask;
+    dsa_biases_t    b;
     dsa_sample_t    out, want;
-    dsa_sampling_t  s, plain;
+    dsa_sampling_t  s;
 
     static const dsa_bias_t  added[2] = { { 0, 3 }, { 2, -0.5f } };
     static const dsa_bias_t  ban[3] = { { 1, -100 }, { 3, -100 }, { 5, 100 } };
     static const dsa_bias_t  force[3] = { { 0, 100 }, { 4, 100 }, { 1, 99 } };
 
     for (i = 0; i < 200; i++) {
-        s = plain = sampling(1, 1);
-        s.seed = plain.seed = i;
-        s.bias = added;
-        s.n_bias = 2;
+        s = sampling(1, 1);
+        s.seed = i;
+        b.bias = added;
+        b.n = 2;
 
-        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
-        dsa_sample(&want, &plain, sums, 6, 5, NULL, NULL, 0, 0, scratch);
+        dsa_sample(&out, &s, &b, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        dsa_sample(&want, &s, NULL, sums, 6, 5, NULL, NULL, 0, 0, scratch);
         assert_int_equal(out.token, want.token);
 
         /* id 5 is not allowed, so that forcing it has no effect */
 
-        s.bias = ban;
-        s.n_bias = 3;
-        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        b.bias = ban;
+        b.n = 3;
+        dsa_sample(&out, &s, &b, logits, 6, 5, NULL, NULL, 0, 0, scratch);
         assert_true(out.token == 0 || out.token == 2);
 
         /* the logit of id 4 is minus infinity whatever is added */
 
-        s.bias = force;
-        dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+        b.bias = force;
+        dsa_sample(&out, &s, &b, logits, 6, 5, NULL, NULL, 0, 0, scratch);
         assert_int_equal(out.token, 0);
 
         /* the mask excludes what is forced */
 
         mask = 1U << 1 | 1U << 2;
-        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        dsa_sample(&out, &s, &b, logits, 6, 5, &mask, NULL, 0, 0, scratch);
         assert_int_equal(out.token, 1);
 
         /* and permits only what is banned */
 
-        s.bias = ban;
+        b.bias = ban;
         mask = 1U << 3;
-        dsa_sample(&out, &s, logits, 6, 5, &mask, NULL, 0, 0, scratch);
+        dsa_sample(&out, &s, &b, logits, 6, 5, &mask, NULL, 0, 0, scratch);
         assert_int_equal(out.token, 3);
     }
 
@@ -588,9 +589,9 @@ test_bias(void **state)
 
     s = sampling(0, 1);
     s.logprobs = 1;
-    s.bias = force;
-    s.n_bias = 3;
-    dsa_sample(&out, &s, logits, 6, 5, NULL, NULL, 0, 0, scratch);
+    b.bias = force;
+    b.n = 3;
+    dsa_sample(&out, &s, &b, logits, 6, 5, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 0);
     assert_true(fabs((double) out.logprob + log(1 + 2 * exp(2) + exp(1)))
                 < 1e-6);
@@ -641,26 +642,26 @@ test_odd_logits(void **state)
     s = sampling(1, 0.5f);
     s.logprobs = 1;
     s.top_logprobs = 2;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     logits[2] = 1;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 2);
     assert_true(out.logprob == 0);
 
     logits[1] = INFINITY;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 
     logits[0] = logits[1] = logits[2] = logits[3] = -INFINITY;
-    dsa_sample(&out, &s, logits, 4, 4, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 4, 4, NULL, NULL, 0, 0, scratch);
     assert_true(out.token < 4);
 
     logits[0] = -3e38f;
     logits[1] = 3e38f;
     s = sampling(2, 0.99f);
-    dsa_sample(&out, &s, logits, 2, 2, NULL, NULL, 0, 0, scratch);
+    dsa_sample(&out, &s, NULL, logits, 2, 2, NULL, NULL, 0, 0, scratch);
     assert_int_equal(out.token, 1);
 }
 

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 #include "t/unit/scheduler.h"
 
 

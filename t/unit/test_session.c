@@ -258,8 +258,8 @@ test_logprobs(void **state)
     host_start(&h, "");
 
     link_submit_init(&s, 4);
-    s.head.flags = DSA_LINK_LOGPROBS;
-    s.head.top_logprobs = 5;
+    s.head.sampling.logprobs = 1;
+    s.head.sampling.top_logprobs = 5;
     link_submit_text(&s, "ab\xc3\xa9");
     a = ask(&h, &s);
 
@@ -508,7 +508,7 @@ test_session_end_states(void **state)
 
         for (i = 0; i < 6; i++) {
             link_submit_init(&s, i == 0 ? 1 : 5000);
-            s.head.flags = i == 3 ? DSA_LINK_LOGPROBS : 0;
+            s.head.sampling.logprobs = i == 3;
             link_submit_text(&s, "a prompt");
 
             if (i == 1) {
@@ -794,8 +794,8 @@ test_full_ring(void **state)
     for (i = 0; i < n; i++) {
         (void) snprintf(text, sizeof(text), "(%u)", i);
         link_submit_init(&s, 700);
-        s.head.flags = i % 5 == 0 ? DSA_LINK_LOGPROBS : 0;
-        s.head.top_logprobs = i % 2;
+        s.head.sampling.logprobs = i % 5 == 0;
+        s.head.sampling.top_logprobs = i % 2;
         link_submit_text(&s, text);
         submit(&h, 0, dsa_link_id(1, i), &s);
     }

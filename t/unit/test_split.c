@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "engine/cpu/sampler.h"
+#include "kernels/sample/sample.h"
 #include "t/lib/small_model.h"
 #include "t/unit/placement.h"
 

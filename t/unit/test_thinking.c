@@ -176,7 +176,7 @@ test_grammar(void **state)
     for (seed = 0, spent = 0; seed < SEEDS; seed++) {
         budget = 1 + seed % 60;
         submit(&s, 100, budget);
-        s.head.seed = seed;
+        s.head.sampling.seed = seed;
         link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, SCHEMA, strlen(SCHEMA));
         a = ask(&h, &s);
 
@@ -285,7 +285,7 @@ test_calls(void **state)
 
     for (i = 0; i < SEEDS; i++) {
         submit(&s, LONG, n);
-        s.head.seed = i;
+        s.head.sampling.seed = i;
         link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, SCHEMA, strlen(SCHEMA));
         link_submit_resume(&s, ids, n);
         a = ask(&h, &s);

@@ -465,11 +465,11 @@ send_mixed(link_client_t *c, uint32_t slot, uint32_t n)
     link_submit_t   s;
 
     link_submit_init(&s, n % 3 == 0 ? 3000 : 1 + n % 40);
-    s.head.seed = n;
+    s.head.sampling.seed = n;
     s.head.tenant[0] = (uint8_t) (n % 5);
-    s.head.flags = n % 4 == 0 ? DSA_LINK_LOGPROBS : 0;
+    s.head.sampling.logprobs = n % 4 == 0;
     s.head.flags |= n % 7 == 0 ? DSA_LINK_PRIVATE : 0;
-    s.head.top_logprobs = n % 8;
+    s.head.sampling.top_logprobs = n % 8;
     s.head.deadline_ms = n % 11 == 0 ? link_client_now() + n % 30 : 0;
 
     link_submit_control(&s, "<bos>");

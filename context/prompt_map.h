@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_HTTP_DSA_PREFIX_MAP_H_INCLUDED_
-#define _NGX_HTTP_DSA_PREFIX_MAP_H_INCLUDED_
+#ifndef _DSA_PROMPT_MAP_H_INCLUDED_
+#define _DSA_PROMPT_MAP_H_INCLUDED_
 
 
 #include <stddef.h>
@@ -25,7 +25,7 @@
  * The caller locks the map, except for a prefetch.
  */
 
-#define NGX_HTTP_DSA_PREFIX_WAYS    8
+#define DSA_PROMPT_WAYS    8
 
 
 typedef struct {
@@ -33,12 +33,12 @@ typedef struct {
     uint32_t                     replica;   /* 0: the entry is free */
     uint32_t                     used;      /* value of clock when the entry
                                                was written */
-} ngx_http_dsa_prefix_entry_t;
+} dsa_prompt_entry_t;
 
 
 typedef struct {
-    ngx_http_dsa_prefix_entry_t  entries[NGX_HTTP_DSA_PREFIX_WAYS];
-} ngx_http_dsa_prefix_set_t;
+    dsa_prompt_entry_t           entries[DSA_PROMPT_WAYS];
+} dsa_prompt_set_t;
 
 
 typedef struct {
@@ -46,34 +46,32 @@ typedef struct {
     uint32_t                     clock;
 
     _Alignas(128)
-    ngx_http_dsa_prefix_set_t    sets[];    /* [n_sets] */
-} ngx_http_dsa_prefix_map_t;
+    dsa_prompt_set_t             sets[];    /* [n_sets] */
+} dsa_prompt_map_t;
 
 
 /*
  * Makes an empty map in size bytes of memory, which it aligns to 128.  Returns
  * NULL if there is no room for a set.
  */
-ngx_http_dsa_prefix_map_t *ngx_http_dsa_prefix_map_init(void *memory,
-    size_t size);
+dsa_prompt_map_t *dsa_prompt_map_init(void *memory, size_t size);
 
 /* Returns the replica of a key; 0 if it was never set or was replaced. */
-uint32_t ngx_http_dsa_prefix_map_find(const ngx_http_dsa_prefix_map_t *map,
-    uint64_t key);
+uint32_t dsa_prompt_map_find(const dsa_prompt_map_t *map, uint64_t key);
 
 /*
  * Sets the replica of a key, and makes its entry the newest one of its set.
  * replica is not 0.
  */
-void ngx_http_dsa_prefix_map_put(ngx_http_dsa_prefix_map_t *map, uint64_t key,
+void dsa_prompt_map_put(dsa_prompt_map_t *map, uint64_t key,
     uint32_t replica);
 
 /*
  * Prefetches the set of a key into the CPU's cache, without a lock, so that
  * the sets of the keys of a request are loaded in parallel.
  */
-void ngx_http_dsa_prefix_map_prefetch(const ngx_http_dsa_prefix_map_t *map,
+void dsa_prompt_map_prefetch(const dsa_prompt_map_t *map,
     uint64_t key);
 
 
-#endif /* _NGX_HTTP_DSA_PREFIX_MAP_H_INCLUDED_ */
+#endif /* _DSA_PROMPT_MAP_H_INCLUDED_ */

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_
-#define _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_
+#ifndef _DSA_PROMPT_KEYS_H_INCLUDED_
+#define _DSA_PROMPT_KEYS_H_INCLUDED_
 
 
 #include "context/encode.h"
@@ -31,56 +31,52 @@
  * is XXH3 with a secret of random bytes, so that a client cannot find texts
  * whose keys collide with those of another tenant.  Two prefixes with the same
  * key would only send a request to a replica that does not have its prefix.
- *
- * This file and ngx_http_dsa_prefix_map.h do not depend on nginx.
  */
 
-#define NGX_HTTP_DSA_PREFIX_SECRET  192     /* bytes; XXH3 needs 136 */
-#define NGX_HTTP_DSA_PREFIX_TENANT  32      /* bytes of its digest */
+#define DSA_PROMPT_SECRET  192     /* bytes; XXH3 needs 136 */
+#define DSA_PROMPT_TENANT  32      /* bytes of its digest */
 
 /*
  * The shortest prefix that gets a key.  Replicas reuse full pages of 64
  * tokens, and a token has about 4 bytes, so a shorter prefix fills no page.
  */
-#define NGX_HTTP_DSA_PREFIX_MIN     256
+#define DSA_PROMPT_MIN     256
 
 /*
  * If a prompt has more boundaries, these are used: the last ones; the last
  * ends of questions, because a new question removes the reasoning behind the
  * previous question, which changes everything after it; and the first one,
  * because other conversations share it.  A long text, for example a document,
- * also has boundaries after each block of NGX_HTTP_DSA_PREFIX_BLOCK bytes, of
+ * also has boundaries after each block of DSA_PROMPT_BLOCK bytes, of
  * which the last ones are used.
  */
-#define NGX_HTTP_DSA_PREFIX_LAST       8
-#define NGX_HTTP_DSA_PREFIX_QUESTIONS  4
-#define NGX_HTTP_DSA_PREFIX_BLOCKS     8
-#define NGX_HTTP_DSA_PREFIX_BLOCK      4096
-#define NGX_HTTP_DSA_PREFIX_KEYS       (NGX_HTTP_DSA_PREFIX_LAST              \
-                                        + NGX_HTTP_DSA_PREFIX_QUESTIONS       \
-                                        + NGX_HTTP_DSA_PREFIX_BLOCKS + 1)
+#define DSA_PROMPT_LAST       8
+#define DSA_PROMPT_QUESTIONS  4
+#define DSA_PROMPT_BLOCKS     8
+#define DSA_PROMPT_BLOCK      4096
+#define DSA_PROMPT_KEYS       (DSA_PROMPT_LAST + DSA_PROMPT_QUESTIONS         \
+                               + DSA_PROMPT_BLOCKS + 1)
 
 
 typedef struct {
     uint64_t                     key;
     size_t                       bytes;     /* of the prefix */
-} ngx_http_dsa_prefix_key_t;
+} dsa_prompt_key_t;
 
 
 typedef struct {
     uint32_t                     n;
-    ngx_http_dsa_prefix_key_t    elts[NGX_HTTP_DSA_PREFIX_KEYS];
+    dsa_prompt_key_t             elts[DSA_PROMPT_KEYS];
                                             /* the longest prefix first */
-} ngx_http_dsa_prefix_keys_t;
+} dsa_prompt_keys_t;
 
 
 /*
- * Computes the keys of a prompt.  secret has NGX_HTTP_DSA_PREFIX_SECRET bytes,
- * tenant NGX_HTTP_DSA_PREFIX_TENANT.  The prompt is hashed once.
+ * Computes the keys of a prompt.  secret has DSA_PROMPT_SECRET bytes, tenant
+ * DSA_PROMPT_TENANT.  The prompt is hashed once.
  */
-void ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
-    const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,
-    dsa_str_t model);
+void dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
+    const uint8_t *secret, const uint8_t *tenant, dsa_str_t model);
 
 
-#endif /* _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_ */
+#endif /* _DSA_PROMPT_KEYS_H_INCLUDED_ */

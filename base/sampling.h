@@ -13,12 +13,37 @@
 
 /*
  * The sampling parameters of a request, and the results of a sampled token.
- * The scheduler and all backends use these types.
+ * nginx reads a request into dsa_sampling_t, SUBMIT of the link carries it, and
+ * the scheduler, the backends and the kernels use it, all without a copy field
+ * by field.
  */
 
 #define DSA_SAMPLE_MAX_TOP  20      /* alternatives reported beside a token */
 #define DSA_SAMPLE_MAX_BIAS 1024    /* ids with a bias */
 #define DSA_SAMPLE_FORCE    100     /* the greatest bias */
+
+#define DSA_SAMPLING_VERSION    1
+
+
+/*
+ * A new parameter takes a reserved word, and 0 has to mean that it has no
+ * effect: then the version stays, because an engine that does not have the
+ * parameter rejects other values.  Any other change raises the version.
+ * engine/service/sampling.c checks what a peer has written.
+ */
+
+typedef struct {
+    uint32_t    version;            /* DSA_SAMPLING_VERSION in a record of the
+                                       link; it is not read elsewhere */
+    uint32_t    logprobs;           /* 1: report them; 0: do not */
+    uint32_t    top_logprobs;       /* alternatives, <= DSA_SAMPLE_MAX_TOP */
+    float       temperature;        /* 0: the most probable token */
+    float       top_p;              /* (0, 1] */
+    float       frequency_penalty;  /* -2 .. 2 */
+    float       presence_penalty;   /* -2 .. 2 */
+    uint32_t    reserved[3];        /* 0 */
+    uint64_t    seed;               /* of the sampling noise */
+} dsa_sampling_t;
 
 
 /*
@@ -34,17 +59,12 @@ typedef struct {
 } dsa_bias_t;
 
 
+/* The biases of a request, which follow its parameters separately. */
+
 typedef struct {
-    float       temperature;        /* 0: the most probable token */
-    float       top_p;              /* (0, 1] */
-    float       frequency_penalty;
-    float       presence_penalty;
-    uint64_t    seed;
-    uint32_t    logprobs;           /* 1: report them */
-    uint32_t    top_logprobs;       /* alternatives, <= DSA_SAMPLE_MAX_TOP */
-    uint32_t    n_bias;             /* <= DSA_SAMPLE_MAX_BIAS */
-    const dsa_bias_t  *bias;        /* [n_bias], each id at most once */
-} dsa_sampling_t;
+    const dsa_bias_t  *bias;        /* [n], each id at most once */
+    uint32_t           n;           /* <= DSA_SAMPLE_MAX_BIAS */
+} dsa_biases_t;
 
 
 typedef struct {
@@ -80,6 +100,18 @@ typedef struct {
                                        allowed.  Valid only where the set was
                                        requested, too */
 } dsa_draw_t;
+
+
+/*
+ * Returns 1 if the logits depend on the tokens of the answer, so that a sampler
+ * needs all of them.
+ */
+
+static inline int
+dsa_sampling_penalizes(const dsa_sampling_t *s)
+{
+    return s->frequency_penalty != 0 || s->presence_penalty != 0;
+}
 
 
 #endif /* _DSA_SAMPLING_H_INCLUDED_ */

@@ -5,10 +5,10 @@
 
 
 extern "C" {
-#include "cuda.h"
+#include "kernels/core/cuda.h"
 }
 
-#include "setup.cuh"
+#include "kernels/core/setup.cuh"
 
 
 /*

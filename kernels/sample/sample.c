@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/backend.h"
-#include "engine/cpu/sampler.h"
+#include "base/mask.h"
+#include "kernels/sample/sample.h"
 
 
 #define DSA_PHILOX_ROUNDS   10
@@ -32,8 +32,8 @@ static void dsa_sample_token(dsa_sample_t *out, dsa_nucleus_t *nucleus,
     const dsa_sampling_t *s, const float *logits, uint32_t allowed,
     const uint32_t *mask, uint64_t position, float *scratch);
 static void dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
-    const float *logits, uint32_t allowed, const uint32_t *mask,
-    const uint32_t *history, uint32_t n_history);
+    const dsa_biases_t *biases, const float *logits, uint32_t allowed,
+    const uint32_t *mask, const uint32_t *history, uint32_t n_history);
 static uint32_t dsa_sample_possible(uint32_t *kept, const float *x,
     uint32_t n);
 static uint32_t dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
@@ -41,7 +41,7 @@ static uint32_t dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
 static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
     const float *logits, uint32_t allowed, const uint32_t *history,
     uint32_t n_history);
-static void dsa_sample_bias(float *x, const dsa_sampling_t *s,
+static void dsa_sample_bias(float *x, const dsa_biases_t *biases,
     uint32_t allowed);
 static uint32_t dsa_sample_permitted(const uint32_t *mask, uint32_t allowed,
     uint32_t token);
@@ -55,7 +55,27 @@ static void dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
 
 
 void
-dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
+dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
+    const dsa_biases_t *biases, const float *logits, uint32_t vocab,
+    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
+    uint32_t n_history, uint64_t position, float *scratch)
+{
+    dsa_nucleus_t  nucleus;
+
+    if (allowed > vocab) {
+        allowed = vocab;
+    }
+
+    dsa_sample_logits(scratch, s, biases, logits, allowed, mask, history,
+                      n_history);
+    dsa_sample_token(out, &nucleus, s, logits, allowed, mask, position,
+                     scratch);
+}
+
+
+void
+dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
+    const dsa_sampling_t *s, const dsa_biases_t *biases, const float *logits,
     uint32_t vocab, uint32_t allowed, const uint32_t *mask,
     const uint32_t *history, uint32_t n_history, uint64_t position,
     float *scratch)
@@ -66,25 +86,8 @@ dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s, const float *logits,
         allowed = vocab;
     }
 
-    dsa_sample_logits(scratch, s, logits, allowed, mask, history, n_history);
-    dsa_sample_token(out, &nucleus, s, logits, allowed, mask, position,
-                     scratch);
-}
-
-
-void
-dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
-    const dsa_sampling_t *s, const float *logits, uint32_t vocab,
-    uint32_t allowed, const uint32_t *mask, const uint32_t *history,
-    uint32_t n_history, uint64_t position, float *scratch)
-{
-    dsa_nucleus_t  nucleus;
-
-    if (allowed > vocab) {
-        allowed = vocab;
-    }
-
-    dsa_sample_logits(scratch, s, logits, allowed, mask, history, n_history);
+    dsa_sample_logits(scratch, s, biases, logits, allowed, mask, history,
+                      n_history);
 
     draw->n_kept = 0;
 
@@ -124,8 +127,8 @@ dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
 
 static void
 dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
-    const float *logits, uint32_t allowed, const uint32_t *mask,
-    const uint32_t *history, uint32_t n_history)
+    const dsa_biases_t *biases, const float *logits, uint32_t allowed,
+    const uint32_t *mask, const uint32_t *history, uint32_t n_history)
 {
     uint32_t  i;
 
@@ -142,7 +145,10 @@ dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
     }
 
     dsa_sample_penalize(scratch, s, logits, allowed, history, n_history);
-    dsa_sample_bias(scratch, s, allowed);
+
+    if (biases != NULL) {
+        dsa_sample_bias(scratch, biases, allowed);
+    }
 }
 
 
@@ -316,18 +322,18 @@ dsa_sample_penalize(float *x, const dsa_sampling_t *s, const float *logits,
 
 
 static void
-dsa_sample_bias(float *x, const dsa_sampling_t *s, uint32_t allowed)
+dsa_sample_bias(float *x, const dsa_biases_t *biases, uint32_t allowed)
 {
     uint32_t           i, n_forced;
     dsa_bias_t         forced[DSA_SAMPLE_MAX_BIAS];
     const dsa_bias_t  *b;
 
-    assert(s->n_bias <= DSA_SAMPLE_MAX_BIAS);
+    assert(biases->n <= DSA_SAMPLE_MAX_BIAS);
 
     n_forced = 0;
 
-    for (i = 0; i < s->n_bias; i++) {
-        b = &s->bias[i];
+    for (i = 0; i < biases->n; i++) {
+        b = &biases->bias[i];
 
         if (b->id >= allowed) {
             continue;
