@@ -7,8 +7,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "context/control_tokens.h"
-
 #include "ngx_http_dsa_prefix_keys.h"
 
 
@@ -25,8 +23,8 @@ typedef struct {
 } ngx_http_dsa_boundaries_t;
 
 
-static uint32_t ngx_http_dsa_prefix_control(const dsa_segment_t *segment);
-static int ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind);
+static uint32_t ngx_http_dsa_prefix_marks(const dsa_control_tokens_t *tokens,
+    const dsa_segment_t *segment);
 static uint64_t ngx_http_dsa_prefix_hash(const uint8_t *secret, uint64_t hash,
     uint64_t kind, dsa_str_t text);
 static void ngx_http_dsa_prefix_select(ngx_http_dsa_prefix_keys_t *keys,
@@ -41,10 +39,10 @@ _Static_assert(NGX_HTTP_DSA_PREFIX_SECRET >= XXH3_SECRET_SIZE_MIN,
 
 void
 ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
-    const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,
-    dsa_str_t model)
+    const dsa_prompt_t *prompt, const dsa_control_tokens_t *tokens,
+    const uint8_t *secret, const uint8_t *tenant, dsa_str_t model)
 {
-    uint32_t                     i, token, before;
+    uint32_t                     i, marks, before;
     dsa_str_t                    text;
     const dsa_segment_t         *segment;
     ngx_http_dsa_prefix_key_t    end;
@@ -60,14 +58,14 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
                                                NGX_HTTP_DSA_PREFIX_TENANT));
     end.key = ngx_http_dsa_prefix_hash(secret, end.key, 0, model);
 
-    before = DSA_CONTROL_TOKENS;
+    before = 0;
 
     for (i = 0; i < prompt->n; i++) {
         segment = &prompt->segments[i];
-        token = ngx_http_dsa_prefix_control(segment);
+        marks = ngx_http_dsa_prefix_marks(tokens, segment);
 
         if (end.bytes >= NGX_HTTP_DSA_PREFIX_MIN
-            && ngx_http_dsa_prefix_boundary(before, token))
+            && ((before & DSA_MARK_END) != 0 || (marks & DSA_MARK_BEGIN) != 0))
         {
             if (b.n == 0) {
                 b.first = end;
@@ -75,7 +73,7 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
 
             b.last[b.n++ % NGX_HTTP_DSA_PREFIX_LAST] = end;
 
-            if (before == DSA_CONTROL_TOKEN_ASSISTANT) {
+            if ((before & DSA_MARK_ANSWER) != 0) {
                 b.questions[b.n_questions++ % NGX_HTTP_DSA_PREFIX_QUESTIONS] =
                                                                           end;
             }
@@ -99,50 +97,28 @@ ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
                                            text);
         end.bytes += text.len;
 
-        before = token;
+        before = marks;
     }
 
     ngx_http_dsa_prefix_select(keys, &b);
 }
 
 
-/*
- * Returns the dsa_control_token_e of a segment; DSA_CONTROL_TOKENS for text.
- */
+/* Returns the marks of a segment; 0 for text. */
 
 static uint32_t
-ngx_http_dsa_prefix_control(const dsa_segment_t *segment)
+ngx_http_dsa_prefix_marks(const dsa_control_tokens_t *tokens,
+    const dsa_segment_t *segment)
 {
-    uint32_t          i;
-    const dsa_str_t  *name;
+    uint32_t  token;
 
     if (segment->kind != DSA_SEGMENT_CONTROL) {
-        return DSA_CONTROL_TOKENS;
+        return 0;
     }
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-        name = &dsa_control_tokens[i];
+    token = dsa_control_token_find(tokens, segment->text);
 
-        if (name->len == segment->text.len
-            && memcmp(name->data, segment->text.data, name->len) == 0)
-        {
-            break;
-        }
-    }
-
-    return i;
-}
-
-
-/* Returns 1 if a message ends between these two segments. */
-
-static int
-ngx_http_dsa_prefix_boundary(uint32_t before, uint32_t behind)
-{
-    return before == DSA_CONTROL_TOKEN_EOS
-           || behind == DSA_CONTROL_TOKEN_USER
-           || behind == DSA_CONTROL_TOKEN_THINK
-           || behind == DSA_CONTROL_TOKEN_THINK_END;
+    return token < tokens->n ? tokens->elts[token].marks : 0;
 }
 
 

@@ -8,7 +8,7 @@
 #define _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_
 
 
-#include "context/encode.h"
+#include "context/prompt.h"
 
 
 /*
@@ -75,12 +75,13 @@ typedef struct {
 
 
 /*
- * Computes the keys of a prompt.  secret has NGX_HTTP_DSA_PREFIX_SECRET bytes,
- * tenant NGX_HTTP_DSA_PREFIX_TENANT.  The prompt is hashed once.
+ * Computes the keys of a prompt; the marks of its family's tokens are where
+ * messages end.  secret has NGX_HTTP_DSA_PREFIX_SECRET bytes, tenant
+ * NGX_HTTP_DSA_PREFIX_TENANT.  The prompt is hashed once.
  */
 void ngx_http_dsa_prefix_keys(ngx_http_dsa_prefix_keys_t *keys,
-    const dsa_prompt_t *prompt, const uint8_t *secret, const uint8_t *tenant,
-    dsa_str_t model);
+    const dsa_prompt_t *prompt, const dsa_control_tokens_t *tokens,
+    const uint8_t *secret, const uint8_t *tenant, dsa_str_t model);
 
 
 #endif /* _NGX_HTTP_DSA_PREFIX_KEYS_H_INCLUDED_ */

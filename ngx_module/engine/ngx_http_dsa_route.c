@@ -183,9 +183,11 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 void
 ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
     ngx_http_dsa_prefix_keys_t *keys, const dsa_prompt_t *prompt,
-    const u_char *tenant, ngx_str_t *model)
+    const dsa_control_tokens_t *tokens, const u_char *tenant,
+    ngx_str_t *model)
 {
-    ngx_http_dsa_prefix_keys(keys, prompt, route->shared->secret, tenant,
+    ngx_http_dsa_prefix_keys(keys, prompt, tokens, route->shared->secret,
+                             tenant,
                              dsa_str((char *) model->data, model->len));
 }
 

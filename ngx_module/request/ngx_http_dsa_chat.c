@@ -24,8 +24,9 @@
 /*
  * A chat from its arrival to its submission.  The functions are in this order:
  * identify the caller, read the body, restore reasoning that the client left
- * out, shorten a long history, encode, submit.  Those with "run" in their
- * comment may run in a thread, see ngx_http_dsa_work().
+ * out, shorten a long history, encode, submit.
+ * Those with "run" in their comment may run in a thread, see
+ * ngx_http_dsa_work().
  */
 
 static void ngx_http_dsa_chat_body_handler(ngx_http_request_t *r);
@@ -280,10 +281,7 @@ ngx_http_dsa_chat_read(void *data)
 
     if (a->api->read(a, submit->chat, submit->arena, req->root,
                      &ngx_http_dsa_chat_limits, req->refusal)
-        != DSA_OK
-        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
-                           req->refusal)
-           != DSA_OK)
+        != DSA_OK)
     {
         return;
     }
@@ -487,8 +485,12 @@ ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 {
+    req->submit.family = dsa_families[0];
+    req->answer.family = req->submit.family;
+
     ngx_http_dsa_retention_restore(&req->retention, &req->work,
-                                   req->submit.chat, req->submit.bytes,
+                                   req->submit.chat, req->submit.family,
+                                   req->submit.bytes,
                                    ngx_http_dsa_chat_restored);
 }
 
@@ -522,7 +524,17 @@ ngx_http_dsa_chat_check(void *data)
 {
     ngx_http_dsa_request_t *req = data;
 
-    if (dsa_chat_check(req->submit.chat, req->refusal) == DSA_OK) {
+    ngx_http_dsa_submit_t  *submit;
+
+    submit = &req->submit;
+
+    if (dsa_chat_check(submit->chat, req->refusal) == DSA_OK
+        && dsa_family_check(submit->family, submit->chat, req->refusal)
+           == DSA_OK
+        && dsa_format_spec(&submit->format, submit->family, submit->chat,
+                           submit->arena, req->refusal)
+           == DSA_OK)
+    {
         req->refusal->status = 0;
     }
 }

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "context/completion.h"
-#include "context/control_tokens.h"
 
 #include "ngx_module/engine/ngx_http_dsa_models.h"
 #include "ngx_module/http/ngx_http_dsa_text.h"
@@ -39,7 +38,7 @@ _Static_assert((int) DSA_CHAT_BIAS == (int) DSA_LINK_MAX_BIAS
                "the link carries the biases of a chat as they are");
 _Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
                "the link carries the longest spec");
-_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
+_Static_assert((int) DSA_CONTROL_TOKENS_MAX <= DSA_LINK_MAX_QUERIES,
                "the vocabulary of ACCEPTED has a bit for each control token");
 
 
@@ -84,11 +83,12 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     chat = submit->chat;
 
     if (chat->completion != NULL) {
-        rc = dsa_completion_encode(&submit->prompt, submit->work,
-                                   chat->completion, &err);
+        rc = submit->family->complete(&submit->prompt, submit->work,
+                                      chat->completion, &err);
 
     } else {
-        rc = dsa_encode(&submit->prompt, submit->work, chat, &err);
+        rc = submit->family->encode(&submit->prompt, submit->work, chat,
+                                    &err);
     }
 
     if (rc != DSA_OK) {
@@ -169,15 +169,17 @@ ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
 static ngx_int_t
 ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 {
-    uint32_t               i;
-    dsa_chat_t            *chat;
-    dsa_prompt_t          *prompt;
-    ngx_http_dsa_field_t  *f;
+    uint32_t                     i;
+    dsa_chat_t                  *chat;
+    dsa_prompt_t                *prompt;
+    ngx_http_dsa_field_t        *f;
+    const dsa_control_tokens_t  *tokens;
 
     chat = submit->chat;
     prompt = &submit->prompt;
+    tokens = &submit->family->tokens;
 
-    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS
+    submit->n_fields = prompt->n + chat->n_stop + tokens->n
                        + (submit->format.spec.len != 0)
                        + (chat->n_bias != 0)
                        + (submit->id.len != 0);
@@ -214,9 +216,9 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
      * expects.
      */
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
+    for (i = 0; i < tokens->n; i++, f++) {
         f->type = DSA_LINK_FIELD_QUERY;
-        f->value = dsa_control_tokens[i];
+        f->value = tokens->elts[i].name;
     }
 
     if (chat->n_bias != 0) {
@@ -251,7 +253,8 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
     }
 
     ngx_http_dsa_route_keys(submit->pool->route, submit->keys,
-                            &submit->prompt, submit->digest, &submit->model);
+                            &submit->prompt, &submit->family->tokens,
+                            submit->digest, &submit->model);
 
     return NGX_OK;
 }

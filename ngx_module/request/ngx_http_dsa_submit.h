@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 
 #include "context/chat.h"
-#include "context/encode.h"
+#include "context/family.h"
 #include "context/format.h"
 #include "redis_schema/keys.h"
 
@@ -44,6 +44,7 @@ typedef struct {
     dsa_arena_t              *arena;        /* tree of the body, the chat */
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
+    const dsa_family_t       *family;       /* of the pool's engines */
     size_t                    bytes;        /* of the body and of what was
                                                loaded for it */
     dsa_format_t              format;       /* of the answer; its spec is in

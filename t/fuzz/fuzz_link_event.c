@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 #include "engine/link_rollout.h"
 #include "ngx_module/engine/ngx_http_dsa_record_check.h"
@@ -174,7 +175,7 @@ request_create(request_t *r, uint8_t flags, const uint8_t *data)
         ngx_http_dsa_expect_field(&r->expect, DSA_LINK_FIELD_STOP, 1);
     }
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+    for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
         ngx_http_dsa_expect_field(&r->expect, DSA_LINK_FIELD_QUERY, 1);
     }
 
@@ -212,7 +213,7 @@ request_record(request_t *r, uint8_t flags, uint32_t type, const uint8_t *p,
         expect(accepted.cached_tokens <= accepted.prompt_tokens);
 
         r->prompt = accepted.prompt_tokens;
-        r->parser = dsa_parse_create((flags & THINKING) != 0,
+        r->parser = dsa_parse_create(&dsa_deepseek, (flags & THINKING) != 0,
                                      (flags & TOOLS) != 0,
                                      accepted.vocabulary, delta, NULL);
         expect(r->parser != NULL);

@@ -15,17 +15,17 @@
 
 #include <cmocka.h>
 
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "ngx_module/engine/ngx_http_dsa_prefix_keys.h"
 #include "ngx_module/engine/ngx_http_dsa_prefix_map.h"
 
 
-#define BOS   DSA_CONTROL_BOS
-#define EOS   DSA_CONTROL_EOS
-#define USER  DSA_CONTROL_USER
-#define SAY   DSA_CONTROL_ASSISTANT
-#define ON    DSA_CONTROL_THINK
-#define OFF   DSA_CONTROL_THINK_END
+#define BOS   DSA_DEEPSEEK_BOS
+#define EOS   DSA_DEEPSEEK_EOS
+#define USER  DSA_DEEPSEEK_USER
+#define SAY   DSA_DEEPSEEK_ASSISTANT
+#define ON    DSA_DEEPSEEK_THINK
+#define OFF   DSA_DEEPSEEK_THINK_END
 
 /* 300 bytes, so that every boundary behind it counts */
 
@@ -53,6 +53,14 @@ random_next(void)
 }
 
 
+static void
+of_prompt(keys_t *keys, const dsa_prompt_t *prompt, const char *model)
+{
+    ngx_http_dsa_prefix_keys(keys, prompt, &dsa_deepseek.tokens, secret,
+                             tenant, dsa_strz(model));
+}
+
+
 /* Segments are control tokens if their text is one, unless it begins with !. */
 
 static keys_t
@@ -77,8 +85,10 @@ keys_of(const char *const *texts)
             continue;
         }
 
-        for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-            if (strcmp(texts[prompt.n], dsa_control_tokens[i].data) == 0) {
+        for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
+            if (strcmp(texts[prompt.n], dsa_deepseek_tokens[i].name.data)
+                == 0)
+            {
                 segments[prompt.n].kind = DSA_SEGMENT_CONTROL;
             }
         }
@@ -86,7 +96,7 @@ keys_of(const char *const *texts)
 
     memset(&keys, 0x5a, sizeof(keys));
 
-    ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    of_prompt(&keys, &prompt, "m");
 
     return keys;
 }
@@ -220,13 +230,13 @@ test_model(void **state)
     segments[0].kind = DSA_SEGMENT_TEXT;
     segments[0].text = dsa_str(LONG, 300);
     segments[1].kind = DSA_SEGMENT_CONTROL;
-    segments[1].text = dsa_control_tokens[DSA_CONTROL_TOKEN_USER];
+    segments[1].text = dsa_deepseek_tokens[DSA_DEEPSEEK_TOKEN_USER].name;
 
     prompt.segments = segments;
     prompt.n = 2;
 
-    ngx_http_dsa_prefix_keys(&a, &prompt, secret, tenant, dsa_str("m", 1));
-    ngx_http_dsa_prefix_keys(&b, &prompt, secret, tenant, dsa_str("n", 1));
+    of_prompt(&a, &prompt, "m");
+    of_prompt(&b, &prompt, "n");
 
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 1);
@@ -256,8 +266,9 @@ test_many(void **state)
 
 #define add(k, t)                                                             \
     (segments[prompt.n].kind = (k), segments[prompt.n++].text = (t))
-#define control(name)                                                         \
-    add(DSA_SEGMENT_CONTROL, dsa_control_tokens[DSA_CONTROL_TOKEN_ ## name])
+#define control(token)                                                        \
+    add(DSA_SEGMENT_CONTROL,                                                  \
+        dsa_deepseek_tokens[DSA_DEEPSEEK_TOKEN_ ## token].name)
 
     control(BOS);
     add(DSA_SEGMENT_TEXT, dsa_str(LONG, 300));
@@ -269,8 +280,7 @@ test_many(void **state)
         control(THINK_END);
 
         if (i % 200 == 0 || i == 8191) {
-            ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant,
-                                     dsa_str("m", 1));
+            of_prompt(&keys, &prompt, "m");
 
             if (turns == 0) {
                 first = keys;
@@ -282,8 +292,7 @@ test_many(void **state)
         }
 
         if (i == 8190) {
-            ngx_http_dsa_prefix_keys(&before, &prompt, secret, tenant,
-                                     dsa_str("m", 1));
+            of_prompt(&before, &prompt, "m");
         }
 
         add(DSA_SEGMENT_TEXT, dsa_str("answer", 6));
@@ -328,8 +337,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK_END);
 
-    ngx_http_dsa_prefix_keys(&question, &prompt, secret, tenant,
-                             dsa_str("m", 1));
+    of_prompt(&question, &prompt, "m");
     assert_int_equal(question.n, 2);
 
     for (i = 0; i < 200; i++) {
@@ -346,7 +354,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK);
 
-    ngx_http_dsa_prefix_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    of_prompt(&keys, &prompt, "m");
 
     assert_int_equal(common(&keys, &question), 2);
 }
