@@ -14,12 +14,13 @@
 
 /*
  * A family of models: how prompts are written for them, and how their output is
- * read.  Everything else in context/ is the same for all families, and calls
- * them by this struct.  A family is a folder of context/ and a line of the
- * table in family.c.
+ * read.  An engine names the family of its model in its hello.  Everything else
+ * in context/ is the same for all families, and calls them by this struct.  A
+ * family is a folder of context/ and a line of the table in family.c.
  */
 
-#define DSA_FAMILY_NAME     16          /* bytes of a name with its NUL */
+#define DSA_FAMILY_NAME     16          /* bytes of a name with its NUL, as in
+                                           dsa_link_hello_t */
 
 /* The modes in which the models of a family can answer. */
 

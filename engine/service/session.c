@@ -46,6 +46,7 @@ struct dsa_session_s {
 static dsa_session_t *dsa_session_alloc(dsa_sessions_t *all, int fd);
 static void dsa_session_hello(const dsa_session_t *s, uint32_t version,
     dsa_link_hello_t *hello);
+static const char *dsa_session_family(void);
 static int dsa_session_segment(dsa_session_t *s, int *memfd, dsa_err_t *err);
 static int dsa_session_request(dsa_session_t *s,
     const dsa_link_record_t *record, const void *payload, dsa_err_t *err);
@@ -200,6 +201,17 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
                     service->conf->name);
     (void) snprintf(hello->fingerprint, sizeof(hello->fingerprint), "%s",
                     service->fingerprint);
+    (void) snprintf(hello->family, sizeof(hello->family), "%s",
+                    dsa_session_family());
+}
+
+
+/* The family of the only models that engine/checkpoint accepts. */
+
+static const char *
+dsa_session_family(void)
+{
+    return "deepseek";
 }
 
 

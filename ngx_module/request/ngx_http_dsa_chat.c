@@ -23,8 +23,8 @@
 
 /*
  * A chat from its arrival to its submission.  The functions are in this order:
- * identify the caller, read the body, restore reasoning that the client left
- * out, shorten a long history, encode, submit.
+ * identify the caller, read the body, find the family of the engines, restore
+ * reasoning that the client left out, shorten a long history, encode, submit.
  * Those with "run" in their comment may run in a thread, see
  * ngx_http_dsa_work().
  */
@@ -45,6 +45,8 @@ static ngx_int_t ngx_http_dsa_chat_rollout(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_chat_is_name(const dsa_str_t *name);
 static void ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_family(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_waited(void *data);
 static void ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc);
 static void ngx_http_dsa_chat_check(void *data);
@@ -364,7 +366,7 @@ ngx_http_dsa_chat_was_read(void *data)
     ngx_http_dsa_responses_history(req, &ngx_http_dsa_chat_limits,
                                    req->conversation.id.len != 0
                                    ? ngx_http_dsa_chat_conversation
-                                   : ngx_http_dsa_chat_restore);
+                                   : ngx_http_dsa_chat_family);
 }
 
 
@@ -478,16 +480,60 @@ static void
 ngx_http_dsa_chat_conversation(ngx_http_dsa_request_t *req)
 {
     ngx_http_dsa_chat_load(req, &ngx_http_dsa_chat_limits,
-                           ngx_http_dsa_chat_restore);
+                           ngx_http_dsa_chat_family);
+}
+
+
+/* Everything behind this depends on how the model's prompts are written. */
+
+static void
+ngx_http_dsa_chat_family(ngx_http_dsa_request_t *req)
+{
+    req->submit.waiter.handler = ngx_http_dsa_chat_waited;
+    req->submit.waiter.data = req;
+
+    switch (ngx_http_dsa_submit_family(&req->submit, &req->failure)) {
+
+    case NGX_OK:
+        req->answer.family = req->submit.family;
+        ngx_http_dsa_chat_restore(req);
+        return;
+
+    case NGX_AGAIN:
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: waits for the first hello",
+                       &req->ctx.id);
+        return;
+
+    default: /* NGX_ERROR */
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+}
+
+
+/* An engine of the pool became ready, or its connection failed. */
+
+static void
+ngx_http_dsa_chat_waited(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    ngx_http_dsa_chat_family(req);
+
+    ngx_http_run_posted_requests(c);
 }
 
 
 static void
 ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 {
-    req->submit.family = dsa_families[0];
-    req->answer.family = req->submit.family;
-
     ngx_http_dsa_retention_restore(&req->retention, &req->work,
                                    req->submit.chat, req->submit.family,
                                    req->submit.bytes,

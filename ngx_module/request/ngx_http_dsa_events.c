@@ -77,9 +77,6 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
     req->record->first.call.handler = ngx_http_dsa_events_call_handler;
     req->record->first.call.data = req->choices.elts;
 
-    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
-    req->submit.waiter.data = req;
-
     req->timer.event.handler = ngx_http_dsa_events_timer_handler;
     req->timer.event.data = req;
     req->timer.event.log = req->http->connection->log;
@@ -105,6 +102,9 @@ void
 ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 {
     req->choices.elts[0].submit = 1;
+
+    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
+    req->submit.waiter.data = req;
 
     ngx_http_dsa_events_submit_next(req);
 }

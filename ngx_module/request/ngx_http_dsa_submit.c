@@ -40,6 +40,9 @@ _Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
                "the link carries the longest spec");
 _Static_assert((int) DSA_CONTROL_TOKENS_MAX <= DSA_LINK_MAX_QUERIES,
                "the vocabulary of ACCEPTED has a bit for each control token");
+_Static_assert((int) DSA_FAMILY_NAME
+               == sizeof(((dsa_link_hello_t *) 0)->family),
+               "a hello has the name of any family");
 
 
 #define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
@@ -70,6 +73,26 @@ static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
 static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     uint32_t context, ngx_http_dsa_failure_t *failure);
+
+
+ngx_int_t
+ngx_http_dsa_submit_family(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    if (ngx_http_dsa_pool_opening(submit->pool)) {
+        ngx_http_dsa_pool_wait(submit->pool, &submit->waiter);
+        return NGX_AGAIN;
+    }
+
+    submit->family = ngx_http_dsa_pool_family(submit->pool);
+
+    if (submit->family == NULL) {
+        ngx_http_dsa_submit_unavailable(submit, 0, failure);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
 
 
 ngx_int_t
@@ -298,6 +321,13 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
         }
 
         submit->tried |= 1ULL << s->index;
+
+        if (s->family != submit->family) {
+
+            /* all engines were replaced after the prompt was encoded */
+
+            continue;
+        }
 
         if (!ngx_http_dsa_submit_has_slots(submit, s)) {
             submit->refused = 1;

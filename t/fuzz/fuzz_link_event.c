@@ -86,12 +86,15 @@ fuzz_hello(const uint8_t *data, size_t size)
 {
     size_t                 i, len;
     dsa_link_hello_t       hello;
+    const dsa_family_t    *family;
     ngx_http_dsa_wrong_t   wrong;
+
+    static const dsa_family_t  other = { .name = "other" };
 
     memset(&hello, 0, sizeof(hello));
     memcpy(&hello, data, size < sizeof(hello) ? size : sizeof(hello));
 
-    if (ngx_http_dsa_hello_check(&hello, &wrong) != 0) {
+    if (ngx_http_dsa_hello_check(&hello, NULL, &family, &wrong) != 0) {
         check_wrong(&wrong);
         return;
     }
@@ -108,6 +111,11 @@ fuzz_hello(const uint8_t *data, size_t size)
            && hello.ids != 0);
     expect(hello.temperature >= 0 && hello.temperature <= 2);
     expect(hello.top_p > 0 && hello.top_p <= 1);
+    expect(memchr(hello.family, '\0', sizeof(hello.family)) != NULL
+           && strcmp(hello.family, family->name) == 0);
+
+    expect(ngx_http_dsa_hello_check(&hello, &other, &family, &wrong) == -1);
+    check_wrong(&wrong);
 }
 
 
