@@ -244,6 +244,60 @@ test_model(void **state)
 }
 
 
+/* Which tokens are boundaries is a matter of the family alone. */
+
+static void
+test_marks(void **state)
+{
+    uint32_t        i, k;
+    keys_t          keys;
+    dsa_prompt_t    prompt;
+    dsa_segment_t   segments[3];
+
+    static const dsa_control_token_t   marked[] = {
+        { dsa_string("<a>"), 0 },
+        { dsa_string("<b>"), DSA_MARK_BEGIN },
+        { dsa_string("<c>"), DSA_MARK_END },
+        { dsa_string("<d>"), DSA_MARK_ANSWER },
+        { dsa_string("<e>"), DSA_MARK_STOP|DSA_MARK_THINK_END }
+    };
+    static const dsa_control_tokens_t  tokens = { marked, 5 };
+
+    /* the end of the boundary; 0: there is none */
+
+    static const struct {
+        const char     *name;
+        size_t          bytes;
+    } t[] = {
+        { "<a>", 0 }, { "<b>", 300 }, { "<c>", 303 }, { "<d>", 0 },
+        { "<e>", 0 }, { USER, 0 }, { EOS, 0 }
+    };
+
+    prompt.segments = segments;
+    prompt.n = 3;
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        for (k = 0; k < 2; k++) {
+            segments[0].kind = DSA_SEGMENT_TEXT;
+            segments[0].text = dsa_str(LONG, 300);
+            segments[1].kind = k == 0 ? DSA_SEGMENT_CONTROL
+                                      : DSA_SEGMENT_TEXT;
+            segments[1].text = dsa_strz(t[i].name);
+            segments[2].kind = DSA_SEGMENT_TEXT;
+            segments[2].text = dsa_str("end", 3);
+
+            ngx_http_dsa_prefix_keys(&keys, &prompt, &tokens, secret, tenant,
+                                     dsa_str("m", 1));
+
+            /* a text that spells a token is no boundary */
+
+            assert_int_equal(keys.n, k == 0 && t[i].bytes != 0);
+            assert_true(keys.n == 0 || keys.elts[0].bytes == t[i].bytes);
+        }
+    }
+}
+
+
 /*
  * A conversation of many messages, turn by turn: the keys stay few, and each
  * turn has one of the turn before it, whatever number of rounds a turn has.
@@ -545,6 +599,7 @@ main(void)
         cmocka_unit_test(test_boundaries),
         cmocka_unit_test(test_common),
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_blocks),
