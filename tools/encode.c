@@ -102,6 +102,8 @@ dsa_encode_stdin(dsa_arena_t *arena, int segments)
     dsa_chat_limits_t    limits;
     const dsa_family_t  *family;
 
+    /* nothing names a family here, because there is no engine */
+
     family = dsa_families[0];
 
     limits.max_messages = UINT32_MAX;

@@ -138,16 +138,20 @@ dsa_cmd_parse(int argc, char **argv)
 static int
 dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
 {
-    int           rc, complete;
-    dsa_buf_t     text;
-    dsa_str_t     s;
-    dsa_parse_t  *p;
+    int                  rc, complete;
+    dsa_buf_t            text;
+    dsa_str_t            s;
+    dsa_parse_t         *p;
+    const dsa_family_t  *family;
+
+    /* nothing names a family here, because there is no engine */
+
+    family = dsa_families[0];
 
     memset(&text, 0, sizeof(dsa_buf_t));
 
     rc = 1;
-    p = dsa_parse_create(dsa_families[0], m->thinking, 1, 0, dsa_parse_delta,
-                         m);
+    p = dsa_parse_create(family, m->thinking, 1, 0, dsa_parse_delta, m);
 
     if (p == NULL) {
         (void) fprintf(stderr, "dsa parse: out of memory\n");
@@ -159,7 +163,7 @@ dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
     }
 
     s = dsa_str(text.data, text.len);
-    complete = dsa_parse_stops(&s, &dsa_families[0]->tokens);
+    complete = dsa_parse_stops(&s, &family->tokens);
 
     if (dsa_parse_text(p, s, piece, complete) != DSA_OK
         || (!m->stream && dsa_parse_print(m) != DSA_OK)
