@@ -78,8 +78,8 @@ endif
 # the plan of GPU memory is made without a GPU and without CUDA
 
 LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
-            base/*.c context/*.c grammar/*.c kernels/*/*.c redis_schema/*.c \
-            engine/*.c engine/*/*.c)) engine/cuda/plan.c
+            base/*.c context/*.c context/*/*.c grammar/*.c kernels/*/*.c \
+            redis_schema/*.c engine/*.c engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
             bench/cache.c)
@@ -95,9 +95,10 @@ BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/grammar $(BUILD)/bench/limits \
             $(BUILD)/bench/stages $(BUILD)/bench/heavy
 MODULE_H := $(wildcard ngx_module/symbols.map \
-            ngx_module/*/*.h base/*.h context/*.h redis_schema/*.h engine/link*.h)
+            ngx_module/*/*.h base/*.h context/*.h context/*/*.h \
+            redis_schema/*.h engine/link*.h)
 MODULE_C := $(wildcard ngx_module/*.c ngx_module/*/*.c base/*.c \
-            context/*.c redis_schema/*.c)
+            context/*.c context/*/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
             console/*.js)
 CHECK_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_record_check.o
@@ -125,7 +126,7 @@ golden: $(GOLDEN) $(WEIGHTS)
 $(BUILD)/nginx/Makefile: config config.make Makefile $(MODULE_H) \
                          $(NGINX_SRC)/src/core/nginx.h \
                          base console context grammar redis_schema ngx_module \
-                         $(wildcard ngx_module/*/.)
+                         $(wildcard ngx_module/*/. context/*/.)
 	@rm -rf $(@D)
 	@mkdir -p $(@D)
 	( cd $(NGINX_SRC) && bash -uc '. ./conf_flags && exec ./configure \

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "context/control_tokens.h"
+#include "context/family.h"
 #include "context/prompt_keys.h"
 #include "context/prompt_map.h"
 
@@ -29,11 +29,11 @@
 #define BENCH_MAP         (4 * 1024 * 1024)
 #define BENCH_REQUESTS    20000
 #define BENCH_MESSAGES    50            /* in a prompt */
-#define BENCH_SEGMENTS    (4 * BENCH_MESSAGES + 2)
 
 
 static uint8_t  secret[DSA_PROMPT_SECRET];
 static uint8_t  tenant[DSA_PROMPT_TENANT];
+static uint64_t  bench_prompts;         /* each has its number in front */
 
 
 static double
@@ -58,49 +58,75 @@ random_next(void)
 }
 
 
+/* A prompt of size bytes, in which all messages are of the user. */
+
 static void
-bench_control(dsa_prompt_t *prompt, dsa_control_token_e token)
+bench_prompt(dsa_prompt_t *prompt, dsa_arena_t *arena,
+    const dsa_family_t *family, const char *text, size_t size)
 {
-    prompt->segments[prompt->n].kind = DSA_SEGMENT_CONTROL;
-    prompt->segments[prompt->n++].text = dsa_control_tokens[token];
+    uint32_t       i;
+    dsa_err_t      err;
+    dsa_chat_t     chat;
+    dsa_message_t  messages[BENCH_MESSAGES];
+
+    memset(&chat, 0, sizeof(dsa_chat_t));
+    memset(messages, 0, sizeof(messages));
+
+    chat.messages = messages;
+    chat.n_messages = BENCH_MESSAGES;
+
+    for (i = 0; i < BENCH_MESSAGES; i++) {
+        messages[i].role = DSA_ROLE_USER;
+        messages[i].content = dsa_str(text + i * (size / BENCH_MESSAGES),
+                                      size / BENCH_MESSAGES);
+    }
+
+    if (arena == NULL || family->encode(prompt, arena, &chat, &err) != DSA_OK)
+    {
+        (void) fprintf(stderr, "bench/prefix: out of memory\n");
+        exit(1);
+    }
 }
 
 
 /* Seconds for the keys of one prompt of size bytes. */
 
 static double
-bench_keys(char *text, size_t size)
+bench_keys(const char *text, size_t size)
 {
-    double                       start;
+    char                        *first;
+    double                       seconds;
     uint32_t                     i, n;
+    dsa_arena_t                 *arena;
     dsa_prompt_t                 prompt;
-    dsa_segment_t                segments[BENCH_SEGMENTS];
-    dsa_prompt_keys_t            keys;
+    const dsa_family_t          *family;
+    dsa_prompt_keys_t   keys;
 
-    prompt.segments = segments;
-    prompt.n = 0;
+    family = dsa_families[0];
+    arena = dsa_arena_create(16 * 1000 * 1000);
 
-    bench_control(&prompt, DSA_CONTROL_TOKEN_BOS);
+    bench_prompt(&prompt, arena, family, text, size);
 
-    for (i = 0; i < BENCH_MESSAGES; i++) {
-        bench_control(&prompt, DSA_CONTROL_TOKEN_USER);
-        segments[prompt.n].kind = DSA_SEGMENT_TEXT;
-        segments[prompt.n++].text = dsa_str(text + i * (size / BENCH_MESSAGES),
-                                            size / BENCH_MESSAGES);
-        bench_control(&prompt, DSA_CONTROL_TOKEN_ASSISTANT);
-        bench_control(&prompt, DSA_CONTROL_TOKEN_THINK_END);
+    for (i = 0; prompt.segments[i].kind != DSA_SEGMENT_TEXT; i++) {
+        /* void */
     }
 
+    first = (char *) (uintptr_t) prompt.segments[i].text.data;
     n = (uint32_t) (100 * 1000 * 1000 / (size + 10000));
-    start = now();
+    seconds = now();
 
     for (i = 0; i < n; i++) {
-        text[0]++;
-        dsa_prompt_keys(&keys, &prompt, secret, tenant,
-                        dsa_str("deepseek-chat", 13));
+        memcpy(first, &bench_prompts, sizeof(bench_prompts));
+        bench_prompts++;
+        dsa_prompt_keys(&keys, &prompt, &family->tokens, secret,
+                                 tenant, dsa_str("deepseek-chat", 13));
     }
 
-    return (now() - start) / n;
+    seconds = (now() - seconds) / n;
+
+    dsa_arena_destroy(arena);
+
+    return seconds;
 }
 
 

@@ -20,7 +20,7 @@
 #include "base/json_write.h"
 #include "context/anthropic.h"
 #include "context/conversation.h"
-#include "context/encode.h"
+#include "context/family.h"
 #include "context/format.h"
 #include "context/prompt_keys.h"
 #include "context/references.h"
@@ -64,6 +64,8 @@ typedef struct {
     void                (*run)(input_t *in);
 } stage_t;
 
+
+static const dsa_family_t  *family;
 
 static const dsa_chat_limits_t  limits = {
     .max_messages = 8192, .max_tools = 128, .hosted = 1
@@ -398,7 +400,7 @@ run_read(input_t *in)
 
     if (dsa_chat_read(&chat, in->work, in->root, &limits, &refusal) == DSA_OK)
     {
-        (void) dsa_format_spec(&format, &chat, in->work, &refusal);
+        (void) dsa_format_spec(&format, family, &chat, in->work, &refusal);
     }
 }
 
@@ -525,7 +527,8 @@ run_encode(input_t *in)
     dsa_err_t     err;
     dsa_prompt_t  prompt;
 
-    must(dsa_encode(&prompt, in->work, &in->chat, &err) == DSA_OK, "encoding");
+    must(family->encode(&prompt, in->work, &in->chat, &err) == DSA_OK,
+         "encoding");
 }
 
 
@@ -535,7 +538,7 @@ make_keys(input_t *in)
     dsa_err_t  err;
 
     make_encode(in);
-    must(dsa_encode(&in->prompt, in->arena, &in->chat, &err) == DSA_OK,
+    must(family->encode(&in->prompt, in->arena, &in->chat, &err) == DSA_OK,
          "encoding");
 }
 
@@ -547,7 +550,8 @@ run_keys(input_t *in)
 
     static const uint8_t  secret[DSA_PROMPT_SECRET];
 
-    dsa_prompt_keys(&keys, &in->prompt, secret, secret, dsa_strz("m"));
+    dsa_prompt_keys(&keys, &in->prompt, &family->tokens, secret,
+                             secret, dsa_strz("m"));
 }
 
 
@@ -751,7 +755,7 @@ make_record(input_t *in)
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
 
-    dsa_sampled_start(&w, 1, 0);
+    dsa_sampled_start(&w, family, 1, 0);
 
     for (i = 0; i < (1024 * 1024 - 4096) / 9; i++) {
         dsa_sampled_add(&w, dsa_strz("reasoning"), 0);
@@ -761,7 +765,7 @@ make_record(input_t *in)
 
     in->text = w.record;
     in->arena = arena(in);
-    in->sampled = dsa_sampled_read(in->arena,
+    in->sampled = dsa_sampled_read(in->arena, family,
                                    dsa_str(in->text.data, in->text.len), &err);
     must(in->sampled != NULL, "a record");
 }
@@ -777,7 +781,8 @@ run_restore(input_t *in)
 
     memset(&m, 0, sizeof(dsa_message_t));
 
-    s = dsa_sampled_read(in->work, dsa_str(in->text.data, in->text.len), &err);
+    s = dsa_sampled_read(in->work, family,
+                         dsa_str(in->text.data, in->text.len), &err);
     must(s != NULL && dsa_retain_restore(&m, s, in->work, &what) == DSA_OK,
          "restoring");
 }
@@ -836,7 +841,8 @@ run_window(input_t *in)
     dsa_prompt_t  prompt;
 
     must(dsa_window_chat(&in->window, in->work, &chat) == DSA_OK
-         && dsa_encode(&prompt, in->work, &chat, &err) == DSA_OK, "a window");
+         && family->encode(&prompt, in->work, &chat, &err) == DSA_OK,
+         "a window");
 }
 
 
@@ -848,7 +854,7 @@ run_summary(input_t *in)
 
     in->window.cut = in->window.n_rounds / 2;
 
-    (void) dsa_summary_prompt(&prompt, in->work, &in->window, 0,
+    (void) dsa_summary_prompt(family, &prompt, in->work, &in->window, 0,
                               dsa_str(NULL, 0), &err);
 }
 
@@ -903,6 +909,8 @@ main(int argc, char **argv)
     double           best, t;
     input_t          in;
     const stage_t   *stage;
+
+    family = dsa_families[0];
 
     for (i = 0; i < sizeof(stages) / sizeof(stages[0]); i++) {
         stage = &stages[i];

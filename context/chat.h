@@ -232,8 +232,8 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 
 /*
- * 1: the answer begins with reasoning, because the prompt ends in <think>, or
- * in the beginning of the reasoning.  The list of messages must be complete.
+ * 1: the answer begins with reasoning, because the prompt ends where reasoning
+ * begins, or in the beginning of it.  The list of messages must be complete.
  */
 int dsa_chat_reasons(const dsa_chat_t *chat);
 

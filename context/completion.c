@@ -8,11 +8,7 @@
 
 
 #include "context/completion.h"
-#include "context/control_tokens.h"
 #include "context/read.h"
-
-
-#define DSA_COMPLETION_SEGMENTS  6
 
 
 static int dsa_completion_read_chat_fields(dsa_reader_t *r,
@@ -24,8 +20,6 @@ static int dsa_completion_read_logprobs(dsa_reader_t *r,
     const dsa_json_t *root);
 static int dsa_completion_read_thinking(dsa_reader_t *r,
     const dsa_json_t *root);
-static void dsa_completion_add(dsa_prompt_t *prompt, dsa_segment_kind_e kind,
-    dsa_str_t text);
 
 
 /* Fields of chats, which a completion would have to ignore. */
@@ -227,57 +221,4 @@ dsa_completion_read_thinking(dsa_reader_t *r, const dsa_json_t *root)
     return dsa_refuse(r->refusal, &at, "A text completion cannot think; "
                       "expected a request without thinking, for example with "
                       "the model deepseek-chat");
-}
-
-
-int
-dsa_completion_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
-    const dsa_completion_t *completion, dsa_err_t *err)
-{
-    prompt->n = 0;
-    prompt->bytes = 0;
-    prompt->segments = dsa_arena_alloc(arena, DSA_COMPLETION_SEGMENTS
-                                              * sizeof(dsa_segment_t));
-    if (prompt->segments == NULL) {
-        return dsa_error(err, "the prompt exceeds the memory limit of a "
-                         "request");
-    }
-
-    dsa_completion_add(prompt, DSA_SEGMENT_CONTROL, dsa_strz(DSA_CONTROL_BOS));
-
-    if (completion->suffix.len == 0) {
-        dsa_completion_add(prompt, DSA_SEGMENT_TEXT, completion->prompt);
-        return DSA_OK;
-    }
-
-    dsa_completion_add(prompt, DSA_SEGMENT_CONTROL,
-                       dsa_strz(DSA_COMPLETION_FIM_BEGIN));
-    dsa_completion_add(prompt, DSA_SEGMENT_TEXT, completion->prompt);
-    dsa_completion_add(prompt, DSA_SEGMENT_CONTROL,
-                       dsa_strz(DSA_COMPLETION_FIM_HOLE));
-    dsa_completion_add(prompt, DSA_SEGMENT_TEXT, completion->suffix);
-    dsa_completion_add(prompt, DSA_SEGMENT_CONTROL,
-                       dsa_strz(DSA_COMPLETION_FIM_END));
-
-    return DSA_OK;
-}
-
-
-/* Text from outside stays text, even if it spells a control token. */
-
-static void
-dsa_completion_add(dsa_prompt_t *prompt, dsa_segment_kind_e kind,
-    dsa_str_t text)
-{
-    dsa_segment_t  *segment;
-
-    if (text.len == 0) {
-        return;
-    }
-
-    segment = &prompt->segments[prompt->n++];
-    segment->kind = kind;
-    segment->text = text;
-
-    prompt->bytes += text.len;
 }

@@ -7,12 +7,16 @@
 #include "context/control_tokens.h"
 
 
-const dsa_str_t  dsa_control_tokens[DSA_CONTROL_TOKENS] = {
-    [DSA_CONTROL_TOKEN_BOS] = dsa_string(DSA_CONTROL_BOS),
-    [DSA_CONTROL_TOKEN_EOS] = dsa_string(DSA_CONTROL_EOS),
-    [DSA_CONTROL_TOKEN_USER] = dsa_string(DSA_CONTROL_USER),
-    [DSA_CONTROL_TOKEN_ASSISTANT] = dsa_string(DSA_CONTROL_ASSISTANT),
-    [DSA_CONTROL_TOKEN_THINK] = dsa_string(DSA_CONTROL_THINK),
-    [DSA_CONTROL_TOKEN_THINK_END] = dsa_string(DSA_CONTROL_THINK_END),
-    [DSA_CONTROL_TOKEN_DSML] = dsa_string(DSA_CONTROL_DSML)
-};
+uint32_t
+dsa_control_token_find(const dsa_control_tokens_t *tokens, dsa_str_t name)
+{
+    uint32_t  i;
+
+    for (i = 0; i < tokens->n; i++) {
+        if (dsa_str_eq(tokens->elts[i].name, name)) {
+            break;
+        }
+    }
+
+    return i;
+}

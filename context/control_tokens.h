@@ -12,35 +12,41 @@
 
 
 /*
- * The control tokens of DeepSeek-V3.2's prompt format.  Its tokenizer has each
- * of them as one token (tokenizer.json, added_tokens).
+ * The control tokens with which a family of models writes its prompts and its
+ * output.  The index of a token is its bit in a vocabulary: the set of those
+ * that the tokenizer of a model has as one token.
  */
 
-#define DSA_CONTROL_BOS         "<｜begin▁of▁sentence｜>"
-#define DSA_CONTROL_EOS         "<｜end▁of▁sentence｜>"
-#define DSA_CONTROL_USER        "<｜User｜>"
-#define DSA_CONTROL_ASSISTANT   "<｜Assistant｜>"
-#define DSA_CONTROL_THINK       "<think>"
-#define DSA_CONTROL_THINK_END   "</think>"
-#define DSA_CONTROL_DSML        "｜DSML｜"
+#define DSA_CONTROL_TOKENS_MAX      32  /* bits of a vocabulary */
+
+/* What a token marks in a prompt. */
+
+#define DSA_MARK_BEGIN      0x1U        /* a message ends in front of it, or a
+                                           question ends in front of it */
+#define DSA_MARK_END        0x2U        /* a message ends behind it */
+#define DSA_MARK_ANSWER     0x4U        /* a question ends here, and an answer
+                                           begins behind it */
+#define DSA_MARK_THINK_END  0x8U        /* reasoning ends in front of it */
+#define DSA_MARK_STOP       0x10U       /* the model ends its output with it */
 
 
-typedef enum {
-    DSA_CONTROL_TOKEN_BOS = 0,
-    DSA_CONTROL_TOKEN_EOS,
-    DSA_CONTROL_TOKEN_USER,
-    DSA_CONTROL_TOKEN_ASSISTANT,
-    DSA_CONTROL_TOKEN_THINK,
-    DSA_CONTROL_TOKEN_THINK_END,
-    DSA_CONTROL_TOKEN_DSML,
-
-    DSA_CONTROL_TOKENS                  /* their number */
-} dsa_control_token_e;
+typedef struct {
+    dsa_str_t                   name;   /* as the tokenizer has it; it begins
+                                           with "<", "[" or a byte above
+                                           ASCII */
+    uint32_t                    marks;
+} dsa_control_token_t;
 
 
-/* The names above, indexed by dsa_control_token_e. */
+typedef struct {
+    const dsa_control_token_t  *elts;
+    uint32_t                    n;      /* at most DSA_CONTROL_TOKENS_MAX */
+} dsa_control_tokens_t;
 
-extern const dsa_str_t  dsa_control_tokens[DSA_CONTROL_TOKENS];
+
+/* The index of the token with this name, or tokens->n if there is none. */
+uint32_t dsa_control_token_find(const dsa_control_tokens_t *tokens,
+    dsa_str_t name);
 
 
 #endif /* _DSA_CONTROL_TOKENS_H_INCLUDED_ */

@@ -279,14 +279,15 @@ dsa_format_tool(const dsa_json_t *tools, dsa_str_t name)
 
 
 int
-dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
-    dsa_arena_t *arena, dsa_refusal_t *refusal)
+dsa_format_spec(dsa_format_t *format, const dsa_family_t *family,
+    const dsa_chat_t *chat, dsa_arena_t *arena, dsa_refusal_t *refusal)
 {
     int   rc, json, forced, calls;
     char  text[80];
 
     memset(format, 0, sizeof(dsa_format_t));
 
+    format->syntax = family->syntax;
     format->names = chat->format_names != NULL ? chat->format_names
                                                : &dsa_format_names;
     json = chat->schema != NULL || chat->json_object;
@@ -465,7 +466,7 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
     dsa_json_key(w, "type");
     dsa_json_stringz(w, "tools");
     dsa_json_key(w, "syntax");
-    dsa_json_stringz(w, "dsml");
+    dsa_json_stringz(w, format->syntax);
     dsa_json_key(w, "calls");
     dsa_json_stringz(w, chat->one_call || named ? "one" : "many");
     dsa_json_key(w, "text");

@@ -8,7 +8,7 @@
 #define _DSA_FORMAT_H_INCLUDED_
 
 
-#include "context/chat.h"
+#include "context/family.h"
 
 
 /*
@@ -38,6 +38,7 @@ typedef struct {
     unsigned            schema:1;       /* the spec has a schema for a text */
     unsigned            either:1;       /* the spec has tools, and a structure
                                            for the text */
+    const char         *syntax;         /* of calls */
     uint32_t            first_tool;     /* the first one of them is this one of
                                            the request */
     const dsa_format_names_t  *names;   /* for refusals */
@@ -45,12 +46,13 @@ typedef struct {
 
 
 /*
- * Makes the spec; it is allocated from arena.  DSA_ERROR: refusal is filled in,
- * because the fields contradict each other, the spec is too long, or there is
- * no memory.  Whether a schema can be enforced is the compiler's matter.
+ * Makes the spec, in which calls have the syntax of the family; it is allocated
+ * from arena.  DSA_ERROR: refusal is filled in, because the fields contradict
+ * each other, the spec is too long, or there is no memory.  Whether a schema
+ * can be enforced is the compiler's matter.
  */
-int dsa_format_spec(dsa_format_t *format, const dsa_chat_t *chat,
-    dsa_arena_t *arena, dsa_refusal_t *refusal);
+int dsa_format_spec(dsa_format_t *format, const dsa_family_t *family,
+    const dsa_chat_t *chat, dsa_arena_t *arena, dsa_refusal_t *refusal);
 
 /*
  * A refusal of a schema that cannot be enforced: path and message are those of

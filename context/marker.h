@@ -14,7 +14,8 @@
 
 /*
  * Inside context/: the markers that structure a model's output, and the
- * symbols that wait until it is known whether they are one.
+ * symbols that wait until it is known whether they are one.  A family has a
+ * list of markers for each place in which its parser can stand.
  *
  * The output is a sequence of symbols: a byte of text, or a control token that
  * the model's vocabulary has.  Each marker contains one control token.  If the
@@ -22,59 +23,51 @@
  * do not.  If the vocabulary does not have it, the bytes match.
  *
  * At a symbol where a marker could begin, the output either is a marker, or is
- * not, or is too short to decide: then it is held back.  No marker of a set
+ * not, or is too short to decide: then it is held back.  No marker of a list
  * begins another one, so the result depends on the symbols alone and never on
  * how the text was cut.
  */
 
-typedef enum {
-    DSA_MARKER_STRAY = 0,       /* is taken out of reasoning and content */
-    DSA_MARKER_THINK_END,
-    DSA_MARKER_CALLS,
-    DSA_MARKER_CALLS_END,
-    DSA_MARKER_INVOKE,
-    DSA_MARKER_INVOKE_END,
-    DSA_MARKER_PARAM,
-    DSA_MARKER_PARAM_END
-} dsa_marker_e;
+#define DSA_MARKER_NONE   UINT32_MAX    /* in place of control: the end of a
+                                           list */
+
+/* A marker is bytes, a control token, and bytes. */
+
+typedef struct {
+    int         what;               /* a number of the family */
+    dsa_str_t   before;
+    uint32_t    control;            /* index in the family's tokens */
+    dsa_str_t   after;
+} dsa_marker_t;
 
 
-/* What can be a marker depends on where the text stands. */
-
-typedef enum {
-    DSA_MARKERS_TEXT = 0,       /* in reasoning and content */
-    DSA_MARKERS_CALL,           /* in the block of calls */
-    DSA_MARKERS_VALUE,          /* in the value of a parameter: anything but
-                                   the parameter's end is a part of it */
-    DSA_MARKERS_OFF             /* in a block of calls that is left out: the
-                                   answer may follow it */
-} dsa_markers_e;
-
-
-#define DSA_HOLD_MAX      32        /* no marker has more symbols */
-#define DSA_HOLD_CONTROL  256       /* plus dsa_control_token_e: a symbol that
+#define DSA_HOLD_MAX      32        /* no marker has more symbols, also if its
+                                       token is spelled */
+#define DSA_HOLD_CONTROL  256       /* plus the index of a token: a symbol that
                                        is a control token, not a byte */
 
 typedef struct {
-    uint32_t    vocabulary;         /* the control tokens that it has: bit
-                                       dsa_control_token_e each */
-    uint32_t    len;
-    uint16_t    symbols[DSA_HOLD_MAX];
+    const dsa_control_tokens_t  *tokens;
+    uint32_t                     vocabulary;
+    uint32_t                     len;
+    uint16_t                     symbols[DSA_HOLD_MAX];
 } dsa_hold_t;
 
 
-/* The number of bytes in front of the first one that may begin a marker. */
-size_t dsa_marker_find(dsa_markers_e set, dsa_str_t text);
+/* The hold is zeroed.  tokens: of the family; vocabulary: see parse.h. */
+void dsa_hold_init(dsa_hold_t *h, const dsa_control_tokens_t *tokens,
+    uint32_t vocabulary);
 
 /* The vocabulary must have the token. */
 void dsa_hold_byte(dsa_hold_t *h, char c);
-void dsa_hold_control(dsa_hold_t *h, dsa_control_token_e token);
+void dsa_hold_control(dsa_hold_t *h, uint32_t token);
 
 /*
- * DSA_OK: the hold began with a marker, which is removed; *what is its kind.
- * DSA_AGAIN: the hold may still become a marker.  DSA_ERROR: it cannot.
+ * DSA_OK: the hold began with a marker of the list, which is removed; *what is
+ * its number.  DSA_AGAIN: the hold may still become a marker.  DSA_ERROR: it
+ * cannot.
  */
-int dsa_hold_match(dsa_hold_t *h, dsa_markers_e set, dsa_marker_e *what);
+int dsa_hold_match(dsa_hold_t *h, const dsa_marker_t *list, int *what);
 
 /*
  * Removes the first symbol and returns its text: the name of a control token,
@@ -83,10 +76,10 @@ int dsa_hold_match(dsa_hold_t *h, dsa_markers_e set, dsa_marker_e *what);
 dsa_str_t dsa_hold_release(dsa_hold_t *h, char *c);
 
 /*
- * At the end of the output: 1 if the hold contains DSML or its beginning.  Then
- * it is a marker that was cut off; otherwise it belongs to the text.
+ * 1 if the hold contains the token, or the first bytes of its name, as many as
+ * given.
  */
-int dsa_hold_cut(const dsa_hold_t *h);
+int dsa_hold_has(const dsa_hold_t *h, uint32_t token, size_t bytes);
 
 
 #endif /* _DSA_MARKER_H_INCLUDED_ */

@@ -9,7 +9,7 @@
 
 
 #include "base/error.h"
-#include "context/control_tokens.h"
+#include "context/family.h"
 
 
 /*
@@ -21,20 +21,12 @@
  * Only what the model sampled as a control token counts as one.  For example,
  * if the vocabulary has "</think>", the reasoning ends where that token comes,
  * and a model that explains the format by spelling </think> with ordinary
- * tokens goes on with its reasoning.  Markers such as "<｜DSML｜invoke" contain
- * a control token between ordinary bytes, and need the token there.
+ * tokens goes on with its reasoning.
  *
- * The parser is lenient, because models do not always keep to the format:
- * calls may begin with two, one or no newline in front, while the model still
- * thinks, or without the line of function_calls; control tokens that stray
- * into reasoning or content are taken out.
- *
- * Calls are delivered as the model wrote them.  A value of string="true"
- * becomes a JSON string; an object or array stays as it is; any other value
- * stays as it is if it is JSON, and becomes a JSON string if not.  Nothing is
- * repaired.  A call without a name, a call after the first DSA_PARSE_CALLS and
- * a parameter with a name over DSA_PARSE_NAME are left out.  What follows the
- * block of calls is ignored.
+ * What the markers are, and how calls are written, is a matter of the family.
+ * Calls are delivered as the model wrote them.  Nothing is repaired.  A call
+ * without a name, a call after the first DSA_PARSE_CALLS and a parameter with a
+ * name over DSA_PARSE_NAME are left out.
  *
  * A parser takes less than 6 KB.  Texts in callbacks live until the callback
  * returns.  A text is never empty, and consists of whole UTF-8 characters if
@@ -67,20 +59,19 @@ typedef struct dsa_parse_s  dsa_parse_t;
 
 
 /*
- * thinking: the prompt ended in <think>.
+ * thinking: the answer begins with reasoning, see dsa_chat_reasons().
  *
  * tools: 0 delivers text only (tool_choice none).  A block of calls is left
- * out, up to its end or up to a </think> within it, but outside of values; the
- * text before and after it stays.
+ * out; the text before and after it stays.
  *
- * vocabulary: the control tokens that the model's vocabulary has as one token,
- * bit dsa_control_token_e each.  0: none are known; then their names count
- * however they are fed.
+ * vocabulary: the control tokens of the family that the model's vocabulary has
+ * as one token, a bit for each, at its index in family->tokens.  0: none are
+ * known; then their names count however they are fed.
  *
  * NULL when out of memory.
  */
-dsa_parse_t *dsa_parse_create(int thinking, int tools, uint32_t vocabulary,
-    dsa_delta_pt delta, void *ctx);
+dsa_parse_t *dsa_parse_create(const dsa_family_t *family, int thinking,
+    int tools, uint32_t vocabulary, dsa_delta_pt delta, void *ctx);
 void dsa_parse_destroy(dsa_parse_t *p);             /* NULL is allowed */
 
 /*

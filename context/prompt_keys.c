@@ -7,8 +7,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "context/control_tokens.h"
-
 #include "context/prompt_keys.h"
 
 
@@ -25,8 +23,8 @@ typedef struct {
 } dsa_prompt_boundaries_t;
 
 
-static uint32_t dsa_prompt_control(const dsa_segment_t *segment);
-static int dsa_prompt_boundary(uint32_t before, uint32_t behind);
+static uint32_t dsa_prompt_marks(const dsa_control_tokens_t *tokens,
+    const dsa_segment_t *segment);
 static uint64_t dsa_prompt_hash(const uint8_t *secret, uint64_t hash,
     uint64_t kind, dsa_str_t text);
 static void dsa_prompt_select(dsa_prompt_keys_t *keys,
@@ -41,9 +39,10 @@ _Static_assert(DSA_PROMPT_SECRET >= XXH3_SECRET_SIZE_MIN,
 
 void
 dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
-    const uint8_t *secret, const uint8_t *tenant, dsa_str_t model)
+    const dsa_control_tokens_t *tokens, const uint8_t *secret,
+    const uint8_t *tenant, dsa_str_t model)
 {
-    uint32_t                  i, token, before;
+    uint32_t                  i, marks, before;
     dsa_str_t                 text;
     dsa_prompt_key_t          end;
     const dsa_segment_t      *segment;
@@ -59,14 +58,14 @@ dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
                                       DSA_PROMPT_TENANT));
     end.key = dsa_prompt_hash(secret, end.key, 0, model);
 
-    before = DSA_CONTROL_TOKENS;
+    before = 0;
 
     for (i = 0; i < prompt->n; i++) {
         segment = &prompt->segments[i];
-        token = dsa_prompt_control(segment);
+        marks = dsa_prompt_marks(tokens, segment);
 
         if (end.bytes >= DSA_PROMPT_MIN
-            && dsa_prompt_boundary(before, token))
+            && ((before & DSA_MARK_END) != 0 || (marks & DSA_MARK_BEGIN) != 0))
         {
             if (b.n == 0) {
                 b.first = end;
@@ -74,9 +73,8 @@ dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
 
             b.last[b.n++ % DSA_PROMPT_LAST] = end;
 
-            if (before == DSA_CONTROL_TOKEN_ASSISTANT) {
-                b.questions[b.n_questions++ % DSA_PROMPT_QUESTIONS] =
-                                                                          end;
+            if ((before & DSA_MARK_ANSWER) != 0) {
+                b.questions[b.n_questions++ % DSA_PROMPT_QUESTIONS] = end;
             }
         }
 
@@ -84,8 +82,7 @@ dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
 
         while (text.len > DSA_PROMPT_BLOCK) {
             end.key = dsa_prompt_hash(secret, end.key, segment->kind,
-                                  dsa_str(text.data,
-                                          DSA_PROMPT_BLOCK));
+                                      dsa_str(text.data, DSA_PROMPT_BLOCK));
             end.bytes += DSA_PROMPT_BLOCK;
 
             text.data += DSA_PROMPT_BLOCK;
@@ -94,54 +91,31 @@ dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
             b.blocks[b.n_blocks++ % DSA_PROMPT_BLOCKS] = end;
         }
 
-        end.key = dsa_prompt_hash(secret, end.key, segment->kind,
-                                  text);
+        end.key = dsa_prompt_hash(secret, end.key, segment->kind, text);
         end.bytes += text.len;
 
-        before = token;
+        before = marks;
     }
 
     dsa_prompt_select(keys, &b);
 }
 
 
-/*
- * Returns the dsa_control_token_e of a segment; DSA_CONTROL_TOKENS for text.
- */
+/* Returns the marks of a segment; 0 for text. */
 
 static uint32_t
-dsa_prompt_control(const dsa_segment_t *segment)
+dsa_prompt_marks(const dsa_control_tokens_t *tokens,
+    const dsa_segment_t *segment)
 {
-    uint32_t          i;
-    const dsa_str_t  *name;
+    uint32_t  token;
 
     if (segment->kind != DSA_SEGMENT_CONTROL) {
-        return DSA_CONTROL_TOKENS;
+        return 0;
     }
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-        name = &dsa_control_tokens[i];
+    token = dsa_control_token_find(tokens, segment->text);
 
-        if (name->len == segment->text.len
-            && memcmp(name->data, segment->text.data, name->len) == 0)
-        {
-            break;
-        }
-    }
-
-    return i;
-}
-
-
-/* Returns 1 if a message ends between these two segments. */
-
-static int
-dsa_prompt_boundary(uint32_t before, uint32_t behind)
-{
-    return before == DSA_CONTROL_TOKEN_EOS
-           || behind == DSA_CONTROL_TOKEN_USER
-           || behind == DSA_CONTROL_TOKEN_THINK
-           || behind == DSA_CONTROL_TOKEN_THINK_END;
+    return token < tokens->n ? tokens->elts[token].marks : 0;
 }
 
 

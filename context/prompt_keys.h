@@ -8,7 +8,7 @@
 #define _DSA_PROMPT_KEYS_H_INCLUDED_
 
 
-#include "context/encode.h"
+#include "context/prompt.h"
 
 
 /*
@@ -72,10 +72,12 @@ typedef struct {
 
 
 /*
- * Computes the keys of a prompt.  secret has DSA_PROMPT_SECRET bytes, tenant
+ * Computes the keys of a prompt; the marks of its family's tokens are where
+ * messages end.  secret has DSA_PROMPT_SECRET bytes, tenant
  * DSA_PROMPT_TENANT.  The prompt is hashed once.
  */
-void dsa_prompt_keys(dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
+void dsa_prompt_keys(dsa_prompt_keys_t *keys,
+    const dsa_prompt_t *prompt, const dsa_control_tokens_t *tokens,
     const uint8_t *secret, const uint8_t *tenant, dsa_str_t model);
 
 

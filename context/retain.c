@@ -205,8 +205,8 @@ dsa_retain_parse(dsa_retain_parsed_t *p, const dsa_sampled_t *s)
     dsa_str_t     text;
     dsa_parse_t  *parse;
 
-    parse = dsa_parse_create(s->thinking, 1, s->vocabulary, dsa_retain_delta,
-                             p);
+    parse = dsa_parse_create(s->family, s->thinking, 1, s->vocabulary,
+                             dsa_retain_delta, p);
     if (parse == NULL) {
         return DSA_ERROR;
     }

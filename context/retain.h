@@ -15,7 +15,7 @@
 /*
  * Reasoning retention.  The model keeps its reasoning while only tool messages
  * follow it, and drops it when a user message comes (DeepSeek-V3.2, 3.2.1 and
- * Figure 4); encode.c does that.  A client that does not send the reasoning
+ * Figure 4); the family does that.  A client that does not send the reasoning
  * back in a tool round, or that writes the arguments of calls in another way,
  * would change the prompt.  These functions find such messages and complete
  * them from the text that the model sampled.

@@ -11,34 +11,43 @@
 #include <xxhash.h>
 
 #include "base/utf8.h"
-#include "context/control_tokens.h"
 #include "context/sampled.h"
 
 
 #define DSA_SAMPLED_MAGIC   "dsa-rt-1"
-#define DSA_SAMPLED_HEAD    16
+#define DSA_SAMPLED_HEAD    32
 #define DSA_SAMPLED_SUM     8
 
 _Static_assert(sizeof(DSA_SAMPLED_MAGIC) - 1 == 8,
                "the vocabulary follows the magic at byte 8");
+_Static_assert(16 + DSA_FAMILY_NAME == DSA_SAMPLED_HEAD,
+               "the segments follow the family");
 
 
+static void dsa_sampled_family(char name[DSA_FAMILY_NAME],
+    const dsa_family_t *family);
 static void dsa_sampled_number(dsa_buf_t *b, uint32_t n);
 static void dsa_sampled_fail(dsa_sampled_writer_t *w);
 static uint64_t dsa_sampled_sum(const char *data, size_t len);
 static int dsa_sampled_scan(dsa_sampled_t *s, const char *p, const char *last,
     dsa_err_t *err);
-static int dsa_sampled_control(uint32_t vocabulary, dsa_str_t name);
+static int dsa_sampled_control(const dsa_sampled_t *s, dsa_str_t name);
 
 
 void
-dsa_sampled_start(dsa_sampled_writer_t *w, int thinking, uint32_t vocabulary)
+dsa_sampled_start(dsa_sampled_writer_t *w, const dsa_family_t *family,
+    int thinking, uint32_t vocabulary)
 {
+    char  name[DSA_FAMILY_NAME];
+
     assert(w->record.len == 0);
+
+    dsa_sampled_family(name, family);
 
     dsa_buf_add(&w->record, DSA_SAMPLED_MAGIC, 8);
     dsa_sampled_number(&w->record, vocabulary);
     dsa_sampled_number(&w->record, thinking != 0);
+    dsa_buf_add(&w->record, name, DSA_FAMILY_NAME);
 }
 
 
@@ -100,6 +109,20 @@ dsa_sampled_end(dsa_sampled_writer_t *w)
 
 
 static void
+dsa_sampled_family(char name[DSA_FAMILY_NAME], const dsa_family_t *family)
+{
+    size_t  len;
+
+    len = strlen(family->name);
+
+    assert(len < DSA_FAMILY_NAME);
+
+    memset(name, 0, DSA_FAMILY_NAME);
+    memcpy(name, family->name, len);
+}
+
+
+static void
 dsa_sampled_number(dsa_buf_t *b, uint32_t n)
 {
     n = htole32(n);
@@ -126,8 +149,10 @@ dsa_sampled_sum(const char *data, size_t len)
 
 
 dsa_sampled_t *
-dsa_sampled_read(dsa_arena_t *arena, dsa_str_t record, dsa_err_t *err)
+dsa_sampled_read(dsa_arena_t *arena, const dsa_family_t *family,
+    dsa_str_t record, dsa_err_t *err)
 {
+    char            name[DSA_FAMILY_NAME];
     char           *copy;
     size_t          len;
     uint32_t        thinking;
@@ -158,6 +183,15 @@ dsa_sampled_read(dsa_arena_t *arena, dsa_str_t record, dsa_err_t *err)
         return NULL;
     }
 
+    dsa_sampled_family(name, family);
+
+    if (memcmp(copy + 16, name, DSA_FAMILY_NAME) != 0) {
+        (void) dsa_error(err, "its family is not \"%s\"", family->name);
+        return NULL;
+    }
+
+    s->family = family;
+
     memcpy(&s->vocabulary, copy + 8, 4);
     memcpy(&thinking, copy + 12, 4);
 
@@ -165,7 +199,7 @@ dsa_sampled_read(dsa_arena_t *arena, dsa_str_t record, dsa_err_t *err)
     thinking = le32toh(thinking);
     s->thinking = thinking != 0;
 
-    if (s->vocabulary >> DSA_CONTROL_TOKENS != 0 || thinking > 1) {
+    if ((uint64_t) s->vocabulary >> family->tokens.n != 0 || thinking > 1) {
         (void) dsa_error(err, "its head has an unknown bit");
         return NULL;
     }
@@ -221,7 +255,7 @@ dsa_sampled_scan(dsa_sampled_t *s, const char *p, const char *last,
         p += t.len;
 
         if ((word & 1) != 0) {
-            if (!dsa_sampled_control(s->vocabulary, t)) {
+            if (!dsa_sampled_control(s, t)) {
                 return dsa_error(err, "segment %u is not a control token of "
                                  "its vocabulary", n);
             }
@@ -249,38 +283,37 @@ dsa_sampled_scan(dsa_sampled_t *s, const char *p, const char *last,
 
 
 static int
-dsa_sampled_control(uint32_t vocabulary, dsa_str_t name)
+dsa_sampled_control(const dsa_sampled_t *s, dsa_str_t name)
 {
-    uint32_t  i;
+    uint32_t  token;
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-        if ((vocabulary >> i & 1) != 0
-            && dsa_str_eq(dsa_control_tokens[i], name))
-        {
-            return 1;
-        }
-    }
+    token = dsa_control_token_find(&s->family->tokens, name);
 
-    return 0;
+    return token < s->family->tokens.n && (s->vocabulary >> token & 1) != 0;
 }
 
 
 uint32_t
 dsa_sampled_behind_reasoning(const dsa_sampled_t *s)
 {
-    uint32_t              i;
-    const dsa_segment_t  *segment;
+    uint32_t                     i, token;
+    const dsa_control_tokens_t  *tokens;
 
     if (!s->thinking) {
         return 0;
     }
 
-    for (i = 0; i < s->n; i++) {
-        segment = &s->segments[i];
+    tokens = &s->family->tokens;
 
-        if (segment->kind == DSA_SEGMENT_CONTROL
-            && dsa_str_eq(segment->text,
-                          dsa_control_tokens[DSA_CONTROL_TOKEN_THINK_END]))
+    for (i = 0; i < s->n; i++) {
+        if (s->segments[i].kind != DSA_SEGMENT_CONTROL) {
+            continue;
+        }
+
+        token = dsa_control_token_find(tokens, s->segments[i].text);
+
+        if (token < tokens->n
+            && (tokens->elts[token].marks & DSA_MARK_THINK_END) != 0)
         {
             return i + 1;
         }

@@ -9,7 +9,7 @@
 
 
 #include "base/buf.h"
-#include "context/encode.h"
+#include "context/family.h"
 
 
 /*
@@ -23,8 +23,9 @@
  *
  *     0   8 bytes    "dsa-rt-1"
  *     8   uint32     the vocabulary, as dsa_parse_create() has it
- *     12  uint32     1: the prompt ended in <think>; 0: in </think>
- *     16             the segments
+ *     12  uint32     1: the answer began with reasoning; 0: behind it
+ *     16  16 bytes   the name of the family, and zeros
+ *     32             the segments
  *     -8  uint64     XXH3 of all bytes before it
  *
  * A segment is a uint32 and its text.  The lowest bit of the number is 1 for
@@ -35,10 +36,11 @@
 
 
 typedef struct dsa_sampled_s {
-    uint32_t        vocabulary;
-    int             thinking;
-    dsa_segment_t  *segments;       /* neighbors are never both text */
-    uint32_t        n;
+    const dsa_family_t  *family;
+    uint32_t             vocabulary;
+    int                  thinking;
+    dsa_segment_t       *segments;  /* neighbors are never both text */
+    uint32_t             n;
 } dsa_sampled_t;
 
 
@@ -56,8 +58,8 @@ typedef struct {
 } dsa_sampled_writer_t;
 
 
-void dsa_sampled_start(dsa_sampled_writer_t *w, int thinking,
-    uint32_t vocabulary);
+void dsa_sampled_start(dsa_sampled_writer_t *w, const dsa_family_t *family,
+    int thinking, uint32_t vocabulary);
 
 /* control: the text is the name of one control token. */
 void dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control);
@@ -67,17 +69,18 @@ int dsa_sampled_end(dsa_sampled_writer_t *w);
 
 
 /*
- * Reads a record into the arena, which has a copy of all texts.  NULL with
- * err: the bytes are not a record, or a segment of it has another form than
- * the writer gives it, or the arena is exhausted.
+ * Reads a record of this family into the arena, which has a copy of all texts.
+ * NULL with err: the bytes are not a record, or one of another family, or a
+ * segment of it has another form than the writer gives it, or the arena is
+ * exhausted.
  */
-dsa_sampled_t *dsa_sampled_read(dsa_arena_t *arena, dsa_str_t record,
-    dsa_err_t *err);
+dsa_sampled_t *dsa_sampled_read(dsa_arena_t *arena,
+    const dsa_family_t *family, dsa_str_t record, dsa_err_t *err);
 
 /*
  * The first segment behind the reasoning, that is behind the first control
- * token </think>.  0: the answer began behind it.  UINT32_MAX: the model did
- * not end its reasoning.
+ * token that ends it.  0: the answer began behind it.  UINT32_MAX: the model
+ * did not end its reasoning.
  */
 uint32_t dsa_sampled_behind_reasoning(const dsa_sampled_t *s);
 

@@ -6,19 +6,11 @@
 
 #include <assert.h>
 
-#include "context/control_tokens.h"
 #include "context/summary.h"
 
 
 #define DSA_SUMMARY_SHARE     8     /* a summary has this part of the
                                        threshold, at most */
-#define DSA_SUMMARY_SEGMENTS  7     /* that dsa_summary_instruct() adds */
-
-
-static int dsa_summary_instruct(dsa_prompt_t *prompt, dsa_arena_t *arena,
-    dsa_err_t *err);
-static void dsa_summary_add(dsa_prompt_t *prompt, dsa_segment_kind_e kind,
-    const char *text);
 
 
 static const char  dsa_summary_instruction[] =
@@ -69,9 +61,9 @@ dsa_summary_reserve(uint32_t threshold)
 
 
 int
-dsa_summary_prompt(dsa_prompt_t *prompt, dsa_arena_t *arena,
-    const dsa_window_t *w, uint32_t dropped, dsa_str_t previous,
-    dsa_err_t *err)
+dsa_summary_prompt(const dsa_family_t *family, dsa_prompt_t *prompt,
+    dsa_arena_t *arena, const dsa_window_t *w, uint32_t dropped,
+    dsa_str_t previous, dsa_err_t *err)
 {
     dsa_chat_t    chat;
     dsa_window_t  seen;
@@ -96,66 +88,12 @@ dsa_summary_prompt(dsa_prompt_t *prompt, dsa_arena_t *arena,
         chat.n_messages--;
     }
 
-    if (dsa_encode(prompt, arena, &chat, err) != DSA_OK) {
+    if (family->encode(prompt, arena, &chat, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_summary_instruct(prompt, arena, err);
-}
-
-
-/*
- * Adds the instruction as a message of the user.  The conversation ends with
- * the cue for an answer, which stays empty.  The rule that reasoning leaves the
- * prompt with a new message of the user is not applied, because the KV cache
- * has the conversation with its reasoning.
- */
-
-static int
-dsa_summary_instruct(dsa_prompt_t *prompt, dsa_arena_t *arena, dsa_err_t *err)
-{
-    dsa_segment_t  *segments, *last;
-
-    segments = dsa_arena_alloc(arena, ((size_t) prompt->n
-                                       + DSA_SUMMARY_SEGMENTS)
-                                      * sizeof(dsa_segment_t));
-    if (segments == NULL) {
-        return dsa_error(err, "out of memory for the prompt of a summary");
-    }
-
-    memcpy(segments, prompt->segments, prompt->n * sizeof(dsa_segment_t));
-    prompt->segments = segments;
-
-    last = &segments[prompt->n - 1];
-
-    if (last->kind == DSA_SEGMENT_CONTROL
-        && dsa_str_eqz(last->text, DSA_CONTROL_THINK))
-    {
-        dsa_summary_add(prompt, DSA_SEGMENT_CONTROL, DSA_CONTROL_THINK_END);
-    }
-
-    dsa_summary_add(prompt, DSA_SEGMENT_CONTROL, DSA_CONTROL_EOS);
-    dsa_summary_add(prompt, DSA_SEGMENT_CONTROL, DSA_CONTROL_USER);
-    dsa_summary_add(prompt, DSA_SEGMENT_TEXT, dsa_summary_instruction);
-    dsa_summary_add(prompt, DSA_SEGMENT_CONTROL, DSA_CONTROL_ASSISTANT);
-    dsa_summary_add(prompt, DSA_SEGMENT_CONTROL, DSA_CONTROL_THINK_END);
-    dsa_summary_add(prompt, DSA_SEGMENT_TEXT, dsa_summary_begin);
-
-    return DSA_OK;
-}
-
-
-static void
-dsa_summary_add(dsa_prompt_t *prompt, dsa_segment_kind_e kind,
-    const char *text)
-{
-    dsa_segment_t  *segment;
-
-    segment = &prompt->segments[prompt->n++];
-    segment->kind = kind;
-    segment->text = dsa_strz(text);
-
-    prompt->bytes += segment->text.len;
+    return family->ask(prompt, arena, dsa_strz(dsa_summary_instruction),
+                       dsa_strz(dsa_summary_begin), err);
 }
 
 

@@ -8,7 +8,7 @@
 #define _DSA_SUMMARY_H_INCLUDED_
 
 
-#include "context/encode.h"
+#include "context/family.h"
 #include "context/window.h"
 
 
@@ -43,9 +43,9 @@ uint32_t dsa_summary_reserve(uint32_t threshold);
  * not fit.  The prompt and its texts are allocated from arena.  DSA_ERROR with
  * err.
  */
-int dsa_summary_prompt(dsa_prompt_t *prompt, dsa_arena_t *arena,
-    const dsa_window_t *w, uint32_t dropped, dsa_str_t previous,
-    dsa_err_t *err);
+int dsa_summary_prompt(const dsa_family_t *family, dsa_prompt_t *prompt,
+    dsa_arena_t *arena, const dsa_window_t *w, uint32_t dropped,
+    dsa_str_t previous, dsa_err_t *err);
 
 /*
  * The prompt exceeds the context by "excess" of its tokens: how many of the

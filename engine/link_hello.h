@@ -61,6 +61,9 @@ typedef struct {
     char        model[64];          /* 1 to 63 bytes of UTF-8 without control
                                        characters, NUL-terminated */
     char        fingerprint[40];    /* hex, NUL-terminated */
+    char        family[16];         /* how prompts are written for the model and
+                                       its output is read: a name of the table
+                                       in context/family.c, NUL-terminated */
 } dsa_link_hello_t;
 
 
@@ -240,6 +243,7 @@ dsa_link_recv_hello(int fd, dsa_link_hello_t *hello, int fds[DSA_LINK_FDS])
 
     hello->model[sizeof(hello->model) - 1] = '\0';
     hello->fingerprint[sizeof(hello->fingerprint) - 1] = '\0';
+    hello->family[sizeof(hello->family) - 1] = '\0';
 
     /* a replica of a later version may send more */
 

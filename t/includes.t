@@ -155,6 +155,15 @@ sub rule {
 sub allowed {
     my ($from, $to) = @_;
 
+    # A folder of context/ is a prompt family.  Its headers are for its own
+    # files, the table of families, and tests; all others use
+    # context/family.h.
+
+    if ($to =~ m{^(context/\w+/)}) {
+        return index($from, $1) == 0 || $from eq 'context/family.c'
+               || $from =~ m{^t/};
+    }
+
     my $rule = rule($from);
 
     return 1 if !defined $rule;

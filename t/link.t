@@ -62,6 +62,29 @@ is($t->metrics->{dsa_sessions}, 0, 'and no session');
 $t->done;
 
 
+# An engine whose prompt family this nginx does not have.
+
+$t = DSA::Test->new('no family');
+$t->start_fake('family=glm');
+$t->start_nginx(workers => 1, wait => 0);
+
+wait_until(sub { $t->logged(qr/cannot be used/) >= 3 }, 10, 'three attempts');
+
+$why = qr/engine\ "unix:[^"]*"\ cannot\ be\ used:\ it\ sent\ a\ hello
+          \ with\ family\ "glm",\ expected\ "deepseek"/x;
+
+is($t->logged(qr/\[error\].*$why/), 1, 'both families are logged, once');
+cmp_ok($t->logged(qr/\[info\].*$why/), '>=', 2, 'and then at a lower level');
+
+$r = $t->post($chat, ask('hello'));
+is($r->{status}, 503, 'there is no engine');
+is($r->{json}{error}{message},
+   'No engine of pool "v32" is available; try again later.', 'the reason');
+is($t->metrics->{dsa_sessions}, 0, 'and no session');
+
+$t->done;
+
+
 # Engines that contradict themselves: the session ends, and a new one begins.
 
 $t = DSA::Test->new('contradictions');

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "base/json_write.h"
-#include "context/encode.h"
+#include "context/family.h"
 #include "tools/dsa.h"
 
 
@@ -93,13 +93,18 @@ dsa_cmd_encode(int argc, char **argv)
 static int
 dsa_encode_stdin(dsa_arena_t *arena, int segments)
 {
-    int                rc;
-    dsa_err_t          err;
-    dsa_chat_t         chat;
-    dsa_json_t        *root;
-    dsa_prompt_t       prompt;
-    dsa_refusal_t      refusal;
-    dsa_chat_limits_t  limits;
+    int                  rc;
+    dsa_err_t            err;
+    dsa_chat_t           chat;
+    dsa_json_t          *root;
+    dsa_prompt_t         prompt;
+    dsa_refusal_t        refusal;
+    dsa_chat_limits_t    limits;
+    const dsa_family_t  *family;
+
+    /* nothing names a family here, because there is no engine */
+
+    family = dsa_families[0];
 
     limits.max_messages = UINT32_MAX;
     limits.max_tools = UINT32_MAX;
@@ -121,12 +126,16 @@ dsa_encode_stdin(dsa_arena_t *arena, int segments)
         rc = dsa_chat_check(&chat, &refusal);
     }
 
+    if (rc == DSA_OK) {
+        rc = dsa_family_check(family, &chat, &refusal);
+    }
+
     if (rc != DSA_OK) {
         (void) fprintf(stderr, "dsa encode: %s\n", refusal.message);
         return 1;
     }
 
-    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK) {
+    if (family->encode(&prompt, arena, &chat, &err) != DSA_OK) {
         (void) fprintf(stderr, "dsa encode: %s\n", err.text);
         return 1;
     }

@@ -18,7 +18,6 @@
 #include <stdlib.h>
 
 #include "base/json_write.h"
-#include "context/control_tokens.h"
 #include "context/parse.h"
 #include "tools/dsa.h"
 
@@ -36,6 +35,8 @@ typedef struct {
 
 
 static int dsa_parse_stdin(dsa_parse_message_t *m, size_t piece);
+static int dsa_parse_stops(dsa_str_t *text,
+    const dsa_control_tokens_t *tokens);
 static int dsa_parse_read(dsa_buf_t *text);
 static int dsa_parse_text(dsa_parse_t *p, dsa_str_t text, size_t piece,
     int complete);
@@ -137,18 +138,20 @@ dsa_cmd_parse(int argc, char **argv)
 static int
 dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
 {
-    int           rc, complete;
-    size_t        end;
-    dsa_buf_t     text;
-    dsa_str_t     s;
-    dsa_parse_t  *p;
+    int                  rc, complete;
+    dsa_buf_t            text;
+    dsa_str_t            s;
+    dsa_parse_t         *p;
+    const dsa_family_t  *family;
 
-    static const dsa_str_t  eos = dsa_string(DSA_CONTROL_EOS);
+    /* nothing names a family here, because there is no engine */
+
+    family = dsa_families[0];
 
     memset(&text, 0, sizeof(dsa_buf_t));
 
     rc = 1;
-    p = dsa_parse_create(m->thinking, 1, 0, dsa_parse_delta, m);
+    p = dsa_parse_create(family, m->thinking, 1, 0, dsa_parse_delta, m);
 
     if (p == NULL) {
         (void) fprintf(stderr, "dsa parse: out of memory\n");
@@ -160,18 +163,7 @@ dsa_parse_stdin(dsa_parse_message_t *m, size_t piece)
     }
 
     s = dsa_str(text.data, text.len);
-    end = s.len;
-
-    if (end != 0 && s.data[end - 1] == '\n') {
-        end--;
-    }
-
-    complete = end >= eos.len
-               && memcmp(s.data + end - eos.len, eos.data, eos.len) == 0;
-
-    if (complete) {
-        s.len = end - eos.len;
-    }
+    complete = dsa_parse_stops(&s, &family->tokens);
 
     if (dsa_parse_text(p, s, piece, complete) != DSA_OK
         || (!m->stream && dsa_parse_print(m) != DSA_OK)
@@ -189,6 +181,37 @@ done:
     dsa_buf_free(&text);
 
     return rc;
+}
+
+
+/* Whether the output ends with the token that the model ends it with. */
+
+static int
+dsa_parse_stops(dsa_str_t *text, const dsa_control_tokens_t *tokens)
+{
+    size_t            end;
+    uint32_t          i;
+    const dsa_str_t  *name;
+
+    end = text->len;
+
+    if (end != 0 && text->data[end - 1] == '\n') {
+        end--;
+    }
+
+    for (i = 0; i < tokens->n; i++) {
+        name = &tokens->elts[i].name;
+
+        if ((tokens->elts[i].marks & DSA_MARK_STOP) != 0 && end >= name->len
+            && memcmp(text->data + end - name->len, name->data, name->len)
+               == 0)
+        {
+            text->len = end - name->len;
+            return 1;
+        }
+    }
+
+    return 0;
 }
 
 

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The published prompt encoding of DeepSeek-V3.2, as context/encode.c
+"""The published prompt encoding of DeepSeek-V3.2, as context/deepseek/encode.c
 implements it for the server, with the targets of training.
 
 A conversation becomes segments, (text, target).  target is True for text that

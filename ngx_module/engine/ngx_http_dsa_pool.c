@@ -16,6 +16,8 @@
 
 
 static void ngx_http_dsa_pool_changed(ngx_http_dsa_session_t *s);
+static const dsa_family_t *ngx_http_dsa_pool_expected(
+    ngx_http_dsa_session_t *s);
 static ngx_uint_t ngx_http_dsa_pool_usable(ngx_http_dsa_session_t *s);
 static ngx_uint_t ngx_http_dsa_pool_serves(ngx_http_dsa_session_t *s,
     ngx_str_t *model);
@@ -36,6 +38,7 @@ ngx_http_dsa_pool_start(ngx_http_dsa_pool_t *pool, ngx_cycle_t *cycle)
 
     for (i = 0; i < pool->sessions.nelts; i++) {
         s[i].changed = ngx_http_dsa_pool_changed;
+        s[i].expected = ngx_http_dsa_pool_expected;
         s[i].data = pool;
 
         ngx_http_dsa_session_start(&s[i], cycle->log);
@@ -111,6 +114,30 @@ ngx_http_dsa_pool_changed(ngx_http_dsa_session_t *s)
 
         waiter->handler(waiter->data);
     }
+}
+
+
+/*
+ * All engines of a pool have the family of those that are ready.  An operator
+ * can replace them by engines of another family by stopping all of them.
+ */
+
+static const dsa_family_t *
+ngx_http_dsa_pool_expected(ngx_http_dsa_session_t *s)
+{
+    ngx_uint_t               i;
+    ngx_http_dsa_pool_t     *pool = s->data;
+    ngx_http_dsa_session_t  *other;
+
+    other = pool->sessions.elts;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (&other[i] != s && other[i].state == NGX_HTTP_DSA_READY) {
+            return other[i].family;
+        }
+    }
+
+    return NULL;
 }
 
 
@@ -312,6 +339,17 @@ ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool)
     }
 
     return known;
+}
+
+
+const dsa_family_t *
+ngx_http_dsa_pool_family(ngx_http_dsa_pool_t *pool)
+{
+    ngx_http_dsa_session_t  *s;
+
+    s = ngx_http_dsa_pool_any(pool);
+
+    return s != NULL ? s->family : NULL;
 }
 
 

@@ -82,6 +82,11 @@ uint32_t ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool,
 /* Returns a session that is or was ready; NULL if there was none. */
 ngx_http_dsa_session_t *ngx_http_dsa_pool_any(ngx_http_dsa_pool_t *pool);
 
+/*
+ * Returns the prompt family of the engines; NULL if none of them was ready yet.
+ */
+const dsa_family_t *ngx_http_dsa_pool_family(ngx_http_dsa_pool_t *pool);
+
 /* Returns 1 if no session is ready, but at least one waits for its hello. */
 ngx_uint_t ngx_http_dsa_pool_opening(ngx_http_dsa_pool_t *pool);
 

@@ -51,6 +51,9 @@ static int ngx_http_dsa_check_range(ngx_http_dsa_wrong_t *w,
     const char *field, uint64_t value, uint64_t low, uint64_t high);
 static int ngx_http_dsa_check_fingerprint(const char *text, size_t size,
     ngx_http_dsa_wrong_t *w);
+static int ngx_http_dsa_check_family(const char *name, size_t size,
+    const dsa_family_t *pool, const dsa_family_t **family,
+    ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_name(const char *name, size_t size,
     ngx_http_dsa_wrong_t *w);
 static const char *ngx_http_dsa_check_show(char *out, const char *bytes,
@@ -733,6 +736,7 @@ ngx_http_dsa_record_name(uint32_t type)
 
 int
 ngx_http_dsa_hello_check(const dsa_link_hello_t *hello,
+    const dsa_family_t *pool, const dsa_family_t **family,
     ngx_http_dsa_wrong_t *w)
 {
     w->name = "a hello";
@@ -766,8 +770,53 @@ ngx_http_dsa_hello_check(const dsa_link_hello_t *hello,
         return -1;
     }
 
-    return ngx_http_dsa_check_fingerprint(hello->fingerprint,
-                                          sizeof(hello->fingerprint), w);
+    if (ngx_http_dsa_check_fingerprint(hello->fingerprint,
+                                       sizeof(hello->fingerprint), w)
+        != 0)
+    {
+        return -1;
+    }
+
+    return ngx_http_dsa_check_family(hello->family, sizeof(hello->family),
+                                     pool, family, w);
+}
+
+
+static int
+ngx_http_dsa_check_family(const char *name, size_t size,
+    const dsa_family_t *pool, const dsa_family_t **family,
+    ngx_http_dsa_wrong_t *w)
+{
+    char    shown[NGX_HTTP_DSA_SHOWN * 4 + 1], names[NGX_HTTP_DSA_WRONG / 2];
+    size_t  i, len, n;
+
+    len = strnlen(name, size);
+
+    *family = len != size ? dsa_family_find(name) : NULL;
+
+    if (*family == NULL) {
+        n = 0;
+        names[0] = '\0';
+
+        for (i = 0; dsa_families[i] != NULL && n < sizeof(names); i++) {
+            n += (size_t) snprintf(names + n, sizeof(names) - n, "%s\"%s\"",
+                                   i != 0 ? " or " : "",
+                                   dsa_families[i]->name);
+        }
+
+        return ngx_http_dsa_wrong(w, "family", "with family \"%s\", expected "
+                                  "%s", ngx_http_dsa_check_show(shown, name,
+                                                                len),
+                                  names);
+    }
+
+    if (pool != NULL && pool != *family) {
+        return ngx_http_dsa_wrong(w, "family", "with family \"%s\", expected "
+                                  "\"%s\" as of the other engines of its "
+                                  "pool", (*family)->name, pool->name);
+    }
+
+    return 0;
 }
 
 

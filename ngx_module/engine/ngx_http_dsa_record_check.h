@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "context/family.h"
 #include "engine/link_event.h"
 #include "engine/link_hello.h"
 #include "engine/link_request.h"
@@ -77,10 +78,15 @@ int ngx_http_dsa_record_check(ngx_http_dsa_expect_t *e, uint32_t type,
 const char *ngx_http_dsa_record_name(uint32_t type);
 
 /*
- * Checks what a hello has beyond the layout of the segment.  0, or -1: w has
- * the reason.
+ * Checks what a hello has beyond the layout of the segment.  0: *family is that
+ * of the hello; -1: w has the reason.
+ *
+ * pool: the family of the other engines of the pool, or NULL if none of them is
+ * ready.  A prompt is encoded before its engine is chosen, and another engine
+ * may continue it, so all engines of a pool must have the same family.
  */
 int ngx_http_dsa_hello_check(const dsa_link_hello_t *hello,
+    const dsa_family_t *pool, const dsa_family_t **family,
     ngx_http_dsa_wrong_t *w);
 
 /* Sets field and text of w, and returns -1. */

@@ -184,10 +184,12 @@ ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
 void
 ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
     dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
-    const u_char *tenant, ngx_str_t *model)
+    const dsa_control_tokens_t *tokens, const u_char *tenant,
+    ngx_str_t *model)
 {
-    dsa_prompt_keys(keys, prompt, route->shared->secret, tenant,
-                    dsa_str((char *) model->data, model->len));
+    dsa_prompt_keys(keys, prompt, tokens, route->shared->secret,
+                             tenant,
+                             dsa_str((char *) model->data, model->len));
 }
 
 

@@ -59,11 +59,12 @@ void ngx_http_dsa_route_hello(ngx_http_dsa_route_t *route, ngx_uint_t index,
     ngx_str_t *address, const dsa_link_hello_t *hello);
 
 /*
- * Computes the keys of a prompt; tenant has DSA_PROMPT_TENANT bytes.
+ * Computes the keys of a prompt, see dsa_prompt_keys().
  */
 void ngx_http_dsa_route_keys(ngx_http_dsa_route_t *route,
     dsa_prompt_keys_t *keys, const dsa_prompt_t *prompt,
-    const u_char *tenant, ngx_str_t *model);
+    const dsa_control_tokens_t *tokens, const u_char *tenant,
+    ngx_str_t *model);
 
 /*
  * Sets engines, an array with an element for each key, to the indices of the

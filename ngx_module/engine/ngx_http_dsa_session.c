@@ -256,7 +256,10 @@ ngx_http_dsa_session_hello(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_hello_check(&s->hello, &wrong) != 0) {
+    if (ngx_http_dsa_hello_check(&s->hello, s->expected(s), &s->family,
+                                 &wrong)
+        != 0)
+    {
         level = ngx_http_dsa_session_level(s, wrong.field);
 
         ngx_log_error(level, ngx_cycle->log, 0,

@@ -13,6 +13,7 @@
 #include <ngx_event.h>
 
 #include "base/str.h"
+#include "context/family.h"
 #include "engine/link.h"
 #include "engine/link_request.h"
 
@@ -45,6 +46,14 @@ typedef enum {
 
 typedef void (*ngx_http_dsa_session_pt)(ngx_http_dsa_session_t *s);
 
+/*
+ * Returns the family that the replica must have; NULL: any.  Called for each
+ * hello.
+ */
+
+typedef const dsa_family_t *(*ngx_http_dsa_session_family_pt)(
+    ngx_http_dsa_session_t *s);
+
 
 /* A field of a SUBMIT or COUNT record. */
 
@@ -60,7 +69,8 @@ struct ngx_http_dsa_session_s {
     ngx_http_dsa_state_e      state;
 
     ngx_http_dsa_session_pt   changed;
-    void                     *data;         /* for the handler changed */
+    ngx_http_dsa_session_family_pt  expected;
+    void                     *data;         /* for these two */
 
     ngx_connection_t         *socket;
     ngx_connection_t         *wake;         /* the worker's eventfd */
@@ -70,6 +80,7 @@ struct ngx_http_dsa_session_s {
     dsa_link_t                link;
     dsa_link_hello_t          hello;        /* magic is 0 before the first
                                                valid hello */
+    const dsa_family_t       *family;       /* of that hello */
 
     ngx_http_dsa_slots_t      slots;
     ngx_http_dsa_records_t    records;
@@ -87,9 +98,9 @@ struct ngx_http_dsa_session_s {
 
 
 /*
- * Called in a worker: starts to connect.  The name, the index, changed and
- * data are set.  changed is called for the first time when the hello has
- * arrived or the attempt has failed.
+ * Called in a worker: starts to connect.  The name, the index, changed,
+ * expected and data are set.  changed is called for the first time when the
+ * hello has arrived or the attempt has failed.
  */
 void ngx_http_dsa_session_start(ngx_http_dsa_session_t *s, ngx_log_t *log);
 

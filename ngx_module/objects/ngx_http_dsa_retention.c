@@ -73,8 +73,8 @@ static const char  ngx_http_dsa_retention_nomem[] =
 
 void
 ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
-    ngx_http_dsa_work_t *work, dsa_chat_t *chat, size_t bytes,
-    ngx_http_dsa_retention_pt handler)
+    ngx_http_dsa_work_t *work, dsa_chat_t *chat, const dsa_family_t *family,
+    size_t bytes, ngx_http_dsa_retention_pt handler)
 {
     ngx_int_t   rc;
     uint32_t    n;
@@ -82,6 +82,7 @@ ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
 
     rt->work = work;
     rt->chat = chat;
+    rt->family = family;
     rt->bytes = bytes;
     rt->handler = handler;
 
@@ -395,7 +396,7 @@ ngx_http_dsa_retention_message(ngx_http_dsa_retention_t *rt, uint32_t i,
         return NGX_OK;
     }
 
-    sampled = dsa_sampled_read(rt->arena, record, &err);
+    sampled = dsa_sampled_read(rt->arena, rt->family, record, &err);
 
     if (sampled == NULL) {
         if (records->invalid++ == 0) {

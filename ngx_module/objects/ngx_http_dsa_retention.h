@@ -59,6 +59,7 @@ typedef struct {
     ngx_event_t                  timer;
     ngx_http_dsa_retention_pt    handler;
     dsa_chat_t                  *chat;
+    const dsa_family_t          *family;
     size_t                       bytes;     /* of the chat */
     dsa_str_t                   *keys;      /* of the messages in Redis */
     uint32_t                    *wanted;    /* indices of messages */
@@ -75,14 +76,14 @@ typedef struct {
 
 
 /*
- * Restores messages of the current tool round of a chat of so many bytes.  The
- * handler is called at once, or later unless the request ends before; Redis
- * has its timeout for the reply.  The chat must live until then; restored texts
- * are in rt->arena.
+ * Restores messages of the current tool round of a chat of so many bytes, from
+ * answers of models of this family.  The handler is called at once, or later
+ * unless the request ends before; Redis has its timeout for the reply.  The
+ * chat must live until then; restored texts are in rt->arena.
  */
 void ngx_http_dsa_retention_restore(ngx_http_dsa_retention_t *rt,
-    ngx_http_dsa_work_t *work, dsa_chat_t *chat, size_t bytes,
-    ngx_http_dsa_retention_pt handler);
+    ngx_http_dsa_work_t *work, dsa_chat_t *chat, const dsa_family_t *family,
+    size_t bytes, ngx_http_dsa_retention_pt handler);
 
 /*
  * Returns 1 if the answer to this chat is to be recorded: then feed

@@ -38,14 +38,16 @@ ngx_http_dsa_answer_start(ngx_http_dsa_answer_t *answer, ngx_pool_t *pool,
 
     answer->accepted = 1;
 
-    answer->parser = dsa_parse_create(a->thinking, answer->tools, vocabulary,
+    answer->parser = dsa_parse_create(answer->family, a->thinking,
+                                      answer->tools, vocabulary,
                                       ngx_http_dsa_api_delta, a);
     if (answer->parser == NULL) {
         return NGX_ERROR;
     }
 
     if (answer->sampled != NULL) {
-        dsa_sampled_start(answer->sampled, a->thinking, vocabulary);
+        dsa_sampled_start(answer->sampled, answer->family, a->thinking,
+                          vocabulary);
     }
 
     return a->api->start(a, pool, usage);

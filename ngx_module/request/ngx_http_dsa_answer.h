@@ -34,6 +34,8 @@ typedef struct {
                                                it, "error" or "cancelled" */
     ngx_http_dsa_finish_e     reason;       /* when complete */
 
+    const dsa_family_t       *family;       /* of the prompt */
+
     unsigned                  tools:1;      /* calls are parsed */
     unsigned                  accepted:1;
     unsigned                  begun:1;      /* first_token is set */

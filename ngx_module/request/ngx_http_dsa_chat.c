@@ -36,6 +36,8 @@ static void ngx_http_dsa_chat_claimed(void *data, ngx_int_t rc,
     dsa_str_t answer);
 static ngx_int_t ngx_http_dsa_chat_references(ngx_http_dsa_request_t *req);
 static ngx_int_t ngx_http_dsa_chat_history(ngx_http_dsa_request_t *req);
+static ngx_int_t ngx_http_dsa_chat_family(ngx_http_dsa_request_t *req);
+static void ngx_http_dsa_chat_waited(void *data);
 static ngx_int_t ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_chat_restored(ngx_http_request_t *r, ngx_int_t rc);
 static void ngx_http_dsa_chat_check(void *data);
@@ -74,6 +76,9 @@ static const ngx_http_dsa_chat_stage_t  ngx_http_dsa_chat_stages[] = {
     { "history", ngx_http_dsa_chat_history, 0, NULL, NULL },
 
     { "conversation", ngx_http_dsa_chat_load, 0, NULL, NULL },
+
+    /* what follows depends on how the model's prompts are written */
+    { "family", ngx_http_dsa_chat_family, 0, NULL, NULL },
 
     /* reasoning that the client left out of a tool round */
     { "restore", ngx_http_dsa_chat_restore, 0, NULL, NULL },
@@ -358,10 +363,61 @@ ngx_http_dsa_chat_history(ngx_http_dsa_request_t *req)
 
 
 static ngx_int_t
+ngx_http_dsa_chat_family(ngx_http_dsa_request_t *req)
+{
+    ngx_int_t  rc;
+
+    req->submit.waiter.handler = ngx_http_dsa_chat_waited;
+    req->submit.waiter.data = req;
+
+    rc = ngx_http_dsa_submit_family(&req->submit, &req->failure);
+
+    if (rc == NGX_OK) {
+        req->answer.family = req->submit.family;
+
+    } else if (rc == NGX_AGAIN) {
+        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
+                       "dsa request %V: waits for the first hello",
+                       &req->ctx.id);
+    }
+
+    return rc;
+}
+
+
+/* An engine of the pool became ready, or its connection failed. */
+
+static void
+ngx_http_dsa_chat_waited(void *data)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_int_t          rc;
+    ngx_connection_t  *c;
+
+    c = req->http->connection;
+
+    ngx_http_set_log_request(c->log, req->http);
+
+    rc = ngx_http_dsa_chat_family(req);
+
+    if (rc == NGX_OK) {
+        ngx_http_dsa_chat_next(req);
+
+    } else if (rc == NGX_ERROR) {
+        ngx_http_dsa_request_fail(req);
+    }
+
+    ngx_http_run_posted_requests(c);
+}
+
+
+static ngx_int_t
 ngx_http_dsa_chat_restore(ngx_http_dsa_request_t *req)
 {
     ngx_http_dsa_retention_restore(&req->retention, &req->work,
-                                   req->submit.chat, req->submit.bytes,
+                                   req->submit.chat, req->submit.family,
+                                   req->submit.bytes,
                                    ngx_http_dsa_chat_restored);
     return NGX_AGAIN;
 }
@@ -394,7 +450,17 @@ ngx_http_dsa_chat_check(void *data)
 {
     ngx_http_dsa_request_t *req = data;
 
-    if (dsa_chat_check(req->submit.chat, req->refusal) == DSA_OK) {
+    ngx_http_dsa_submit_t  *submit;
+
+    submit = &req->submit;
+
+    if (dsa_chat_check(submit->chat, req->refusal) == DSA_OK
+        && dsa_family_check(submit->family, submit->chat, req->refusal)
+           == DSA_OK
+        && dsa_format_spec(&submit->format, submit->family, submit->chat,
+                           submit->arena, req->refusal)
+           == DSA_OK)
+    {
         req->refusal->status = 0;
     }
 }

@@ -38,10 +38,7 @@ ngx_http_dsa_chat_read(void *data)
 
     if (a->api->read(a, submit->chat, submit->arena, req->root,
                      &ngx_http_dsa_chat_limits, req->refusal)
-        != DSA_OK
-        || dsa_format_spec(&submit->format, submit->chat, submit->arena,
-                           req->refusal)
-           != DSA_OK)
+        != DSA_OK)
     {
         return;
     }

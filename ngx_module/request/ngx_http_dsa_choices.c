@@ -118,6 +118,7 @@ ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
 
     ngx_http_dsa_retention_other(choice->retention, first->retention);
 
+    choice->answer->family = first->answer->family;
     choice->answer->tools = first->answer->tools;
     choice->answer->start = first->answer->start;
 

@@ -11,8 +11,6 @@
 
 #include <assert.h>
 
-#include "context/completion.h"
-
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/http/ngx_http_dsa_text.h"
 #include "ngx_http_dsa_events.h"
@@ -79,9 +77,6 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
     req->record->first.call.handler = ngx_http_dsa_events_call_handler;
     req->record->first.call.data = req->choices.elts;
 
-    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
-    req->submit.waiter.data = req;
-
     req->timer.event.handler = ngx_http_dsa_events_timer_handler;
     req->timer.event.data = req;
     req->timer.event.log = req->http->connection->log;
@@ -107,6 +102,9 @@ void
 ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 {
     req->choices.elts[0].submit = 1;
+
+    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
+    req->submit.waiter.data = req;
 
     ngx_http_dsa_events_submit_next(req);
 }
@@ -435,11 +433,9 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
     {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "suffix",
                                  "suffix: the model cannot fill in, because "
-                                 "its tokenizer lacks "
-                                 DSA_COMPLETION_FIM_BEGIN ", "
-                                 DSA_COMPLETION_FIM_HOLE " or "
-                                 DSA_COMPLETION_FIM_END "; expected no such "
-                                 "field (%.*s)", (int) len, text);
+                                 "its tokenizer lacks %s; expected no such "
+                                 "field (%.*s)", req->submit.family->fim,
+                                 (int) len, text);
         return;
     }
 

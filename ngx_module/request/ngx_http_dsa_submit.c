@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "context/completion.h"
-#include "context/control_tokens.h"
 
 #include "ngx_module/engine/ngx_http_dsa_models.h"
 #include "ngx_module/http/ngx_http_dsa_text.h"
@@ -34,8 +33,11 @@ _Static_assert((int) NGX_HTTP_DSA_DIGEST_LEN
                "keys of prefixes include the digest of a tenant");
 _Static_assert(DSA_FORMAT_SPEC == DSA_LINK_MAX_GRAMMAR,
                "the link carries the longest spec");
-_Static_assert((int) DSA_CONTROL_TOKENS <= DSA_LINK_MAX_QUERIES,
+_Static_assert((int) DSA_CONTROL_TOKENS_MAX <= DSA_LINK_MAX_QUERIES,
                "the vocabulary of ACCEPTED has a bit for each control token");
+_Static_assert((int) DSA_FAMILY_NAME
+               == sizeof(((dsa_link_hello_t *) 0)->family),
+               "a hello has the name of any family");
 
 
 #define NGX_HTTP_DSA_CHAT_TOKENS    4096    /* default of max_tokens */
@@ -72,6 +74,26 @@ static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 
 
 ngx_int_t
+ngx_http_dsa_submit_family(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    if (ngx_http_dsa_pool_opening(submit->pool)) {
+        ngx_http_dsa_pool_wait(submit->pool, &submit->waiter);
+        return NGX_AGAIN;
+    }
+
+    submit->family = ngx_http_dsa_pool_family(submit->pool);
+
+    if (submit->family == NULL) {
+        ngx_http_dsa_submit_unavailable(submit, 0, failure);
+        return NGX_ERROR;
+    }
+
+    return NGX_OK;
+}
+
+
+ngx_int_t
 ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure)
 {
@@ -82,11 +104,12 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     chat = submit->chat;
 
     if (chat->completion != NULL) {
-        rc = dsa_completion_encode(&submit->prompt, submit->work,
-                                   chat->completion, &err);
+        rc = submit->family->complete(&submit->prompt, submit->work,
+                                      chat->completion, &err);
 
     } else {
-        rc = dsa_encode(&submit->prompt, submit->work, chat, &err);
+        rc = submit->family->encode(&submit->prompt, submit->work, chat,
+                                    &err);
     }
 
     if (rc != DSA_OK) {
@@ -167,15 +190,17 @@ ngx_http_dsa_submit_constrained(const ngx_http_dsa_submit_t *submit)
 static ngx_int_t
 ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
 {
-    uint32_t               i;
-    dsa_chat_t            *chat;
-    dsa_prompt_t          *prompt;
-    ngx_http_dsa_field_t  *f;
+    uint32_t                     i;
+    dsa_chat_t                  *chat;
+    dsa_prompt_t                *prompt;
+    ngx_http_dsa_field_t        *f;
+    const dsa_control_tokens_t  *tokens;
 
     chat = submit->chat;
     prompt = &submit->prompt;
+    tokens = &submit->family->tokens;
 
-    submit->n_fields = prompt->n + chat->n_stop + DSA_CONTROL_TOKENS
+    submit->n_fields = prompt->n + chat->n_stop + tokens->n
                        + (submit->format.spec.len != 0)
                        + (chat->n_bias != 0)
                        + (submit->id.len != 0);
@@ -212,9 +237,9 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
      * expects.
      */
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++, f++) {
+    for (i = 0; i < tokens->n; i++, f++) {
         f->type = DSA_LINK_FIELD_QUERY;
-        f->value = dsa_control_tokens[i];
+        f->value = tokens->elts[i].name;
     }
 
     if (chat->n_bias != 0) {
@@ -249,7 +274,8 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
     }
 
     ngx_http_dsa_route_keys(submit->pool->route, submit->keys,
-                            &submit->prompt, submit->digest, &submit->model);
+                            &submit->prompt, &submit->family->tokens,
+                            submit->digest, &submit->model);
 
     return NGX_OK;
 }
@@ -293,6 +319,13 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
         }
 
         submit->tried |= 1ULL << s->index;
+
+        if (s->family != submit->family) {
+
+            /* all engines were replaced after the prompt was encoded */
+
+            continue;
+        }
 
         if (!ngx_http_dsa_submit_has_slots(submit, s)) {
             submit->refused = 1;

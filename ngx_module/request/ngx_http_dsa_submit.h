@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 
 #include "context/chat.h"
-#include "context/encode.h"
+#include "context/family.h"
 #include "context/format.h"
 #include "redis_schema/keys.h"
 
@@ -44,6 +44,8 @@ typedef struct {
     dsa_arena_t              *arena;        /* tree of the body, the chat */
     dsa_arena_t              *work;         /* stored messages, the prompt */
     dsa_chat_t               *chat;         /* in arena */
+    const dsa_family_t       *family;       /* of the pool's engines, see
+                                               ngx_http_dsa_submit_family() */
     size_t                    bytes;        /* of the body and of what was
                                                loaded for it */
     dsa_format_t              format;       /* of the answer; its spec is in
@@ -91,6 +93,14 @@ typedef struct {
 /* ms after the deadline in which the engine can still report its usage */
 #define NGX_HTTP_DSA_GRACE        1000
 
+
+/*
+ * Sets the family, which is known since the first hello of an engine of the
+ * pool.  NGX_OK; NGX_AGAIN: call it again when the waiter's handler is called;
+ * NGX_ERROR: no engine is there, and the failure is set.
+ */
+ngx_int_t ngx_http_dsa_submit_family(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
 
 /*
  * Encodes the chat, which dsa_chat_check() has accepted.  NGX_OK, or NGX_ERROR

@@ -139,6 +139,7 @@ ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum)
     to->waiter.handler = ngx_http_dsa_summary_waited;
     to->waiter.data = sum;
     to->model = of->model;
+    to->family = of->family;
     to->deadline = of->deadline;
     to->weight = of->weight;
     to->priority = of->priority;
@@ -183,8 +184,8 @@ ngx_http_dsa_summary_encode(void *data)
 
     to = &sum->attempt;
 
-    if (dsa_summary_prompt(&to->prompt, to->work, sum->replay, sum->dropped,
-                           sum->previous, &err)
+    if (dsa_summary_prompt(to->family, &to->prompt, to->work, sum->replay,
+                           sum->dropped, sum->previous, &err)
         != DSA_OK
         || ngx_http_dsa_submit_prompt(to, &sum->refused) != NGX_OK)
     {
@@ -418,7 +419,8 @@ ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum, const void *data)
 
     dsa_buf_addz(&sum->text, DSA_SUMMARY_HEAD);
 
-    sum->parser = dsa_parse_create(0, 0, accepted.vocabulary,
+    sum->parser = dsa_parse_create(sum->attempt.family, 0, 0,
+                                   accepted.vocabulary,
                                    ngx_http_dsa_summary_delta, sum);
 
     if (sum->parser == NULL) {

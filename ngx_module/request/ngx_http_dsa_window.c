@@ -352,7 +352,10 @@ ngx_http_dsa_window_encode(void *data)
         return;
     }
 
-    if (dsa_encode(&win->prompt, win->arena, &win->left, &err) != DSA_OK) {
+    if (win->submit->family->encode(&win->prompt, win->arena, &win->left,
+                                    &err)
+        != DSA_OK)
+    {
         ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
                                       win->failure);
     }

@@ -12,7 +12,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "context/encode.h"
 #include "context/window.h"
 #include "ngx_module/api/ngx_http_dsa_api.h"
 

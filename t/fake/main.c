@@ -7,8 +7,8 @@
  *
  *     fake_engine SOCKET [name=value ...]
  *
- *     model= fingerprint= context= slots= submit= event= temperature= top_p=
- *     pid=                  of the hello; submit and event are the rings' sizes
+ *     model= fingerprint= family= context= slots= submit= event= temperature=
+ *     top_p= pid=           of the hello; submit and event are the rings' sizes
  *     hello=magic|version|size|heat|top|unsealed|plain|silent  a faulty one
  *     versions=MIN,MAX      of the link that it accepts
  *     vocabulary=0|1        1 (the default): its vocabulary has the names that
@@ -327,6 +327,9 @@ option(const char *name, char *value)
     } else if (is("fingerprint")) {
         snprintf(h->fingerprint, sizeof(h->fingerprint), "%s", value);
 
+    } else if (is("family")) {
+        snprintf(h->family, sizeof(h->family), "%s", value);
+
     } else if (is("context")) {
         h->context_length = (uint32_t) strtoul(value, NULL, 10);
 
@@ -403,6 +406,7 @@ options(int argc, char **argv)
     h->top_p = 1;
     strcpy(h->model, "fake-model");
     strcpy(h->fingerprint, "0123456789abcdef");
+    strcpy(h->family, "deepseek");
 
     for (i = 2; i < argc; i++) {
         value = strchr(argv[i], '=');

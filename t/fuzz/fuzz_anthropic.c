@@ -17,7 +17,7 @@
 #include <stdlib.h>
 
 #include "context/anthropic.h"
-#include "context/encode.h"
+#include "context/deepseek/deepseek.h"
 #include "t/fuzz/request.h"
 
 
@@ -92,7 +92,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     fuzz_results(&chat);
 
-    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK
+    if (dsa_deepseek.encode(&prompt, arena, &chat, &err) != DSA_OK
         && !dsa_arena_exceeded(arena))
     {
         abort();

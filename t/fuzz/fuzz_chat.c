@@ -13,8 +13,7 @@
 
 #include <stdlib.h>
 
-#include "context/encode.h"
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "t/fuzz/request.h"
 
 
@@ -72,7 +71,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         goto done;
     }
 
-    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK) {
+    if (dsa_deepseek.encode(&prompt, arena, &chat, &err) != DSA_OK) {
         if (!dsa_arena_exceeded(arena)) {
             abort();
         }
@@ -150,13 +149,15 @@ fuzz_prompt(const dsa_prompt_t *prompt)
             continue;
         }
 
-        for (k = 0; k < DSA_CONTROL_TOKENS; k++) {
-            if (dsa_str_eq(prompt->segments[i].text, dsa_control_tokens[k])) {
+        for (k = 0; k < DSA_DEEPSEEK_TOKENS; k++) {
+            if (dsa_str_eq(prompt->segments[i].text,
+                           dsa_deepseek_tokens[k].name))
+            {
                 break;
             }
         }
 
-        if (k == DSA_CONTROL_TOKENS) {
+        if (k == DSA_DEEPSEEK_TOKENS) {
             abort();
         }
     }

@@ -58,7 +58,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         goto done;
     }
 
-    if (dsa_completion_encode(&prompt, arena, chat.completion, &err) == DSA_OK)
+    if (dsa_deepseek.complete(&prompt, arena, chat.completion, &err) == DSA_OK)
     {
         fuzz_prompt(&prompt, chat.completion);
 

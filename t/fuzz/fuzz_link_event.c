@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 #include "engine/link_rollout.h"
 #include "ngx_module/engine/ngx_http_dsa_record_check.h"
@@ -85,12 +86,15 @@ fuzz_hello(const uint8_t *data, size_t size)
 {
     size_t                 i, len;
     dsa_link_hello_t       hello;
+    const dsa_family_t    *family;
     ngx_http_dsa_wrong_t   wrong;
+
+    static const dsa_family_t  other = { .name = "other" };
 
     memset(&hello, 0, sizeof(hello));
     memcpy(&hello, data, size < sizeof(hello) ? size : sizeof(hello));
 
-    if (ngx_http_dsa_hello_check(&hello, &wrong) != 0) {
+    if (ngx_http_dsa_hello_check(&hello, NULL, &family, &wrong) != 0) {
         check_wrong(&wrong);
         return;
     }
@@ -107,6 +111,11 @@ fuzz_hello(const uint8_t *data, size_t size)
            && hello.ids != 0);
     expect(hello.temperature >= 0 && hello.temperature <= 2);
     expect(hello.top_p > 0 && hello.top_p <= 1);
+    expect(memchr(hello.family, '\0', sizeof(hello.family)) != NULL
+           && strcmp(hello.family, family->name) == 0);
+
+    expect(ngx_http_dsa_hello_check(&hello, &other, &family, &wrong) == -1);
+    check_wrong(&wrong);
 }
 
 
@@ -174,7 +183,7 @@ request_create(request_t *r, uint8_t flags, const uint8_t *data)
         ngx_http_dsa_expect_field(&r->expect, DSA_LINK_FIELD_STOP, 1);
     }
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
+    for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
         ngx_http_dsa_expect_field(&r->expect, DSA_LINK_FIELD_QUERY, 1);
     }
 
@@ -212,7 +221,7 @@ request_record(request_t *r, uint8_t flags, uint32_t type, const uint8_t *p,
         expect(accepted.cached_tokens <= accepted.prompt_tokens);
 
         r->prompt = accepted.prompt_tokens;
-        r->parser = dsa_parse_create((flags & THINKING) != 0,
+        r->parser = dsa_parse_create(&dsa_deepseek, (flags & THINKING) != 0,
                                      (flags & TOOLS) != 0,
                                      accepted.vocabulary, delta, NULL);
         expect(r->parser != NULL);

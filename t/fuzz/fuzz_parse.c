@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 
 
@@ -21,7 +22,7 @@
 #define FUZZ_TOOLS     2
 #define FUZZ_COMPLETE  4
 #define FUZZ_VOCABULARY_SHIFT  3
-#define FUZZ_ALL       ((1u << DSA_CONTROL_TOKENS) - 1)
+#define FUZZ_ALL       ((1u << DSA_DEEPSEEK_TOKENS) - 1)
 
 
 typedef struct {
@@ -90,12 +91,12 @@ fuzz_vocabulary(uint8_t how)
     uint32_t  bits, vocabulary;
 
     static const uint32_t  tokens[] = {
-        1u << DSA_CONTROL_TOKEN_DSML,
-        1u << DSA_CONTROL_TOKEN_THINK_END,
-        1u << DSA_CONTROL_TOKEN_THINK,
-        1u << DSA_CONTROL_TOKEN_EOS,
-        1u << DSA_CONTROL_TOKEN_BOS | 1u << DSA_CONTROL_TOKEN_USER
-        | 1u << DSA_CONTROL_TOKEN_ASSISTANT
+        1u << DSA_DEEPSEEK_TOKEN_DSML,
+        1u << DSA_DEEPSEEK_TOKEN_THINK_END,
+        1u << DSA_DEEPSEEK_TOKEN_THINK,
+        1u << DSA_DEEPSEEK_TOKEN_EOS,
+        1u << DSA_DEEPSEEK_TOKEN_BOS | 1u << DSA_DEEPSEEK_TOKEN_USER
+        | 1u << DSA_DEEPSEEK_TOKEN_ASSISTANT
     };
 
     bits = how >> FUZZ_VOCABULARY_SHIFT;
@@ -129,7 +130,7 @@ fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut, int spelled,
 
     memset(r, 0, sizeof(fuzz_result_t));
 
-    p = dsa_parse_create(how & FUZZ_THINKING, how & FUZZ_TOOLS,
+    p = dsa_parse_create(&dsa_deepseek, how & FUZZ_THINKING, how & FUZZ_TOOLS,
                          fuzz_vocabulary(how), fuzz_delta, r);
 
     if (p == NULL) {
@@ -140,7 +141,7 @@ fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut, int spelled,
 
         if (data[0] == 0xff && size >= 2) {
             token = data[1] & 7;
-            name = token < DSA_CONTROL_TOKENS ? dsa_control_tokens[token]
+            name = token < DSA_DEEPSEEK_TOKENS ? dsa_deepseek_tokens[token].name
                                               : dsa_strz("<|other|>");
             n = 2;
             rc = spelled ? dsa_parse_feed(p, name)

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "context/encode.h"
+#include "context/deepseek/deepseek.h"
 #include "context/responses.h"
 #include "t/fuzz/request.h"
 
@@ -83,7 +83,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         goto done;
     }
 
-    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK
+    if (dsa_deepseek.encode(&prompt, arena, &chat, &err) != DSA_OK
         && !dsa_arena_exceeded(arena))
     {
         abort();

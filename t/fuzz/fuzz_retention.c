@@ -44,17 +44,17 @@ check_record(const uint8_t *data, size_t size)
 
     /* also the bytes alone, and with a valid checksum */
 
-    (void) dsa_sampled_read(arena, dsa_str(data, size), &err);
+    (void) dsa_sampled_read(arena, &dsa_deepseek, dsa_str(data, size), &err);
 
     memcpy(p, data, size);
     sum = htole64(XXH3_64bits(data, size));
     memcpy(p + size, &sum, 8);
 
-    s = dsa_sampled_read(arena, dsa_str(p, size + 8), &err);
+    s = dsa_sampled_read(arena, &dsa_deepseek, dsa_str(p, size + 8), &err);
 
     if (s != NULL) {
         memset(&w, 0, sizeof(dsa_sampled_writer_t));
-        dsa_sampled_start(&w, s->thinking, s->vocabulary);
+        dsa_sampled_start(&w, &dsa_deepseek, s->thinking, s->vocabulary);
 
         for (i = 0; i < s->n; i++) {
             dsa_sampled_add(&w, s->segments[i].text,

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context/deepseek/deepseek.h"
 #include "context/format.h"
 #include "grammar/grammar.h"
 
@@ -48,7 +49,9 @@ fuzz_format(dsa_arena_t *arena, const dsa_chat_t *chat)
     memset(&refusal, 0, sizeof(dsa_refusal_t));
     memset(&error, 0, sizeof(dsa_grammar_error_t));
 
-    if (dsa_format_spec(&format, chat, arena, &refusal) != DSA_OK) {
+    if (dsa_format_spec(&format, &dsa_deepseek, chat, arena, &refusal)
+        != DSA_OK)
+    {
         fuzz_refusal(&refusal);
         return;
     }

@@ -14,8 +14,7 @@
 #include "base/json.h"
 #include "base/json_write.h"
 #include "base/utf8.h"
-#include "context/encode.h"
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 
 
@@ -27,7 +26,7 @@
  * t/unit/test_history.c and t/fuzz/fuzz_history.c share this file.
  *
  * In a sampled text, a byte FF and the low three bits of the byte after it are
- * a control token, in the order of dsa_control_token_e; 7 is a token that the
+ * a control token, in the order of dsa_deepseek_token_e; 7 is a token that the
  * parser does not know.
  */
 
@@ -176,7 +175,7 @@ history_prompt(dsa_arena_t *arena, dsa_buf_t *stored, dsa_buf_t *request,
         return why;
     }
 
-    if (dsa_encode(prompt, arena, &chat, &err) != DSA_OK) {
+    if (dsa_deepseek.encode(prompt, arena, &chat, &err) != DSA_OK) {
         (void) snprintf(why, sizeof(why), "encode: %s", err.text);
         return why;
     }
@@ -251,7 +250,7 @@ history_same(const dsa_prompt_t *a, const dsa_prompt_t *b)
 static const char *
 history_control(const dsa_prompt_t *prompt, uint32_t users)
 {
-    uint32_t          i, k, n[DSA_CONTROL_TOKENS] = { 0 };
+    uint32_t          i, k, n[DSA_DEEPSEEK_TOKENS] = { 0 };
     const dsa_str_t  *before, *after;
 
     for (i = 0; i < prompt->n; i++) {
@@ -259,19 +258,21 @@ history_control(const dsa_prompt_t *prompt, uint32_t users)
             continue;
         }
 
-        for (k = 0; k < DSA_CONTROL_TOKENS; k++) {
-            if (dsa_str_eq(prompt->segments[i].text, dsa_control_tokens[k])) {
+        for (k = 0; k < DSA_DEEPSEEK_TOKENS; k++) {
+            if (dsa_str_eq(prompt->segments[i].text,
+                           dsa_deepseek_tokens[k].name))
+            {
                 break;
             }
         }
 
-        if (k == DSA_CONTROL_TOKENS) {
+        if (k == DSA_DEEPSEEK_TOKENS) {
             return "a control token of an unknown name";
         }
 
         n[k]++;
 
-        if (k != DSA_CONTROL_TOKEN_DSML) {
+        if (k != DSA_DEEPSEEK_TOKEN_DSML) {
             continue;
         }
 
@@ -292,10 +293,10 @@ history_control(const dsa_prompt_t *prompt, uint32_t users)
         }
     }
 
-    if (n[DSA_CONTROL_TOKEN_BOS] != 1 || n[DSA_CONTROL_TOKEN_EOS] != 1
-        || n[DSA_CONTROL_TOKEN_USER] != users
-        || n[DSA_CONTROL_TOKEN_ASSISTANT] != users
-        || n[DSA_CONTROL_TOKEN_DSML] % 2 != 0)
+    if (n[DSA_DEEPSEEK_TOKEN_BOS] != 1 || n[DSA_DEEPSEEK_TOKEN_EOS] != 1
+        || n[DSA_DEEPSEEK_TOKEN_USER] != users
+        || n[DSA_DEEPSEEK_TOKEN_ASSISTANT] != users
+        || n[DSA_DEEPSEEK_TOKEN_DSML] % 2 != 0)
     {
         return "control tokens that the layout does not have";
     }
@@ -470,8 +471,8 @@ history_feed(dsa_parse_t *p, const uint8_t *data, size_t size)
             text.len = 0;
 
             if (rc == DSA_OK) {
-                rc = dsa_parse_feed_control(p, token < DSA_CONTROL_TOKENS
-                                               ? dsa_control_tokens[token]
+                rc = dsa_parse_feed_control(p, token < DSA_DEEPSEEK_TOKENS
+                                               ? dsa_deepseek_tokens[token].name
                                                : dsa_strz("<|other|>"));
             }
 
@@ -509,8 +510,8 @@ static int
 history_has_dsml(const dsa_buf_t *b)
 {
     return b->len != 0
-           && memmem(b->data, b->len, DSA_CONTROL_DSML,
-                     sizeof(DSA_CONTROL_DSML) - 1)
+           && memmem(b->data, b->len, DSA_DEEPSEEK_DSML,
+                     sizeof(DSA_DEEPSEEK_DSML) - 1)
               != NULL;
 }
 
@@ -528,9 +529,10 @@ history_check(const uint8_t *data, size_t size, int flags)
     memset(&h, 0, sizeof(history_t));
 
     arena = dsa_arena_create(HISTORY_MEMORY);
-    p = dsa_parse_create(flags & HISTORY_THINKING, flags & HISTORY_TOOLS,
+    p = dsa_parse_create(&dsa_deepseek, flags & HISTORY_THINKING,
+                         flags & HISTORY_TOOLS,
                          flags & HISTORY_VOCABULARY
-                         ? (1u << DSA_CONTROL_TOKENS) - 1 : 0,
+                         ? (1u << DSA_DEEPSEEK_TOKENS) - 1 : 0,
                          history_delta, &h);
 
     if (arena == NULL || p == NULL) {

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 
 
@@ -20,8 +20,8 @@
  * included before this file.
  */
 
-#define D        DSA_CONTROL_DSML
-#define EOS      DSA_CONTROL_EOS
+#define D        DSA_DEEPSEEK_DSML
+#define EOS      DSA_DEEPSEEK_EOS
 
 #define CALLS    "<" D "function_calls>\n"
 #define END      "</" D "function_calls>"
@@ -35,8 +35,8 @@
 /* In an input: the name that follows was sampled as one token. */
 #define T        "\xff"
 
-#define ALL      ((1u << DSA_CONTROL_TOKENS) - 1)
-#define BIT(x)   (1u << DSA_CONTROL_TOKEN_ ## x)
+#define ALL      ((1u << DSA_DEEPSEEK_TOKENS) - 1)
+#define BIT(x)   (1u << DSA_DEEPSEEK_TOKEN_ ## x)
 
 
 enum {
@@ -118,8 +118,8 @@ name_len(const char *text, size_t len)
     size_t     i;
     dsa_str_t  name;
 
-    for (i = 0; i <= DSA_CONTROL_TOKENS; i++) {
-        name = i < DSA_CONTROL_TOKENS ? dsa_control_tokens[i]
+    for (i = 0; i <= DSA_DEEPSEEK_TOKENS; i++) {
+        name = i < DSA_DEEPSEEK_TOKENS ? dsa_deepseek_tokens[i].name
                                       : dsa_strz("<|other|>");
 
         if (len >= name.len && memcmp(text, name.data, name.len) == 0) {
@@ -184,7 +184,8 @@ parse(result_t *r, int flags, uint32_t vocabulary, const char *in, size_t len,
     memset(r, 0, sizeof(result_t));
     r->whole = 1;
 
-    p = dsa_parse_create(flags & THINK, !(flags & NOTOOLS), vocabulary,
+    p = dsa_parse_create(&dsa_deepseek, flags & THINK, !(flags & NOTOOLS),
+                         vocabulary,
                          on_delta, r);
     assert_non_null(p);
 

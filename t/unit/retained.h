@@ -57,8 +57,8 @@ retained_feed(retained_t *r, const uint8_t *data, size_t size, int vocabulary)
         if (data[i] == 0xff && i + 1 < size && vocabulary) {
             token = data[i + 1] & 7;
 
-            if (token < DSA_CONTROL_TOKENS) {
-                rc = retained_piece(r, dsa_control_tokens[token], 1);
+            if (token < DSA_DEEPSEEK_TOKENS) {
+                rc = retained_piece(r, dsa_deepseek_tokens[token].name, 1);
             }
 
             continue;
@@ -121,7 +121,7 @@ retained_in_prompt(const dsa_prompt_t *prompt, const dsa_sampled_t *s,
 
     return i + k < prompt->n
            && prompt->segments[i + k].kind == DSA_SEGMENT_CONTROL
-           && dsa_str_eqz(prompt->segments[i + k].text, DSA_CONTROL_EOS);
+           && dsa_str_eqz(prompt->segments[i + k].text, DSA_DEEPSEEK_EOS);
 }
 
 
@@ -180,7 +180,7 @@ retained_restore(dsa_arena_t *arena, retained_t *r, dsa_buf_t *request)
     dsa_prompt_t    question, prompt;
     dsa_sampled_t  *s;
 
-    s = dsa_sampled_read(arena, dsa_str(r->writer.record.data,
+    s = dsa_sampled_read(arena, &dsa_deepseek, dsa_str(r->writer.record.data,
                                         r->writer.record.len), &err);
     if (s == NULL) {
         return "a record that was written cannot be read";
@@ -194,7 +194,7 @@ retained_restore(dsa_arena_t *arena, retained_t *r, dsa_buf_t *request)
 
     chat.n_messages = 1;
 
-    if (dsa_encode(&question, arena, &chat, &err) != DSA_OK) {
+    if (dsa_deepseek.encode(&question, arena, &chat, &err) != DSA_OK) {
         return "the question cannot be encoded";
     }
 
@@ -208,13 +208,13 @@ retained_restore(dsa_arena_t *arena, retained_t *r, dsa_buf_t *request)
         return "a message that the client did not change is not restored";
     }
 
-    if (dsa_encode(&prompt, arena, &chat, &err) != DSA_OK) {
+    if (dsa_deepseek.encode(&prompt, arena, &chat, &err) != DSA_OK) {
         return "the prompt cannot be encoded";
     }
 
     return retained_in_prompt(&prompt, s, question.bytes
                               + (s->thinking ? 0
-                                 : sizeof(DSA_CONTROL_THINK_END) - 1))
+                                 : sizeof(DSA_DEEPSEEK_THINK_END) - 1))
            ? NULL : "the prompt differs from what was sampled";
 }
 
@@ -234,16 +234,18 @@ retained_check(const uint8_t *data, size_t size, int flags)
     memset(&request, 0, sizeof(dsa_buf_t));
 
     vocabulary = flags & HISTORY_VOCABULARY
-                 ? (1 << DSA_CONTROL_TOKENS) - 1 : 0;
+                 ? (1 << DSA_DEEPSEEK_TOKENS) - 1 : 0;
     arena = dsa_arena_create(HISTORY_MEMORY);
-    r.parse = dsa_parse_create(flags & HISTORY_THINKING, 1, vocabulary,
+    r.parse = dsa_parse_create(&dsa_deepseek, flags & HISTORY_THINKING, 1,
+                               vocabulary,
                                history_delta, &r.history);
 
     if (arena == NULL || r.parse == NULL) {
         abort();
     }
 
-    dsa_sampled_start(&r.writer, flags & HISTORY_THINKING, vocabulary);
+    dsa_sampled_start(&r.writer, &dsa_deepseek, flags & HISTORY_THINKING,
+                      vocabulary);
     why = NULL;
 
     if (retained_feed(&r, data, size, vocabulary) != DSA_OK

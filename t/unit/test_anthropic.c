@@ -17,8 +17,7 @@
 #include <cmocka.h>
 
 #include "context/anthropic.h"
-#include "context/control_tokens.h"
-#include "context/encode.h"
+#include "context/deepseek/deepseek.h"
 #include "t/unit/chat.h"
 
 
@@ -169,10 +168,10 @@ static const struct {
 
 
 static const char *const  control[] = {
-    DSA_CONTROL_BOS, "[B]", DSA_CONTROL_EOS, "[E]",
-    DSA_CONTROL_USER, "[U]", DSA_CONTROL_ASSISTANT, "[A]",
-    DSA_CONTROL_THINK, "[T]", DSA_CONTROL_THINK_END, "[/T]",
-    DSA_CONTROL_DSML, "[D]", NULL
+    DSA_DEEPSEEK_BOS, "[B]", DSA_DEEPSEEK_EOS, "[E]",
+    DSA_DEEPSEEK_USER, "[U]", DSA_DEEPSEEK_ASSISTANT, "[A]",
+    DSA_DEEPSEEK_THINK, "[T]", DSA_DEEPSEEK_THINK_END, "[/T]",
+    DSA_DEEPSEEK_DSML, "[D]", NULL
 };
 
 
@@ -240,7 +239,7 @@ render(dsa_arena_t *arena, const dsa_chat_t *chat)
 
     memset(&b, 0, sizeof(dsa_buf_t));
 
-    assert_int_equal(dsa_encode(&prompt, arena, chat, &err), DSA_OK);
+    assert_int_equal(dsa_deepseek.encode(&prompt, arena, chat, &err), DSA_OK);
 
     for (i = 0; i < prompt.n; i++) {
         s = &prompt.segments[i];

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "context/completion.h"
+#include "context/deepseek/deepseek.h"
 
 
 #define DEPTH   64
@@ -106,7 +106,7 @@ test_prompts(void **state)
         assert_int_equal(chat.n_messages, 0);
         assert_false(chat.thinking);
         assert_int_equal(dsa_chat_check(&chat, &refusal), DSA_OK);
-        assert_int_equal(dsa_completion_encode(&prompt, arena,
+        assert_int_equal(dsa_deepseek.complete(&prompt, arena,
                                                chat.completion, &err),
                          DSA_OK);
 

@@ -2,7 +2,7 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/encode.c, against the published pairs and worked examples of
+ * context/deepseek/encode.c, against the published pairs and worked examples of
  * t/data/encoding, and the rules of the published encoder one by one.
  */
 
@@ -17,16 +17,15 @@
 #include <cmocka.h>
 #include <openssl/sha.h>
 
-#include "context/encode.h"
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "t/unit/encoding.h"
 
 
-#define BOS      DSA_CONTROL_BOS
-#define EOS      DSA_CONTROL_EOS
-#define USER     DSA_CONTROL_USER
-#define ASSIST   DSA_CONTROL_ASSISTANT
-#define D        DSA_CONTROL_DSML
+#define BOS      DSA_DEEPSEEK_BOS
+#define EOS      DSA_DEEPSEEK_EOS
+#define USER     DSA_DEEPSEEK_USER
+#define ASSIST   DSA_DEEPSEEK_ASSISTANT
+#define D        DSA_DEEPSEEK_DSML
 
 
 static const dsa_chat_limits_t  as_api = { 1000, 128, 1 };
@@ -60,7 +59,7 @@ encode(dsa_arena_t *arena, const dsa_json_t *root, int thinking,
         fail_msg("%s", refusal.message);
     }
 
-    if (dsa_encode(prompt, arena, &chat, &err) != DSA_OK) {
+    if (dsa_deepseek.encode(prompt, arena, &chat, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 
@@ -118,13 +117,15 @@ check_control(const dsa_prompt_t *prompt, const char *text, int all)
             continue;
         }
 
-        for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-            if (dsa_str_eq(prompt->segments[k].text, dsa_control_tokens[i])) {
+        for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
+            if (dsa_str_eq(prompt->segments[k].text,
+                           dsa_deepseek_tokens[i].name))
+            {
                 break;
             }
         }
 
-        assert_true(i < DSA_CONTROL_TOKENS);
+        assert_true(i < DSA_DEEPSEEK_TOKENS);
         n++;
     }
 
@@ -134,9 +135,9 @@ check_control(const dsa_prompt_t *prompt, const char *text, int all)
 
     found = 0;
 
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-        for (p = strstr(text, dsa_control_tokens[i].data); p != NULL;
-             p = strstr(p + 1, dsa_control_tokens[i].data))
+    for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
+        for (p = strstr(text, dsa_deepseek_tokens[i].name.data); p != NULL;
+             p = strstr(p + 1, dsa_deepseek_tokens[i].name.data))
         {
             found++;
         }
@@ -568,7 +569,7 @@ test_memory(void **state)
 
     for (limit = 0; limit < 4096; limit += 16) {
         small = dsa_arena_create(limit);
-        rc = dsa_encode(&prompt, small, &chat, &err);
+        rc = dsa_deepseek.encode(&prompt, small, &chat, &err);
         assert_true(rc == DSA_OK || (rc == DSA_ERROR && err.text[0] != 0));
         assert_true(!done || rc == DSA_OK);
         done |= rc == DSA_OK;
@@ -606,7 +607,8 @@ test_unchecked(void **state)
                                              strlen(lists[i])),
                                        &as_api, &refusal),
                          DSA_OK);
-        assert_int_equal(dsa_encode(&prompt, arena, &chat, &err), DSA_ERROR);
+        assert_int_equal(dsa_deepseek.encode(&prompt, arena, &chat, &err),
+                         DSA_ERROR);
         assert_non_null(strstr(err.text, "tool"));
         dsa_arena_destroy(arena);
     }

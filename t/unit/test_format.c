@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "context/deepseek/deepseek.h"
 #include "context/format.h"
 #include "t/unit/chat.h"
 
@@ -183,7 +184,7 @@ read_format(dsa_format_t *format, dsa_arena_t *arena, const char *text,
         return DSA_ERROR;
     }
 
-    return dsa_format_spec(format, &chat, arena, refusal);
+    return dsa_format_spec(format, &dsa_deepseek, &chat, arena, refusal);
 }
 
 

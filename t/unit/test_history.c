@@ -17,8 +17,8 @@
 #include "t/unit/history.h"
 
 
-#define D        DSA_CONTROL_DSML
-#define EOS      DSA_CONTROL_EOS
+#define D        DSA_DEEPSEEK_DSML
+#define EOS      DSA_DEEPSEEK_EOS
 
 #define CALLS    "\n\n<" D "function_calls>\n"
 #define END      "</" D "function_calls>"
@@ -34,8 +34,8 @@
 #define T_D          "\xff" "6"
 
 #define PROMPT                                                               \
-    DSA_CONTROL_BOS DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
-#define NEXT     DSA_CONTROL_USER "q" DSA_CONTROL_ASSISTANT "</think>"
+    DSA_DEEPSEEK_BOS DSA_DEEPSEEK_USER "q" DSA_DEEPSEEK_ASSISTANT "</think>"
+#define NEXT     DSA_DEEPSEEK_USER "q" DSA_DEEPSEEK_ASSISTANT "</think>"
 
 
 static uint32_t  seed = 1;
@@ -72,7 +72,7 @@ test_random(void **state)
 
     static const char *const  words[] = {
         "\n", "\n\n", "<", "</", ">", "\"", D, "<" D, "</" D, "</think>",
-        "<think>", EOS, DSA_CONTROL_BOS, DSA_CONTROL_USER, CALLS, CALLS, END,
+        "<think>", EOS, DSA_DEEPSEEK_BOS, DSA_DEEPSEEK_USER, CALLS, CALLS, END,
         F, F,
         F, FEND, FEND, STR("a"), STR("a"), STR("b\"c\\"), STR(""), VAL("b"),
         VAL("d"), VAL("e"), PEND, PEND, PEND, "invoke", "parameter",
@@ -128,7 +128,7 @@ static const char *const  samples[] = {
     CALLS F "{\"a\": {\"b\": 1}} and more\n" FEND END,
     CALLS F "{\"a\": \"b\"}" FEND "<" D "invoke name=\"\">" FEND
     "<" D "invoke name=\"a b\n\">\n\n" FEND END,
-    "a</think>" D EOS T_THINK_END "b</think>" DSA_CONTROL_USER T_EOS
+    "a</think>" D EOS T_THINK_END "b</think>" DSA_DEEPSEEK_USER T_EOS
 };
 
 
@@ -199,7 +199,8 @@ prompt_of(dsa_arena_t *arena, const char *text, int complete, int thinking,
     memset(&h, 0, sizeof(history_t));
     memset(&request, 0, sizeof(dsa_buf_t));
 
-    parser = dsa_parse_create(thinking, 1, vocabulary, history_delta, &h);
+    parser = dsa_parse_create(&dsa_deepseek, thinking, 1, vocabulary,
+                              history_delta, &h);
     assert_non_null(parser);
     assert_int_equal(history_feed(parser, (const uint8_t *) text,
                                   strlen(text)),
@@ -320,16 +321,16 @@ test_spelled(void **state)
     dsa_arena_t  *arena;
 
     static const char  sampled[] =
-        "no </think> " D "<think>" T_THINK_END "b</think>" DSA_CONTROL_USER
+        "no </think> " D "<think>" T_THINK_END "b</think>" DSA_DEEPSEEK_USER
         EOS "\n\n<" T_D "function_calls>\n<" T_D "invoke name=\"f\">\n<" T_D
         "parameter name=\"" D "\" string=\"true\">" PEND END "</" T_D
         "parameter>\n</" T_D "invoke>\n</" T_D "function_calls>" T_EOS;
 
     static const char  encoded[] =
-        "<think>no </think> " D "<think></think>b</think>" DSA_CONTROL_USER
+        "<think>no </think> " D "<think></think>b</think>" DSA_DEEPSEEK_USER
         EOS CALLS F STR(D) PEND END PEND FEND END EOS;
 
-    all = (1u << DSA_CONTROL_TOKENS) - 1;
+    all = (1u << DSA_DEEPSEEK_TOKENS) - 1;
     arena = dsa_arena_create(HISTORY_MEMORY);
 
     out = prompt_of(arena, sampled, 1, 1, all);
@@ -448,8 +449,8 @@ test_exact(void **state)
         dsa_buf_add(&in, "", 1);
 
         dsa_buf_printf(&expected, "%s%s", thinking
-                       ? DSA_CONTROL_BOS DSA_CONTROL_USER "q"
-                          DSA_CONTROL_ASSISTANT
+                       ? DSA_DEEPSEEK_BOS DSA_DEEPSEEK_USER "q"
+                          DSA_DEEPSEEK_ASSISTANT
                          "<think>" : PROMPT, in.data);
         assert_false(in.failed || expected.failed);
 

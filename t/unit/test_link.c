@@ -31,6 +31,7 @@ good_hello(void)
     hello.top_p = 1;
     strcpy(hello.model, "m");
     strcpy(hello.fingerprint, "f");
+    strcpy(hello.family, "deepseek");
 
     return hello;
 }
@@ -43,15 +44,20 @@ test_hello(void **state)
 {
     dsa_link_t            link;
     dsa_link_hello_t      hello;
+    const dsa_family_t   *pool, *family;
     ngx_http_dsa_wrong_t  wrong;
 
     _Alignas(DSA_LINK_ALIGN)
     static uint8_t        segment[4 * DSA_LINK_ALIGN];
 
+    static const dsa_family_t  other = { .name = "other" };
+
+    pool = NULL;
+
     /* sizes of messages are part of the link, as those of records are */
 
     assert_int_equal(sizeof(dsa_link_offer_t), 16);
-    assert_int_equal(sizeof(hello), 184);
+    assert_int_equal(sizeof(hello), 200);
 
 #define ATTACH(set, rc)                                                       \
     hello = good_hello();                                                     \
@@ -76,12 +82,14 @@ test_hello(void **state)
 #define GOOD(set)                                                             \
     hello = good_hello();                                                     \
     set;                                                                      \
-    assert_int_equal(ngx_http_dsa_hello_check(&hello, &wrong), 0)
+    assert_int_equal(ngx_http_dsa_hello_check(&hello, pool, &family, &wrong), \
+                     0)
 
 #define WRONG(set, what)                                                      \
     hello = good_hello();                                                     \
     set;                                                                      \
-    assert_int_equal(ngx_http_dsa_hello_check(&hello, &wrong), -1);           \
+    assert_int_equal(ngx_http_dsa_hello_check(&hello, pool, &family, &wrong), \
+                     -1);                                                     \
     assert_string_equal(wrong.text, "with " what)
 
     GOOD((void) 0);
@@ -122,6 +130,28 @@ test_hello(void **state)
     WRONG(strcpy(hello.fingerprint, "f-"), "fingerprint \"f-\"" DIGITS);
     WRONG(memset(hello.fingerprint, 'f', 40),
           "fingerprint \"ffffffffffffffffffffffff\"" DIGITS);
+
+#define KNOWN  ", expected \"deepseek\""
+
+    WRONG(hello.family[0] = '\0', "family \"\"" KNOWN);
+    WRONG(strcpy(hello.family, "glm"), "family \"glm\"" KNOWN);
+    WRONG(strcpy(hello.family, "deepsee"), "family \"deepsee\"" KNOWN);
+    WRONG(strcpy(hello.family, "deepseek3"), "family \"deepseek3\"" KNOWN);
+    WRONG(strcpy(hello.family, "a\n\xff"), "family \"a\\x0a\\xff\"" KNOWN);
+    WRONG(memset(hello.family, 'd', 16), "family \"dddddddddddddddd\"" KNOWN);
+
+    /* a pool has one family */
+
+    pool = dsa_family_find("deepseek");
+
+    GOOD((void) 0);
+    assert_ptr_equal(family, pool);
+
+    pool = &other;
+
+    WRONG((void) 0, "family \"deepseek\", expected \"other\" as of the other "
+          "engines of its pool");
+    WRONG(strcpy(hello.family, "other"), "family \"other\"" KNOWN);
 }
 
 

@@ -59,8 +59,8 @@ static const struct {
     { 0, "a" EOS "b", "C(ab)" },
     { 0, "Hi" EOS, "C(Hi)" },
     { THINK,
-     DSA_CONTROL_BOS "a" DSA_CONTROL_USER "b" DSA_CONTROL_ASSISTANT "<think>"
-      "c" EOS "</think>d" DSA_CONTROL_USER "e<think>f",
+     DSA_DEEPSEEK_BOS "a" DSA_DEEPSEEK_USER "b" DSA_DEEPSEEK_ASSISTANT "<think>"
+      "c" EOS "</think>d" DSA_DEEPSEEK_USER "e<think>f",
       "R(abc)C(def)" },
     { 0, "<\xef\xbd\x9c" "User<\xef\xbd\x9cUser\xef\xbd\x9c>x",
       "C(<\xef\xbd\x9cUserx)" },
@@ -321,7 +321,7 @@ test_streams(void **state)
     dsa_parse_t  *p;
 
     memset(&r, 0, sizeof(r));
-    p = dsa_parse_create(1, 1, 0, on_delta, &r);
+    p = dsa_parse_create(&dsa_deepseek, 1, 1, 0, on_delta, &r);
 
     assert_true(dsa_parse_in_reasoning(p));
     assert_int_equal(dsa_parse_feed(p, dsa_strz("a\n\nb <c")), DSA_OK);
@@ -488,7 +488,7 @@ test_callback_fails(void **state)
     dsa_parse_t  *p;
 
     left = 2;
-    p = dsa_parse_create(0, 1, 0, on_delta_fails, &left);
+    p = dsa_parse_create(&dsa_deepseek, 0, 1, 0, on_delta_fails, &left);
 
     assert_int_equal(dsa_parse_feed(p, dsa_strz("a")), DSA_OK);
     assert_int_equal(dsa_parse_feed(p, dsa_strz("b" CALLS F FEND)), 7);
@@ -512,7 +512,7 @@ test_random_cuts(void **state)
 
     static const char *const  words[] = {
         "\n", "\n\n", "<", "</", ">", "\"", D, "<" D, "</" D, "</think>",
-        "<think>", EOS, DSA_CONTROL_USER, CALLS, END, F, G, FEND, STR("a"),
+        "<think>", EOS, DSA_DEEPSEEK_USER, CALLS, END, F, G, FEND, STR("a"),
         VAL("b"), PEND, "invoke", "parameter", "function_calls", " name=\"x",
         " string=\"true\">", "{", "}", "[1]", "12", "true", "text", "\xe4",
         "\xb8\xad", "\\", "\x01", "\xef\xbd\x9c"
@@ -625,10 +625,10 @@ check_published(const char *input, const char *output)
         end = strstr(p, EOS);
         assert_non_null(end);
 
-        cue = strstr(p, DSA_CONTROL_ASSISTANT);
+        cue = strstr(p, DSA_DEEPSEEK_ASSISTANT);
 
         if (cue != NULL && cue < end) {
-            p = cue + strlen(DSA_CONTROL_ASSISTANT);
+            p = cue + strlen(DSA_DEEPSEEK_ASSISTANT);
 
         } else {
             cue = strstr(p, "</function_results>\n\n");

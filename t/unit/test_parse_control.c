@@ -49,9 +49,9 @@ static const struct {
 
     /* roles and other control tokens */
 
-    { 0, ALL, "say " DSA_CONTROL_USER EOS " twice" T EOS,
-      "C(say " DSA_CONTROL_USER EOS " twice)" },
-    { 0, ALL & ~BIT(USER), "a" DSA_CONTROL_USER "b" T DSA_CONTROL_USER "c",
+    { 0, ALL, "say " DSA_DEEPSEEK_USER EOS " twice" T EOS,
+      "C(say " DSA_DEEPSEEK_USER EOS " twice)" },
+    { 0, ALL & ~BIT(USER), "a" DSA_DEEPSEEK_USER "b" T DSA_DEEPSEEK_USER "c",
       "C(abc)" },
     { 0, ALL, "a" T "<|other|>b", "C(a<|other|>b)" },
     { 0, 0, "a" T "<|other|>b", "C(a<|other|>b)" },
@@ -108,22 +108,24 @@ test_control(void **state)
 }
 
 
+static int
+is_token(dsa_deepseek_token_e token, const char *name)
+{
+    return dsa_str_eqz(dsa_deepseek_tokens[token].name, name);
+}
+
+
 static void
 test_control_names(void **state)
 {
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_BOS],
-                            DSA_CONTROL_BOS));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_EOS], EOS));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_USER],
-                            DSA_CONTROL_USER));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_ASSISTANT],
-                            DSA_CONTROL_ASSISTANT));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK],
-                            "<think>"));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_THINK_END],
-                            "</think>"));
-    assert_true(dsa_str_eqz(dsa_control_tokens[DSA_CONTROL_TOKEN_DSML], D));
-    assert_int_equal(DSA_CONTROL_TOKENS, 7);
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_BOS, DSA_DEEPSEEK_BOS));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_EOS, EOS));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_USER, DSA_DEEPSEEK_USER));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_ASSISTANT, DSA_DEEPSEEK_ASSISTANT));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_THINK, "<think>"));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_THINK_END, "</think>"));
+    assert_true(is_token(DSA_DEEPSEEK_TOKEN_DSML, D));
+    assert_int_equal(DSA_DEEPSEEK_TOKENS, 7);
 }
 
 
@@ -143,7 +145,7 @@ disguise(dsa_buf_t *b, const char *in, size_t len, int back)
         { "</think>", "(/think>" },
         { EOS, "(\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence"
           "\xef\xbd\x9c>" },
-        { DSA_CONTROL_USER, "(\xef\xbd\x9cUser\xef\xbd\x9c>" },
+        { DSA_DEEPSEEK_USER, "(\xef\xbd\x9cUser\xef\xbd\x9c>" },
         { D, "\xef\xbd\x9c" "QSML\xef\xbd\x9c" }
     };
 
@@ -188,7 +190,7 @@ test_control_random(void **state)
         "\n", "\n\n", "\"", "{", "}", "[1]", "12", "text", "\xe4\xb8\xad",
         "invoke", "parameter", "function_calls>", " name=\"x", " ", "=\"",
         " string=\"true\">", D, D, "<" D, "</" D, "<think>", "</think>",
-        "</think>", EOS, DSA_CONTROL_USER, CALLS, CALLS, END, F, F, FEND,
+        "</think>", EOS, DSA_DEEPSEEK_USER, CALLS, CALLS, END, F, F, FEND,
         STR("a"), STR("a"), STR("b"), VAL("c"), VAL("d"), PEND, PEND, PEND
     };
 
@@ -246,7 +248,7 @@ test_streams_control(void **state)
     dsa_parse_t  *p;
 
     memset(&r, 0, sizeof(r));
-    p = dsa_parse_create(1, 1, ALL, on_delta, &r);
+    p = dsa_parse_create(&dsa_deepseek, 1, 1, ALL, on_delta, &r);
 
     assert_int_equal(dsa_parse_feed(p, dsa_strz("a</think>")), DSA_OK);
     assert_int_equal(r.n, 1);

@@ -15,17 +15,17 @@
 
 #include <cmocka.h>
 
-#include "context/control_tokens.h"
+#include "context/deepseek/deepseek.h"
 #include "context/prompt_keys.h"
 #include "context/prompt_map.h"
 
 
-#define BOS   DSA_CONTROL_BOS
-#define EOS   DSA_CONTROL_EOS
-#define USER  DSA_CONTROL_USER
-#define SAY   DSA_CONTROL_ASSISTANT
-#define ON    DSA_CONTROL_THINK
-#define OFF   DSA_CONTROL_THINK_END
+#define BOS   DSA_DEEPSEEK_BOS
+#define EOS   DSA_DEEPSEEK_EOS
+#define USER  DSA_DEEPSEEK_USER
+#define SAY   DSA_DEEPSEEK_ASSISTANT
+#define ON    DSA_DEEPSEEK_THINK
+#define OFF   DSA_DEEPSEEK_THINK_END
 
 /* 300 bytes, so that every boundary behind it counts */
 
@@ -53,6 +53,14 @@ random_next(void)
 }
 
 
+static void
+of_prompt(keys_t *keys, const dsa_prompt_t *prompt, const char *model)
+{
+    dsa_prompt_keys(keys, prompt, &dsa_deepseek.tokens, secret,
+                             tenant, dsa_strz(model));
+}
+
+
 /* Segments are control tokens if their text is one, unless it begins with !. */
 
 static keys_t
@@ -77,8 +85,10 @@ keys_of(const char *const *texts)
             continue;
         }
 
-        for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-            if (strcmp(texts[prompt.n], dsa_control_tokens[i].data) == 0) {
+        for (i = 0; i < DSA_DEEPSEEK_TOKENS; i++) {
+            if (strcmp(texts[prompt.n], dsa_deepseek_tokens[i].name.data)
+                == 0)
+            {
                 segments[prompt.n].kind = DSA_SEGMENT_CONTROL;
             }
         }
@@ -86,7 +96,7 @@ keys_of(const char *const *texts)
 
     memset(&keys, 0x5a, sizeof(keys));
 
-    dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    of_prompt(&keys, &prompt, "m");
 
     return keys;
 }
@@ -220,17 +230,71 @@ test_model(void **state)
     segments[0].kind = DSA_SEGMENT_TEXT;
     segments[0].text = dsa_str(LONG, 300);
     segments[1].kind = DSA_SEGMENT_CONTROL;
-    segments[1].text = dsa_control_tokens[DSA_CONTROL_TOKEN_USER];
+    segments[1].text = dsa_deepseek_tokens[DSA_DEEPSEEK_TOKEN_USER].name;
 
     prompt.segments = segments;
     prompt.n = 2;
 
-    dsa_prompt_keys(&a, &prompt, secret, tenant, dsa_str("m", 1));
-    dsa_prompt_keys(&b, &prompt, secret, tenant, dsa_str("n", 1));
+    of_prompt(&a, &prompt, "m");
+    of_prompt(&b, &prompt, "n");
 
     assert_int_equal(a.n, 1);
     assert_int_equal(b.n, 1);
     assert_true(a.elts[0].key != b.elts[0].key);
+}
+
+
+/* Which tokens are boundaries is a matter of the family alone. */
+
+static void
+test_marks(void **state)
+{
+    uint32_t        i, k;
+    keys_t          keys;
+    dsa_prompt_t    prompt;
+    dsa_segment_t   segments[3];
+
+    static const dsa_control_token_t   marked[] = {
+        { dsa_string("<a>"), 0 },
+        { dsa_string("<b>"), DSA_MARK_BEGIN },
+        { dsa_string("<c>"), DSA_MARK_END },
+        { dsa_string("<d>"), DSA_MARK_ANSWER },
+        { dsa_string("<e>"), DSA_MARK_STOP|DSA_MARK_THINK_END }
+    };
+    static const dsa_control_tokens_t  tokens = { marked, 5 };
+
+    /* the end of the boundary; 0: there is none */
+
+    static const struct {
+        const char     *name;
+        size_t          bytes;
+    } t[] = {
+        { "<a>", 0 }, { "<b>", 300 }, { "<c>", 303 }, { "<d>", 0 },
+        { "<e>", 0 }, { USER, 0 }, { EOS, 0 }
+    };
+
+    prompt.segments = segments;
+    prompt.n = 3;
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        for (k = 0; k < 2; k++) {
+            segments[0].kind = DSA_SEGMENT_TEXT;
+            segments[0].text = dsa_str(LONG, 300);
+            segments[1].kind = k == 0 ? DSA_SEGMENT_CONTROL
+                                      : DSA_SEGMENT_TEXT;
+            segments[1].text = dsa_strz(t[i].name);
+            segments[2].kind = DSA_SEGMENT_TEXT;
+            segments[2].text = dsa_str("end", 3);
+
+            dsa_prompt_keys(&keys, &prompt, &tokens, secret, tenant,
+                                     dsa_str("m", 1));
+
+            /* a text that spells a token is no boundary */
+
+            assert_int_equal(keys.n, k == 0 && t[i].bytes != 0);
+            assert_true(keys.n == 0 || keys.elts[0].bytes == t[i].bytes);
+        }
+    }
 }
 
 
@@ -256,8 +320,9 @@ test_many(void **state)
 
 #define add(k, t)                                                             \
     (segments[prompt.n].kind = (k), segments[prompt.n++].text = (t))
-#define control(name)                                                         \
-    add(DSA_SEGMENT_CONTROL, dsa_control_tokens[DSA_CONTROL_TOKEN_ ## name])
+#define control(token)                                                        \
+    add(DSA_SEGMENT_CONTROL,                                                  \
+        dsa_deepseek_tokens[DSA_DEEPSEEK_TOKEN_ ## token].name)
 
     control(BOS);
     add(DSA_SEGMENT_TEXT, dsa_str(LONG, 300));
@@ -269,7 +334,7 @@ test_many(void **state)
         control(THINK_END);
 
         if (i % 200 == 0 || i == 8191) {
-            dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+            of_prompt(&keys, &prompt, "m");
 
             if (turns == 0) {
                 first = keys;
@@ -281,7 +346,7 @@ test_many(void **state)
         }
 
         if (i == 8190) {
-            dsa_prompt_keys(&before, &prompt, secret, tenant, dsa_str("m", 1));
+            of_prompt(&before, &prompt, "m");
         }
 
         add(DSA_SEGMENT_TEXT, dsa_str("answer", 6));
@@ -326,7 +391,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK_END);
 
-    dsa_prompt_keys(&question, &prompt, secret, tenant, dsa_str("m", 1));
+    of_prompt(&question, &prompt, "m");
     assert_int_equal(question.n, 2);
 
     for (i = 0; i < 200; i++) {
@@ -343,7 +408,7 @@ test_rounds(void **state)
     control(ASSISTANT);
     control(THINK);
 
-    dsa_prompt_keys(&keys, &prompt, secret, tenant, dsa_str("m", 1));
+    of_prompt(&keys, &prompt, "m");
 
     assert_int_equal(common(&keys, &question), 2);
 }
@@ -534,6 +599,7 @@ main(void)
         cmocka_unit_test(test_boundaries),
         cmocka_unit_test(test_common),
         cmocka_unit_test(test_model),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_many),
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_blocks),

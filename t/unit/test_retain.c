@@ -22,12 +22,12 @@
 #define T_USER       "\xff" "2"
 
 #define KEY          "ABCDEFGHIJKLMNOPQRSTUV"
-#define ALL          ((1u << DSA_CONTROL_TOKENS) - 1)
+#define ALL          ((1u << DSA_DEEPSEEK_TOKENS) - 1)
 
-#define BOS          DSA_CONTROL_BOS
-#define EOS          DSA_CONTROL_EOS
-#define ASK(q)       DSA_CONTROL_USER q DSA_CONTROL_ASSISTANT
-#define D            DSA_CONTROL_DSML
+#define BOS          DSA_DEEPSEEK_BOS
+#define EOS          DSA_DEEPSEEK_EOS
+#define ASK(q)       DSA_DEEPSEEK_USER q DSA_DEEPSEEK_ASSISTANT
+#define D            DSA_DEEPSEEK_DSML
 #define CALL(n)                                                              \
     "\n\n<" D "function_calls>\n<" D "invoke name=\"f\">\n<" D               \
     "parameter name=\"n\" string=\"false\">" n "</" D "parameter>\n</" D     \
@@ -163,24 +163,25 @@ sampled(const char *text, int thinking)
     dsa_sampled_writer_t  w;
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
-    dsa_sampled_start(&w, thinking, ALL);
+    dsa_sampled_start(&w, &dsa_deepseek, thinking, ALL);
 
     for (i = 0; text[i] != '\0'; i += n) {
-        for (k = 0; k < DSA_CONTROL_TOKENS; k++) {
-            n = dsa_control_tokens[k].len;
+        for (k = 0; k < DSA_DEEPSEEK_TOKENS; k++) {
+            n = dsa_deepseek_tokens[k].name.len;
 
-            if (strncmp(text + i, dsa_control_tokens[k].data, n) == 0) {
+            if (strncmp(text + i, dsa_deepseek_tokens[k].name.data, n) == 0) {
                 break;
             }
         }
 
-        n = k < DSA_CONTROL_TOKENS ? n : 1;
-        dsa_sampled_add(&w, dsa_str(text + i, n), k < DSA_CONTROL_TOKENS);
+        n = k < DSA_DEEPSEEK_TOKENS ? n : 1;
+        dsa_sampled_add(&w, dsa_str(text + i, n), k < DSA_DEEPSEEK_TOKENS);
     }
 
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
-    s = dsa_sampled_read(arena, dsa_str(w.record.data, w.record.len), &err);
+    s = dsa_sampled_read(arena, &dsa_deepseek,
+                         dsa_str(w.record.data, w.record.len), &err);
     dsa_buf_free(&w.record);
 
     if (s == NULL) {
@@ -199,7 +200,7 @@ must_encode(const dsa_chat_t *chat, const char *want)
     dsa_buf_t     b;
     dsa_prompt_t  prompt;
 
-    assert_int_equal(dsa_encode(&prompt, arena, chat, &err), DSA_OK);
+    assert_int_equal(dsa_deepseek.encode(&prompt, arena, chat, &err), DSA_OK);
 
     memset(&b, 0, sizeof(dsa_buf_t));
 
@@ -396,23 +397,24 @@ test_limits(void **state)
     dsa_err_t              err;
     dsa_sampled_writer_t   w;
 
-    fits = DSA_SAMPLED_MAX - 16 - 4 - 8;
+    fits = DSA_SAMPLED_MAX - 32 - 4 - 8;
     text = malloc(fits + 1);
     assert_non_null(text);
     memset(text, 'x', fits + 1);
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
-    dsa_sampled_start(&w, 1, ALL);
+    dsa_sampled_start(&w, &dsa_deepseek, 1, ALL);
     dsa_sampled_add(&w, dsa_str(text, fits / 2), 0);
     dsa_sampled_add(&w, dsa_str(text, fits - fits / 2), 0);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
     assert_true(w.record.len <= DSA_SAMPLED_MAX);
-    assert_non_null(dsa_sampled_read(arena, dsa_str(w.record.data,
-                                                    w.record.len), &err));
+    assert_non_null(dsa_sampled_read(arena, &dsa_deepseek,
+                                     dsa_str(w.record.data, w.record.len),
+                                     &err));
     dsa_buf_free(&w.record);
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
-    dsa_sampled_start(&w, 1, ALL);
+    dsa_sampled_start(&w, &dsa_deepseek, 1, ALL);
     dsa_sampled_add(&w, dsa_str(text, fits + 1), 0);
     dsa_sampled_add(&w, dsa_str(text, 1), 0);
     assert_int_equal(dsa_sampled_end(&w), DSA_ERROR);
@@ -433,21 +435,21 @@ test_damage(void **state)
     dsa_sampled_writer_t   w;
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
-    dsa_sampled_start(&w, 1, ALL);
+    dsa_sampled_start(&w, &dsa_deepseek, 1, ALL);
     dsa_sampled_add(&w, dsa_strz("why"), 0);
-    dsa_sampled_add(&w, dsa_strz(DSA_CONTROL_THINK_END), 1);
+    dsa_sampled_add(&w, dsa_strz(DSA_DEEPSEEK_THINK_END), 1);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
     for (i = 0; i < w.record.len; i++) {
-        assert_null(dsa_sampled_read(arena, dsa_str(w.record.data, i),
-                                     &err));
+        assert_null(dsa_sampled_read(arena, &dsa_deepseek,
+                                     dsa_str(w.record.data, i), &err));
 
         copy = malloc(w.record.len);
         assert_non_null(copy);
         memcpy(copy, w.record.data, w.record.len);
         copy[i] ^= 1;
-        assert_null(dsa_sampled_read(arena, dsa_str(copy, w.record.len),
-                                     &err));
+        assert_null(dsa_sampled_read(arena, &dsa_deepseek,
+                                     dsa_str(copy, w.record.len), &err));
         free(copy);
     }
 

@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
+#include "context/deepseek/deepseek.h"
 #include "context/summary.h"
 
 
@@ -161,8 +162,9 @@ summary_of(const dsa_window_t *w, dsa_arena_t *arena, uint32_t dropped,
     dsa_err_t     err;
     dsa_prompt_t  prompt;
 
-    assert_int_equal(dsa_summary_prompt(&prompt, arena, w, dropped,
-                                        dsa_strz(previous), &err), DSA_OK);
+    assert_int_equal(dsa_summary_prompt(&dsa_deepseek, &prompt, arena, w,
+                                        dropped, dsa_strz(previous), &err),
+                     DSA_OK);
 
     return shown(&prompt);
 }
@@ -178,7 +180,7 @@ left_of(dsa_window_t *w, dsa_arena_t *arena, const char *summary)
     w->summary = dsa_strz(summary);
 
     assert_int_equal(dsa_window_chat(w, arena, &left), DSA_OK);
-    assert_int_equal(dsa_encode(&prompt, arena, &left, &err), DSA_OK);
+    assert_int_equal(dsa_deepseek.encode(&prompt, arena, &left, &err), DSA_OK);
 
     return shown(&prompt);
 }
@@ -406,8 +408,9 @@ test_drop(void **unused)
         attempts = 0;
 
         do {
-            assert_int_equal(dsa_summary_prompt(&prompt, arena, &w, dropped,
-                                                dsa_str(NULL, 0), &err),
+            assert_int_equal(dsa_summary_prompt(&dsa_deepseek, &prompt, arena,
+                                                &w, dropped, dsa_str(NULL, 0),
+                                                &err),
                              DSA_OK);
             next = dsa_summary_drop(&w, &prompt, dropped, 1000, excess);
 

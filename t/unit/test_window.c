@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "context/encode.h"
+#include "context/deepseek/deepseek.h"
 #include "context/sampled.h"
 #include "context/summary.h"
 #include "context/window.h"
@@ -391,7 +391,7 @@ check_left(const talk_t *t, const dsa_chat_t *left, uint32_t cut)
 
     arena = dsa_arena_create(16 * 1024 * 1024);
     assert_non_null(arena);
-    assert_int_equal(dsa_encode(&prompt, arena, left, &err), DSA_OK);
+    assert_int_equal(dsa_deepseek.encode(&prompt, arena, left, &err), DSA_OK);
     dsa_arena_destroy(arena);
 
     /* the model can answer it */

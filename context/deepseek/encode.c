@@ -11,33 +11,21 @@
 
 #include "base/json_write.h"
 #include "context/arguments.h"
-#include "context/encode.h"
-#include "context/control_tokens.h"
 #include "context/sampled.h"
+#include "context/deepseek/deepseek.h"
 
 
-#define DSML                 DSA_CONTROL_DSML
-
-
-/* A segment under construction: it ends where the next one begins. */
-
-typedef struct {
-    dsa_segment_kind_e   kind;
-    size_t               start;
-} dsa_encode_segment_t;
+#define DSML                 DSA_DEEPSEEK_DSML
 
 
 typedef struct {
     const dsa_chat_t    *chat;
-    dsa_buf_t            text;       /* of all segments */
-    dsa_buf_t            segments;   /* dsa_encode_segment_t */
-    size_t               n;          /* segments */
+    dsa_prompt_writer_t  w;
     uint32_t             last;       /* index of the last question, that is
                                         of a user or developer message */
     int                  has_last;   /* there is one */
     uint32_t             n_calls;    /* of the last assistant message */
     uint32_t             n_results;  /* how many of them have been written */
-    int                  failed;     /* a number that cannot be written */
 } dsa_encoder_t;
 
 
@@ -61,13 +49,6 @@ static void dsa_encode_results_end(dsa_encoder_t *e, uint32_t i);
 static void dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools);
 static void dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format);
 static int dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i);
-static void dsa_encode_template(dsa_encoder_t *e, const char *text);
-static const dsa_str_t *dsa_encode_control(const char *text);
-static void dsa_encode_text(dsa_encoder_t *e, dsa_str_t text);
-static void dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v);
-static void dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind);
-static int dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt,
-    dsa_arena_t *arena, dsa_err_t *err);
 
 
 static const char  dsa_encode_tools_head[] =
@@ -113,8 +94,8 @@ static const char  dsa_encode_tools_head[] =
 
 
 int
-dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
-    dsa_err_t *err)
+dsa_deepseek_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
+    const dsa_chat_t *chat, dsa_err_t *err)
 {
     int            rc;
     uint32_t       i;
@@ -123,9 +104,10 @@ dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
     memset(&e, 0, sizeof(dsa_encoder_t));
 
     e.chat = chat;
+    dsa_prompt_init(&e.w, &dsa_deepseek.tokens);
 
     dsa_encode_last(&e);
-    dsa_encode_template(&e, DSA_CONTROL_BOS);
+    dsa_prompt_template(&e.w, DSA_DEEPSEEK_BOS);
 
     rc = DSA_OK;
 
@@ -140,11 +122,10 @@ dsa_encode(dsa_prompt_t *prompt, dsa_arena_t *arena, const dsa_chat_t *chat,
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_encode_finish(&e, prompt, arena, err);
+        rc = dsa_prompt_finish(&e.w, prompt, arena, err);
     }
 
-    dsa_buf_free(&e.text);
-    dsa_buf_free(&e.segments);
+    dsa_prompt_free(&e.w);
 
     return rc;
 }
@@ -255,15 +236,15 @@ static void
 dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
     const dsa_json_t *tools, const dsa_json_t *format)
 {
-    dsa_encode_text(e, content);
+    dsa_prompt_text(&e->w, content);
 
     if (tools != NULL) {
-        dsa_encode_template(e, "\n\n");
+        dsa_prompt_template(&e->w, "\n\n");
         dsa_encode_tools(e, tools);
     }
 
     if (format != NULL) {
-        dsa_encode_template(e, "\n\n");
+        dsa_prompt_template(&e->w, "\n\n");
         dsa_encode_format(e, format);
     }
 }
@@ -281,17 +262,17 @@ dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
         return;
     }
 
-    dsa_encode_template(e, DSA_CONTROL_USER);
+    dsa_prompt_template(&e->w, DSA_DEEPSEEK_USER);
 
     if (m->role == DSA_ROLE_DEVELOPER) {
         dsa_encode_system(e, dsa_str(NULL, 0), m->tools, m->response_format);
-        dsa_encode_template(e, "\n\n# The user's message is: ");
+        dsa_prompt_template(&e->w, "\n\n# The user's message is: ");
     }
 
-    dsa_encode_text(e, m->content);
-    dsa_encode_template(e, DSA_CONTROL_ASSISTANT);
-    dsa_encode_template(e, e->chat->thinking && i == e->last
-                           ? DSA_CONTROL_THINK : DSA_CONTROL_THINK_END);
+    dsa_prompt_text(&e->w, m->content);
+    dsa_prompt_template(&e->w, DSA_DEEPSEEK_ASSISTANT);
+    dsa_prompt_template(&e->w, e->chat->thinking && i == e->last
+                           ? DSA_DEEPSEEK_THINK : DSA_DEEPSEEK_THINK_END);
 }
 
 
@@ -310,30 +291,30 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     }
 
     if (e->chat->thinking && dsa_encode_after_last(e, i)) {
-        dsa_encode_text(e, m->reasoning);
+        dsa_prompt_text(&e->w, m->reasoning);
 
         if (!m->prefix || m->content.len != 0) {
-            dsa_encode_template(e, DSA_CONTROL_THINK_END);
+            dsa_prompt_template(&e->w, DSA_DEEPSEEK_THINK_END);
         }
     }
 
-    dsa_encode_text(e, m->content);
+    dsa_prompt_text(&e->w, m->content);
 
     e->n_calls = m->n_calls;
     e->n_results = 0;
 
     if (m->n_calls != 0) {
-        dsa_encode_template(e, "\n\n<" DSML "function_calls>\n");
+        dsa_prompt_template(&e->w, "\n\n<" DSML "function_calls>\n");
 
         for (k = 0; k < m->n_calls; k++) {
             dsa_encode_call(e, &m->calls[k]);
         }
 
-        dsa_encode_template(e, "</" DSML "function_calls>");
+        dsa_prompt_template(&e->w, "</" DSML "function_calls>");
     }
 
     if (!m->prefix) {
-        dsa_encode_template(e, DSA_CONTROL_EOS);
+        dsa_prompt_template(&e->w, DSA_DEEPSEEK_EOS);
     }
 }
 
@@ -347,9 +328,8 @@ dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 static int
 dsa_encode_sampled(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 {
-    int                   thinking;
-    uint32_t              k, behind;
-    const dsa_segment_t  *segment;
+    int       thinking;
+    uint32_t  k, behind;
 
     thinking = e->chat->thinking && dsa_encode_after_last(e, i);
     behind = dsa_sampled_behind_reasoning(m->sampled);
@@ -359,20 +339,17 @@ dsa_encode_sampled(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
     }
 
     if (thinking && !m->sampled->thinking) {
-        dsa_encode_template(e, DSA_CONTROL_THINK_END);
+        dsa_prompt_template(&e->w, DSA_DEEPSEEK_THINK_END);
     }
 
     for (k = thinking ? 0 : behind; k < m->sampled->n; k++) {
-        segment = &m->sampled->segments[k];
-
-        dsa_encode_segment(e, segment->kind);
-        dsa_buf_add(&e->text, segment->text.data, segment->text.len);
+        dsa_prompt_copy(&e->w, &m->sampled->segments[k]);
     }
 
     e->n_calls = m->n_calls;
     e->n_results = 0;
 
-    dsa_encode_template(e, DSA_CONTROL_EOS);
+    dsa_prompt_template(&e->w, DSA_DEEPSEEK_EOS);
 
     return 1;
 }
@@ -385,37 +362,37 @@ dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
 {
     const dsa_json_t  *v;
 
-    dsa_encode_template(e, "<" DSML "invoke name=\"");
-    dsa_encode_text(e, call->name);
-    dsa_encode_template(e, "\">\n");
+    dsa_prompt_template(&e->w, "<" DSML "invoke name=\"");
+    dsa_prompt_text(&e->w, call->name);
+    dsa_prompt_template(&e->w, "\">\n");
 
     if (call->arguments == NULL) {
         dsa_encode_raw(e, call->raw);
-        dsa_encode_template(e, "</" DSML "invoke>\n");
+        dsa_prompt_template(&e->w, "</" DSML "invoke>\n");
         return;
     }
 
     for (v = call->arguments->first; v != NULL; v = v->next) {
-        dsa_encode_template(e, "<" DSML "parameter name=\"");
-        dsa_encode_text(e, v->key);
+        dsa_prompt_template(&e->w, "<" DSML "parameter name=\"");
+        dsa_prompt_text(&e->w, v->key);
 
         if (v->type == DSA_JSON_STRING) {
-            dsa_encode_template(e, "\" string=\"true\">");
-            dsa_encode_text(e, v->text);
+            dsa_prompt_template(&e->w, "\" string=\"true\">");
+            dsa_prompt_text(&e->w, v->text);
 
         } else {
-            dsa_encode_template(e, "\" string=\"false\">");
-            dsa_encode_json(e, v);
+            dsa_prompt_template(&e->w, "\" string=\"false\">");
+            dsa_prompt_json(&e->w, v);
         }
 
-        dsa_encode_template(e, "</" DSML "parameter>\n");
+        dsa_prompt_template(&e->w, "</" DSML "parameter>\n");
     }
 
     if (call->arguments->first == NULL) {
-        dsa_encode_template(e, "\n");
+        dsa_prompt_template(&e->w, "\n");
     }
 
-    dsa_encode_template(e, "</" DSML "invoke>\n");
+    dsa_prompt_template(&e->w, "</" DSML "invoke>\n");
 }
 
 
@@ -431,14 +408,12 @@ dsa_encode_call(dsa_encoder_t *e, const dsa_tool_call_t *call)
 static void
 dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
 {
-    int              rc;
-    size_t           n, text, segments;
-    dsa_argument_t   arg;
-    dsa_arguments_t  args;
+    int                 rc;
+    dsa_argument_t      arg;
+    dsa_arguments_t     args;
+    dsa_prompt_place_t  place;
 
-    n = e->n;
-    text = e->text.len;
-    segments = e->segments.len;
+    place = dsa_prompt_place(&e->w);
 
     dsa_arguments_start(&args, raw);
 
@@ -454,14 +429,12 @@ dsa_encode_raw(dsa_encoder_t *e, dsa_str_t raw)
         return;
     }
 
-    e->n = n;
-    e->text.len = text;
-    e->segments.len = segments;
+    dsa_prompt_back(&e->w, place);
 
-    dsa_encode_text(e, raw);
+    dsa_prompt_text(&e->w, raw);
 
     if (raw.data[raw.len - 1] != '\n') {
-        dsa_encode_template(e, "\n");
+        dsa_prompt_template(&e->w, "\n");
     }
 }
 
@@ -474,10 +447,10 @@ dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)
     int        rc;
     dsa_buf_t  value;
 
-    dsa_encode_template(e, "<" DSML "parameter name=\"");
-    dsa_encode_segment(e, DSA_SEGMENT_TEXT);
+    dsa_prompt_template(&e->w, "<" DSML "parameter name=\"");
+    dsa_prompt_segment(&e->w, DSA_SEGMENT_TEXT);
 
-    if (dsa_json_unescape(&e->text, arg->key) != DSA_OK) {
+    if (dsa_json_unescape(&e->w.text, arg->key) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -486,18 +459,18 @@ dsa_encode_raw_param(dsa_encoder_t *e, const dsa_argument_t *arg)
     rc = arg->string ? dsa_json_unescape(&value, arg->value) : DSA_ERROR;
 
     if (rc == DSA_OK) {
-        dsa_encode_template(e, "\" string=\"true\">");
-        dsa_encode_text(e, dsa_str(value.data, value.len));
+        dsa_prompt_template(&e->w, "\" string=\"true\">");
+        dsa_prompt_text(&e->w, dsa_str(value.data, value.len));
 
     } else {
-        dsa_encode_template(e, "\" string=\"false\">");
-        dsa_encode_text(e, arg->json);
+        dsa_prompt_template(&e->w, "\" string=\"false\">");
+        dsa_prompt_text(&e->w, arg->json);
     }
 
-    dsa_encode_template(e, "</" DSML "parameter>\n");
+    dsa_prompt_template(&e->w, "</" DSML "parameter>\n");
 
     if (value.failed) {
-        e->text.failed = 1;
+        e->w.text.failed = 1;
     }
 
     dsa_buf_free(&value);
@@ -510,12 +483,12 @@ static void
 dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 {
     if (e->n_results++ == 0) {
-        dsa_encode_template(e, "\n\n<function_results>");
+        dsa_prompt_template(&e->w, "\n\n<function_results>");
     }
 
-    dsa_encode_template(e, "\n<result>");
-    dsa_encode_text(e, m->content);
-    dsa_encode_template(e, "</result>");
+    dsa_prompt_template(&e->w, "\n<result>");
+    dsa_prompt_text(&e->w, m->content);
+    dsa_prompt_template(&e->w, "</result>");
 
     if (e->n_results == e->n_calls) {
         dsa_encode_results_end(e, i);
@@ -528,9 +501,9 @@ dsa_encode_result(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 static void
 dsa_encode_results_end(dsa_encoder_t *e, uint32_t i)
 {
-    dsa_encode_template(e, "\n</function_results>\n\n");
-    dsa_encode_template(e, e->chat->thinking && dsa_encode_after_last(e, i)
-                           ? DSA_CONTROL_THINK : DSA_CONTROL_THINK_END);
+    dsa_prompt_template(&e->w, "\n</function_results>\n\n");
+    dsa_prompt_template(&e->w, e->chat->thinking && dsa_encode_after_last(e, i)
+                           ? DSA_DEEPSEEK_THINK : DSA_DEEPSEEK_THINK_END);
 }
 
 
@@ -539,23 +512,23 @@ dsa_encode_tools(dsa_encoder_t *e, const dsa_json_t *tools)
 {
     const dsa_json_t  *v;
 
-    dsa_encode_template(e, dsa_encode_tools_head);
+    dsa_prompt_template(&e->w, dsa_encode_tools_head);
 
     for (v = tools->first; v != NULL; v = v->next) {
-        dsa_encode_json(e, dsa_json_get(v, "function"));
-        dsa_encode_template(e, "\n");
+        dsa_prompt_json(&e->w, dsa_json_get(v, "function"));
+        dsa_prompt_template(&e->w, "\n");
     }
 
-    dsa_encode_template(e, "</functions>\n");
+    dsa_prompt_template(&e->w, "</functions>\n");
 }
 
 
 static void
 dsa_encode_format(dsa_encoder_t *e, const dsa_json_t *format)
 {
-    dsa_encode_template(e, "## Response Format:\n\nYou MUST strictly adhere "
-                        "to the following schema to reply:\n");
-    dsa_encode_json(e, format);
+    dsa_prompt_template(&e->w, "## Response Format:\n\nYou MUST strictly "
+                        "adhere to the following schema to reply:\n");
+    dsa_prompt_json(&e->w, format);
 }
 
 
@@ -563,153 +536,4 @@ static int
 dsa_encode_after_last(const dsa_encoder_t *e, uint32_t i)
 {
     return !e->has_last || i > e->last;
-}
-
-
-/* Text of the format itself: names of control tokens in it are the tokens. */
-
-static void
-dsa_encode_template(dsa_encoder_t *e, const char *text)
-{
-    size_t            n;
-    const char       *p;
-    const dsa_str_t  *name;
-
-    for (p = text; *p != '\0'; p += n) {
-        name = dsa_encode_control(p);
-
-        if (name != NULL) {
-            dsa_encode_segment(e, DSA_SEGMENT_CONTROL);
-            dsa_buf_add(&e->text, name->data, name->len);
-            n = name->len;
-            continue;
-        }
-
-        n = 1;
-
-        while (p[n] != '\0' && p[n] != '<' && (p[n] & 0x80) == 0) {
-            n++;
-        }
-
-        dsa_encode_text(e, dsa_str(p, n));
-    }
-}
-
-
-/* The control token of which the name is at the front of text, or NULL. */
-
-static const dsa_str_t *
-dsa_encode_control(const char *text)
-{
-    size_t  i;
-
-    /* every name begins with "<" or with a byte above ASCII */
-
-    if (*text != '<' && (*text & 0x80) == 0) {
-        return NULL;
-    }
-
-    for (i = 0; i < DSA_CONTROL_TOKENS; i++) {
-        if (strncmp(text, dsa_control_tokens[i].data,
-                    dsa_control_tokens[i].len)
-            == 0)
-        {
-            return &dsa_control_tokens[i];
-        }
-    }
-
-    return NULL;
-}
-
-
-/* Text from outside stays text, even if it spells a control token. */
-
-static void
-dsa_encode_text(dsa_encoder_t *e, dsa_str_t text)
-{
-    if (text.len != 0) {
-        dsa_encode_segment(e, DSA_SEGMENT_TEXT);
-        dsa_buf_add(&e->text, text.data, text.len);
-    }
-}
-
-
-static void
-dsa_encode_json(dsa_encoder_t *e, const dsa_json_t *v)
-{
-    dsa_encode_segment(e, DSA_SEGMENT_TEXT);
-
-    if (dsa_json_dump(&e->text, v) != DSA_OK) {
-        e->failed = 1;
-    }
-}
-
-
-/* The text that is added next is of this kind. */
-
-static void
-dsa_encode_segment(dsa_encoder_t *e, dsa_segment_kind_e kind)
-{
-    dsa_encode_segment_t   segment;
-    dsa_encode_segment_t  *segments;
-
-    segments = (dsa_encode_segment_t *) (void *) e->segments.data;
-
-    if (kind == DSA_SEGMENT_TEXT && e->n != 0
-        && segments[e->n - 1].kind == DSA_SEGMENT_TEXT)
-    {
-        return;
-    }
-
-    segment.kind = kind;
-    segment.start = e->text.len;
-
-    dsa_buf_add(&e->segments, &segment, sizeof(dsa_encode_segment_t));
-
-    if (!e->segments.failed) {
-        e->n++;
-    }
-}
-
-
-static int
-dsa_encode_finish(dsa_encoder_t *e, dsa_prompt_t *prompt, dsa_arena_t *arena,
-    dsa_err_t *err)
-{
-    char                        *text;
-    size_t                       i, end;
-    const dsa_encode_segment_t  *segments;
-
-    if (e->failed) {
-        return dsa_error(err, "a number in tools, response_format or "
-                         "arguments is out of range; expected one within the "
-                         "range of a double");
-    }
-
-    if (e->text.failed || e->segments.failed || e->n > UINT32_MAX) {
-        return dsa_error(err, "out of memory for the prompt");
-    }
-
-    text = dsa_arena_dup(arena, dsa_str(e->text.data, e->text.len));
-    prompt->segments = dsa_arena_alloc(arena, e->n * sizeof(dsa_segment_t));
-
-    if (text == NULL || prompt->segments == NULL) {
-        return dsa_error(err, "the prompt exceeds the memory limit of a "
-                         "request");
-    }
-
-    segments = (const dsa_encode_segment_t *) (const void *) e->segments.data;
-
-    for (i = 0; i < e->n; i++) {
-        end = i + 1 < e->n ? segments[i + 1].start : e->text.len;
-
-        prompt->segments[i].kind = segments[i].kind;
-        prompt->segments[i].text = dsa_str(text + segments[i].start,
-                                           end - segments[i].start);
-    }
-
-    prompt->n = e->n;
-    prompt->bytes = e->text.len;
-
-    return DSA_OK;
 }

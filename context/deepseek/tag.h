@@ -12,8 +12,8 @@
 
 
 /*
- * Inside context/: reads the attributes of an invoke or parameter tag byte by
- * byte.  They begin after the tag's name, for example
+ * Inside this folder: reads the attributes of an invoke or parameter tag byte
+ * by byte.  They begin after the tag's name, for example
  *
  *      name="city" string="true">
  */

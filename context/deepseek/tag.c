@@ -4,7 +4,7 @@
  */
 
 
-#include "context/tag.h"
+#include "context/deepseek/tag.h"
 
 
 static size_t dsa_tag_len(const dsa_tag_t *t);

@@ -1,0 +1,62 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "context/completion.h"
+#include "context/deepseek/deepseek.h"
+#include "context/family.h"
+#include "context/read.h"
+
+
+const dsa_family_t *const  dsa_families[] = {
+    &dsa_deepseek,
+    NULL
+};
+
+
+const dsa_family_t *
+dsa_family_find(const char *name)
+{
+    uint32_t  i;
+
+    for (i = 0; dsa_families[i] != NULL; i++) {
+        if (strcmp(dsa_families[i]->name, name) == 0) {
+            break;
+        }
+    }
+
+    return dsa_families[i];
+}
+
+
+int
+dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,
+    dsa_refusal_t *refusal)
+{
+    dsa_at_t  thinking = { NULL, "thinking", 0 };
+    dsa_at_t  suffix = { NULL, "suffix", 0 };
+
+    if (chat->completion != NULL) {
+
+        if (chat->completion->suffix.len != 0 && family->fim == NULL) {
+            return dsa_refuse_at(refusal, &suffix, "this model cannot fill in "
+                                 "the middle; expected no suffix");
+        }
+
+        return DSA_OK;
+    }
+
+    if (chat->thinking && (family->modes & DSA_MODE_THINKING) == 0) {
+        return dsa_refuse_at(refusal, &thinking, "this model cannot think; "
+                             "expected a request with thinking off");
+    }
+
+    if (!chat->thinking && (family->modes & DSA_MODE_CHAT) == 0) {
+        return dsa_refuse_at(refusal, &thinking, "this model always thinks; "
+                             "expected a request with thinking on");
+    }
+
+    return DSA_OK;
+}

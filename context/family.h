@@ -1,0 +1,92 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_FAMILY_H_INCLUDED_
+#define _DSA_FAMILY_H_INCLUDED_
+
+
+#include "context/chat.h"
+#include "context/prompt.h"
+
+
+/*
+ * A family of models: how prompts are written for them, and how their output is
+ * read.  An engine names the family of its model in its hello.  Everything else
+ * in context/ is the same for all families, and calls them by this struct.  A
+ * family is a folder of context/ and a line of the table in family.c.
+ */
+
+#define DSA_FAMILY_NAME     16          /* bytes of a name with its NUL, as in
+                                           dsa_link_hello_t */
+
+/* The modes in which the models of a family can answer. */
+
+#define DSA_MODE_CHAT       0x1U        /* without thinking */
+#define DSA_MODE_THINKING   0x2U
+
+
+typedef struct dsa_family_s  dsa_family_t;
+typedef struct dsa_parser_s  dsa_parser_t;      /* parser.h */
+
+
+struct dsa_family_s {
+    const char            *name;
+    dsa_control_tokens_t   tokens;
+    uint32_t               modes;
+    const char            *syntax;      /* of tool calls: that of the spec in
+                                           grammar/grammar.h */
+    const char            *fim;         /* the names of the control tokens of a
+                                           completion with a suffix, for an
+                                           error; NULL: the models cannot fill
+                                           in the middle */
+    const dsa_parser_t    *parser;
+
+    /*
+     * Encodes a chat that dsa_chat_check() and dsa_family_check() accepted.
+     * The prompt and its texts are allocated from arena.  DSA_ERROR with err:
+     * tool messages do not match the calls before them, a number exceeds the
+     * range of a double, or there is no memory.
+     *
+     * If the last message is an assistant message with prefix set, its end is
+     * left open, and the model continues it.
+     */
+    int                  (*encode)(dsa_prompt_t *prompt, dsa_arena_t *arena,
+                                   const dsa_chat_t *chat, dsa_err_t *err);
+
+    /* The same for a completion that dsa_family_check() accepted. */
+    int                  (*complete)(dsa_prompt_t *prompt, dsa_arena_t *arena,
+                                     const dsa_completion_t *completion,
+                                     dsa_err_t *err);
+
+    /*
+     * Adds a question of the user to the prompt of a chat, and the beginning
+     * of an answer without thinking.  If the prompt ends where an answer
+     * begins, that answer stays empty.  Reasoning that a new question would
+     * remove from the prompt stays, so that the prompt remains a prefix of the
+     * result.  DSA_ERROR with err: there is no memory.
+     */
+    int                  (*ask)(dsa_prompt_t *prompt, dsa_arena_t *arena,
+                                dsa_str_t question, dsa_str_t answer,
+                                dsa_err_t *err);
+};
+
+
+/* The families of this program; the last element is NULL. */
+extern const dsa_family_t *const  dsa_families[];
+
+
+/* The family with this name, or NULL if there is none. */
+const dsa_family_t *dsa_family_find(const char *name);
+
+/*
+ * Refuses a chat or completion that needs a mode that the family does not have.
+ * DSA_ERROR: refusal is filled in.
+ */
+int dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,
+    dsa_refusal_t *refusal);
+
+
+#endif /* _DSA_FAMILY_H_INCLUDED_ */
