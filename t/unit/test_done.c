@@ -31,8 +31,8 @@ done_with_tiers(void *owner, const dsa_sched_usage_t *usage)
 
     tiers = *usage;
     tiers.cached_tokens = tiers.prompt_tokens;
-    tiers.host_tokens = 5;
-    tiers.redis_tokens = 3;
+    tiers.tier_tokens[DSA_TIER_HOST] = 5;
+    tiers.tier_tokens[DSA_TIER_REDIS] = 3;
 
     replica->done(owner, &tiers);
 }

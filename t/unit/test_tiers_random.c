@@ -167,8 +167,10 @@ test_random(void **state)
 
                 if (c->finish != 0) {
                     check_answer(c);
-                    assert_true(c->usage.host_tokens + c->usage.redis_tokens
-                                <= c->usage.cached_tokens);
+                    assert_int_equal(c->usage.tier_tokens[DSA_TIER_GPU]
+                                     + c->usage.tier_tokens[DSA_TIER_HOST]
+                                     + c->usage.tier_tokens[DSA_TIER_REDIS],
+                                     c->usage.cached_tokens);
                     free(c->prompt);
                     ended++;
                     memset(c, 0, sizeof(client_t));
