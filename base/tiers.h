@@ -26,24 +26,22 @@ typedef enum {
 #define DSA_TIER_SLOWER     (DSA_TIER_HOST + 1)
 
 
-/*
- * The names that users see, for example in the JSON member "host_tokens", the
- * label tier="host" and the price "hit_host".  servers is 1 if the pages of
- * the tier are on servers: then its capacity is not known.
- */
+/* The names that users see. */
 
 typedef struct {
-    const char         *name;
-    unsigned            servers;
+    const char         *name;           /* in metrics and prices */
+    const char         *tokens;         /* of a count of tokens, in JSON */
+    unsigned            servers;        /* 1: its pages are on servers, and its
+                                           capacity is not known */
 } dsa_tier_name_t;
 
 
 static const dsa_tier_name_t  dsa_tier_names[DSA_TIERS]
     __attribute__((unused)) =
 {
-    { "gpu", 0 },
-    { "host", 0 },
-    { "redis", 1 }
+    { "gpu", "gpu_tokens", 0 },
+    { "host", "host_tokens", 0 },
+    { "redis", "redis_tokens", 1 }
 };
 
 

@@ -28,10 +28,10 @@ my %may_include = (
          [ qw/ core row gemm index attention moe exchange sample / ]),
     'kernels/'           => [],
 
-    # both ends compile the wire format, so that it depends on nothing else:
-    # engine/link.h and engine/link_*.h
+    # both ends compile the wire format, so that it depends on nothing else but
+    # the numbers of the tiers: engine/link.h and engine/link_*.h
 
-    'engine/link'        => [ 'engine/link' ],
+    'engine/link'        => [ 'engine/link', 'base/tiers.h' ],
     'engine/sampling.h'  => [],
     'engine/forward.h'     => [],
     'engine/backend.h'   => [ 'base/', 'engine/checkpoint/',

@@ -32,7 +32,7 @@
 struct ngx_http_dsa_price_s {
     ngx_str_t                 model;
     int64_t                   miss;
-    int64_t                   hit[DSA_LINK_TIERS];
+    int64_t                   hit[DSA_TIERS];
     int64_t                   output;
     ngx_int_t                 from;         /* minutes of a day; UNSET: the
                                                whole day */
@@ -114,7 +114,7 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     price->to = NGX_HTTP_DSA_PRICE_UNSET;
     price->days = 0;
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         price->hit[i] = NGX_HTTP_DSA_PRICE_UNSET;
     }
 
@@ -125,16 +125,16 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (price->miss < 0 || price->hit[DSA_LINK_TIER_GPU] < 0
+    if (price->miss < 0 || price->hit[DSA_TIER_GPU] < 0
         || price->output < 0)
     {
         return "needs \"miss\", \"hit\" and \"output\", each for a million "
                "tokens";
     }
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         if (price->hit[i] < 0) {
-            price->hit[i] = price->hit[DSA_LINK_TIER_GPU];
+            price->hit[i] = price->hit[DSA_TIER_GPU];
         }
     }
 
@@ -191,17 +191,17 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
     }
 
     if (is("hit")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_GPU],
+        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_GPU],
                                          &value, arg);
     }
 
     if (is("hit_host")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_HOST],
+        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_HOST],
                                          &value, arg);
     }
 
     if (is("hit_redis")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_REDIS],
+        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_REDIS],
                                          &value, arg);
     }
 
@@ -595,7 +595,7 @@ ngx_http_dsa_price_cost(const ngx_http_dsa_price_t *price,
     cost->output = ngx_http_dsa_price_add(0, usage->completion,
                                           price->output);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         cost->hit = ngx_http_dsa_price_add(cost->hit, usage->tier[i],
                                            price->hit[i]);
     }

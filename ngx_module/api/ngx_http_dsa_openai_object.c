@@ -264,11 +264,11 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     dsa_json_key(w, "cached_tokens");
     dsa_json_uint(w, usage->cached);
     dsa_json_key(w, "gpu_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_GPU]);
+    dsa_json_uint(w, usage->tier[DSA_TIER_GPU]);
     dsa_json_key(w, "host_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_HOST]);
+    dsa_json_uint(w, usage->tier[DSA_TIER_HOST]);
     dsa_json_key(w, "redis_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_REDIS]);
+    dsa_json_uint(w, usage->tier[DSA_TIER_REDIS]);
     dsa_json_object_end(w);
 
     if (o->answer.thinking) {

@@ -59,7 +59,7 @@ static const char *const  ngx_http_dsa_stages[NGX_HTTP_DSA_STAGES] = {
 };
 
 
-static const char *const  ngx_http_dsa_tiers[DSA_LINK_TIERS] = {
+static const char *const  ngx_http_dsa_tiers[DSA_TIERS] = {
     "gpu", "host", "redis"
 };
 
@@ -319,7 +319,7 @@ ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason)
 
 
 const char *
-ngx_http_dsa_metrics_tier(dsa_link_tier_e tier)
+ngx_http_dsa_metrics_tier(dsa_tier_e tier)
 {
     return ngx_http_dsa_tiers[tier];
 }

@@ -336,9 +336,9 @@ ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
         return;
     }
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
 
-        if (i == DSA_LINK_TIER_REDIS
+        if (i == DSA_TIER_REDIS
             ? sized : metric->unit == NGX_HTTP_DSA_TIER_SERVERS)
         {
             continue;
