@@ -31,6 +31,7 @@ typedef enum {
 typedef struct {
     const char         *name;           /* in metrics and prices */
     const char         *tokens;         /* of a count of tokens, in JSON */
+    const char         *cached;         /* of the same in the ledger */
     unsigned            servers;        /* 1: its pages are on servers, and its
                                            capacity is not known */
 } dsa_tier_name_t;
@@ -39,9 +40,9 @@ typedef struct {
 static const dsa_tier_name_t  dsa_tier_names[DSA_TIERS]
     __attribute__((unused)) =
 {
-    { "gpu", "gpu_tokens", 0 },
-    { "host", "host_tokens", 0 },
-    { "redis", "redis_tokens", 1 }
+    { "gpu", "gpu_tokens", "cached_gpu_tokens", 0 },
+    { "host", "host_tokens", "cached_host_tokens", 0 },
+    { "redis", "redis_tokens", "cached_redis_tokens", 1 }
 };
 
 

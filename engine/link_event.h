@@ -160,7 +160,7 @@ _Static_assert(sizeof(dsa_link_counted_t) == 8
                && sizeof(dsa_link_tokens_t) == 16
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
-               && sizeof(dsa_link_done_t) == 40
+               && sizeof(dsa_link_done_t) == 28 + 4 * DSA_TIERS
                && sizeof(dsa_link_failure_t) == 24,
                "sizes of records");
 

@@ -350,13 +350,20 @@ dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq)
     seq->scheduled = seq->computed;
     seq->published = seq->computed / DSA_PAGE_TOKENS;
 
-    /* tokens that were counted before a preemption are not counted again */
+    /*
+     * Tokens that were counted before a preemption are not counted again.  Host
+     * memory has what the tiers behind it leave.
+     */
 
     n = dsa_sched_count(s, seq, 1);
 
     for (i = DSA_TIERS - 1; i >= DSA_TIER_HOST; i--) {
         found = from[i] * DSA_PAGE_TOKENS;
-        found = found < n && i != DSA_TIER_HOST ? found : n;
+
+        if (found > n || i == DSA_TIER_HOST) {
+            found = n;
+        }
+
         n -= found;
         seq->found[i] += found;
         s->stats.tier[i].hit_tokens += found;

@@ -52,6 +52,8 @@ struct ngx_http_dsa_prices_s {
 static ngx_http_dsa_prices_t *ngx_http_dsa_price_create(ngx_conf_t *cf);
 static char *ngx_http_dsa_price_parameter(ngx_conf_t *cf,
     ngx_http_dsa_price_t *price, ngx_str_t *arg);
+static ngx_uint_t ngx_http_dsa_price_tier(const ngx_str_t *name,
+    const char *tier);
 static char *ngx_http_dsa_price_amount(ngx_conf_t *cf, int64_t *amount,
     ngx_str_t *value, ngx_str_t *arg);
 static char *ngx_http_dsa_price_window(ngx_conf_t *cf,
@@ -169,7 +171,7 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
 {
     u_char      *eq;
     ngx_str_t    name, value;
-    ngx_uint_t   duplicate;
+    ngx_uint_t   i, duplicate;
 
     eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
 
@@ -195,14 +197,10 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
                                          &value, arg);
     }
 
-    if (is("hit_host")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_HOST],
-                                         &value, arg);
-    }
-
-    if (is("hit_redis")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_REDIS],
-                                         &value, arg);
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        if (ngx_http_dsa_price_tier(&name, dsa_tier_names[i].name)) {
+            return ngx_http_dsa_price_amount(cf, &price->hit[i], &value, arg);
+        }
     }
 
     if (is("output")) {
@@ -263,6 +261,21 @@ invalid:
                        "from=, to= or days=", arg);
 
     return NGX_CONF_ERROR;
+}
+
+
+/* Returns 1 if name is "hit_" and the name of a tier. */
+
+static ngx_uint_t
+ngx_http_dsa_price_tier(const ngx_str_t *name, const char *tier)
+{
+    size_t  len;
+
+    len = sizeof("hit_") - 1;
+
+    return name->len == len + ngx_strlen(tier)
+           && ngx_strncmp(name->data, "hit_", len) == 0
+           && ngx_strncmp(name->data + len, tier, name->len - len) == 0;
 }
 
 

@@ -432,8 +432,7 @@ ngx_http_dsa_usage_record_counts(ngx_http_dsa_usage_record_t *record)
     entry->time = ngx_time();
     entry->prompt_tokens = usage->prompt;
     entry->cached_tokens = usage->cached;
-    entry->host_tokens = usage->tier[DSA_TIER_HOST];
-    entry->redis_tokens = usage->tier[DSA_TIER_REDIS];
+    ngx_memcpy(entry->tier_tokens, usage->tier, sizeof(usage->tier));
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
     entry->cost_miss = record->cost.miss;

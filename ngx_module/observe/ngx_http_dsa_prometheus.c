@@ -147,7 +147,7 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
 
     for (i = 0; i < DSA_TIERS; i++) {
         ngx_http_dsa_prometheus_sample(b, "dsa_cached_tokens_total", "tier",
-                                       ngx_http_dsa_metrics_tier(i),
+                                       dsa_tier_names[i].name,
                                        total->tier[i]);
     }
 
