@@ -44,7 +44,7 @@ typedef struct {
     int                 fd;
     uint32_t            slots;          /* operations in progress at most */
     uint8_t            *memory;         /* [slots][page_bytes] */
-    dsa_redis_op_t     *op;             /* [slots] */
+    dsa_tier_op_t      *op;             /* [slots] */
     dsa_digest_t       *digest;         /* [max(pages, KEYS)] */
     uint64_t            us[DSA_REDIS_BENCH_PROBES];
 } dsa_redis_bench_t;
@@ -56,10 +56,10 @@ static int dsa_redis_bench_number(uint64_t *n, const char *name,
     const char *text, uint64_t most);
 static int dsa_redis_bench_open(dsa_redis_bench_t *b);
 static int dsa_redis_bench_run(dsa_redis_bench_t *b);
-static int dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_redis_kind_e kind,
+static int dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_tier_kind_e kind,
     double *rate);
 static int dsa_redis_bench_probe(dsa_redis_bench_t *b, uint64_t *median);
-static dsa_redis_op_t *dsa_redis_bench_collect(dsa_redis_bench_t *b);
+static dsa_tier_op_t *dsa_redis_bench_collect(dsa_redis_bench_t *b);
 
 
 static void
@@ -215,7 +215,7 @@ dsa_redis_bench_open(dsa_redis_bench_t *b)
 
     b->fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
     b->memory = malloc(b->slots * b->page_bytes);
-    b->op = calloc(b->slots, sizeof(dsa_redis_op_t));
+    b->op = calloc(b->slots, sizeof(dsa_tier_op_t));
     b->digest = calloc(keys, sizeof(dsa_digest_t));
 
     if (b->fd == -1 || b->memory == NULL || b->op == NULL || b->digest == NULL)
@@ -274,8 +274,8 @@ dsa_redis_bench_run(dsa_redis_bench_t *b)
     double    set, get;
     uint64_t  probe;
 
-    if (dsa_redis_bench_pages(b, DSA_REDIS_SET, &set) != 0
-        || dsa_redis_bench_pages(b, DSA_REDIS_GET, &get) != 0
+    if (dsa_redis_bench_pages(b, DSA_TIER_WRITE, &set) != 0
+        || dsa_redis_bench_pages(b, DSA_TIER_READ, &get) != 0
         || dsa_redis_bench_probe(b, &probe) != 0)
     {
         return 1;
@@ -296,12 +296,12 @@ dsa_redis_bench_run(dsa_redis_bench_t *b)
 /* All pages once; *rate is in GB/s. */
 
 static int
-dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_redis_kind_e kind,
+dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_tier_kind_e kind,
     double *rate)
 {
-    uint32_t         i, next, ended;
-    uint64_t         begin;
-    dsa_redis_op_t  *op, *list, *after;
+    uint32_t        i, next, ended;
+    uint64_t        begin;
+    dsa_tier_op_t  *op, *list, *after;
 
     begin = 0;
     list = NULL;
@@ -367,12 +367,12 @@ dsa_redis_bench_compare(const void *a, const void *b)
 static int
 dsa_redis_bench_probe(dsa_redis_bench_t *b, uint64_t *median)
 {
-    uint32_t         i;
-    dsa_redis_op_t  *op;
+    uint32_t        i;
+    dsa_tier_op_t  *op;
 
     for (i = 0; i < DSA_REDIS_BENCH_PROBES; i++) {
         op = &b->op[0];
-        op->kind = DSA_REDIS_PROBE;
+        op->kind = DSA_TIER_PROBE;
         op->digest = b->digest;
         op->n = DSA_REDIS_BENCH_KEYS;
 
@@ -398,12 +398,12 @@ dsa_redis_bench_probe(dsa_redis_bench_t *b, uint64_t *median)
 
 /* At least one operation that is done, or NULL after an error on stderr. */
 
-static dsa_redis_op_t *
+static dsa_tier_op_t *
 dsa_redis_bench_collect(dsa_redis_bench_t *b)
 {
-    uint64_t         count;
-    struct pollfd    p;
-    dsa_redis_op_t  *list, *op;
+    uint64_t        count;
+    struct pollfd   p;
+    dsa_tier_op_t  *list, *op;
 
     p.fd = b->fd;
     p.events = POLLIN;
@@ -418,10 +418,10 @@ dsa_redis_bench_collect(dsa_redis_bench_t *b)
     } while (list == NULL);
 
     for (op = list; op != NULL; op = op->next) {
-        if (op->result != DSA_REDIS_DONE) {
+        if (op->result != DSA_TIER_DONE) {
             (void) fprintf(stderr, "dsa bench: a %s\n",
-                           op->result == DSA_REDIS_MISS ? "page is missing"
-                           : op->result == DSA_REDIS_INVALID
+                           op->result == DSA_TIER_MISS ? "page is missing"
+                           : op->result == DSA_TIER_INVALID
                              ? "page is not what was written"
                              : "server failed, or refused a command");
             return NULL;

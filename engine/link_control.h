@@ -15,29 +15,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tiers.h"
 #include "engine/link_ring.h"
 
 
 #define DSA_LINK_CONTROL_SIZE   4096      /* of the control block */
 
 
-/* Where the pages of the prefix cache are. */
-
-typedef enum {
-    DSA_LINK_TIER_GPU = 0,          /* memory of the replica's GPUs; without
-                                       GPUs, the memory that steps use */
-    DSA_LINK_TIER_HOST,             /* host memory */
-    DSA_LINK_TIER_REDIS,
-    DSA_LINK_TIERS
-} dsa_link_tier_e;
-
-
 /* What a tier has, and what it has done since the replica started. */
 
 typedef struct {
-    _Atomic uint64_t    pages;          /* that it can hold; Redis: 0 */
+    _Atomic uint64_t    pages;          /* that it can hold; 0 if not known */
     _Atomic uint64_t    used;           /* of them, with contents that can be
-                                           found, or in use; Redis: 0 */
+                                           found, or in use; 0 if not known */
     _Atomic uint64_t    hit_tokens;     /* prompt tokens found here first */
     _Atomic uint64_t    read_pages;     /* moved from here to a faster tier */
     _Atomic uint64_t    read_bytes;
@@ -51,7 +41,8 @@ typedef struct {
                                            connect included */
     _Atomic uint64_t    lost;           /* pages that left the tier before a
                                            slower one had them */
-    _Atomic uint64_t    servers;        /* Redis: that hold its pages */
+    _Atomic uint64_t    servers;        /* that hold its pages; 0 if it has no
+                                           servers */
     _Atomic uint64_t    servers_on;     /* of them, in use at the moment */
 } dsa_link_tier_t;
 
@@ -82,7 +73,7 @@ typedef struct {
 
     _Atomic uint64_t    page_bytes;         /* of a page, in every tier; 0: not
                                                known */
-    dsa_link_tier_t     tier[DSA_LINK_TIERS];
+    dsa_link_tier_t     tier[DSA_TIERS];
 } dsa_link_control_t;
 
 

@@ -13,6 +13,8 @@
 
 #include <stdint.h>
 
+#include "base/tiers.h"
+
 
 /* COUNTED: the last record of an id. */
 
@@ -86,7 +88,6 @@ typedef struct {
     uint32_t    prompt_tokens;      /* computed, or found in the cache: the
                                        whole prompt, unless the request was
                                        cancelled before its first token */
-    uint32_t    cached_tokens;      /* of them, found in the cache */
     uint32_t    completion_tokens;  /* with the end token, without those of
                                        DSA_LINK_FIELD_RESUME */
     uint32_t    queue_ms;           /* submit to the first step */
@@ -95,10 +96,27 @@ typedef struct {
     uint32_t    stop;               /* 1 and the number, from 0, of the STOP
                                        field that ended the answer; 0: none
                                        did, or the engine does not report it */
-    uint32_t    host_tokens;        /* of cached ones, from host memory */
-    uint32_t    redis_tokens;       /* of cached ones, from Redis; the rest of
-                                       the cached ones was on the GPU */
+    uint32_t    cached_tokens[DSA_TIERS];   /* of prompt_tokens, found in each
+                                               tier of the cache */
 } dsa_link_done_t;
+
+
+/* Returns the cached tokens of all tiers. */
+
+static inline uint64_t
+dsa_link_cached(const dsa_link_done_t *done)
+{
+    uint64_t  n;
+    uint32_t  i;
+
+    n = 0;
+
+    for (i = 0; i < DSA_TIERS; i++) {
+        n += done->cached_tokens[i];
+    }
+
+    return n;
+}
 
 
 typedef enum {
@@ -142,7 +160,7 @@ _Static_assert(sizeof(dsa_link_counted_t) == 8
                && sizeof(dsa_link_tokens_t) == 16
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
-               && sizeof(dsa_link_done_t) == 40
+               && sizeof(dsa_link_done_t) == 28 + 4 * DSA_TIERS
                && sizeof(dsa_link_failure_t) == 24,
                "sizes of records");
 

@@ -20,19 +20,26 @@ static int dsa_ledger_number(const redisReply *reply, int64_t *n);
 static int dsa_ledger_unexpected(const redisReply *reply, dsa_err_t *err);
 
 
-static const char *const  dsa_ledger_names[] = {
-    "requests", "prompt_tokens", "cached_tokens", "cached_host_tokens",
-    "cached_redis_tokens", "completion_tokens", "reasoning_tokens",
-    "cost_miss", "cost_hit", "cost_output"
+static const char *const  dsa_ledger_names[DSA_LEDGER_COUNTS] = {
+    [DSA_LEDGER_REQUESTS] = "requests",
+    [DSA_LEDGER_PROMPT] = "prompt_tokens",
+    [DSA_LEDGER_CACHED] = "cached_tokens",
+    [DSA_LEDGER_COMPLETION] = "completion_tokens",
+    [DSA_LEDGER_REASONING] = "reasoning_tokens",
+    [DSA_LEDGER_COST_MISS] = "cost_miss",
+    [DSA_LEDGER_COST_HIT] = "cost_hit",
+    [DSA_LEDGER_COST_OUTPUT] = "cost_output"
 };
-
-_Static_assert(sizeof(dsa_ledger_names) / sizeof(dsa_ledger_names[0])
-               == DSA_LEDGER_COUNTS, "each count has a name");
 
 
 const char *
 dsa_ledger_name(dsa_ledger_count_e count)
 {
+    if (count >= DSA_LEDGER_CACHED_TIER && count < DSA_LEDGER_COMPLETION) {
+        return dsa_tier_names[DSA_TIER_HOST + count
+                              - DSA_LEDGER_CACHED_TIER].cached;
+    }
+
     return dsa_ledger_names[count];
 }
 
@@ -95,7 +102,7 @@ dsa_ledger_field(dsa_ledger_field_t *field, const redisReply *name,
     count = dsa_str(bar + 1, name->len - field->model.len - 1);
 
     for (i = 0; i < DSA_LEDGER_COUNTS; i++) {
-        if (dsa_str_eqz(count, dsa_ledger_names[i])) {
+        if (dsa_str_eqz(count, dsa_ledger_name((dsa_ledger_count_e) i))) {
             break;
         }
     }

@@ -20,9 +20,10 @@ typedef enum {
     DSA_LEDGER_REQUESTS = 0,
     DSA_LEDGER_PROMPT,
     DSA_LEDGER_CACHED,              /* a part of the prompt tokens */
-    DSA_LEDGER_CACHED_HOST,         /* a part of the cached tokens */
-    DSA_LEDGER_CACHED_REDIS,        /* the same */
-    DSA_LEDGER_COMPLETION,
+    DSA_LEDGER_CACHED_TIER,         /* a part of the cached tokens: those of
+                                       DSA_TIER_HOST; the other tiers behind
+                                       the GPU follow */
+    DSA_LEDGER_COMPLETION = DSA_LEDGER_CACHED_TIER + DSA_TIERS - DSA_TIER_HOST,
     DSA_LEDGER_REASONING,           /* a part of the completion tokens */
     DSA_LEDGER_COST_MISS,           /* the first of 3 costs, 10^-12 units */
     DSA_LEDGER_COST_HIT,

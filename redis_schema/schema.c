@@ -39,6 +39,9 @@ typedef struct {
 
 static int dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     uint64_t n);
+static int dsa_schema_tiers_ok(const dsa_schema_record_t *record);
+static int dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_schema_record_t *record);
 static int dsa_schema_conversation_key(dsa_schema_command_t *cmd,
     dsa_arena_t *arena, dsa_str_t tenant, dsa_str_t id);
 static int dsa_schema_day(char day[16], int64_t seconds);
@@ -180,9 +183,7 @@ dsa_schema_entry_ok(const dsa_schema_record_t *record)
            && record->time <= DSA_SCHEMA_TIME_MAX
            && record->prompt_tokens <= DSA_SCHEMA_COUNT_MAX
            && record->cached_tokens <= DSA_SCHEMA_COUNT_MAX
-           && record->host_tokens <= record->cached_tokens
-           && record->redis_tokens
-              <= record->cached_tokens - record->host_tokens
+           && dsa_schema_tiers_ok(record)
            && record->completion_tokens <= DSA_SCHEMA_COUNT_MAX
            && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX
            && record->cost_miss >= 0
@@ -192,6 +193,52 @@ dsa_schema_entry_ok(const dsa_schema_record_t *record)
            && record->cost_output >= 0
            && (uint64_t) record->cost_output <= DSA_SCHEMA_COUNT_MAX
            && (record->key.len == 0 || dsa_key_id_ok(record->key));
+}
+
+
+static int
+dsa_schema_tiers_ok(const dsa_schema_record_t *record)
+{
+    uint32_t  i;
+    uint64_t  left;
+
+    left = record->cached_tokens;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        if (record->tier_tokens[i] > left) {
+            return 0;
+        }
+
+        left -= record->tier_tokens[i];
+    }
+
+    return 1;
+}
+
+
+/* The fields of the tiers behind the GPU and their counts, as one word. */
+
+static int
+dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    const dsa_schema_record_t *record)
+{
+    int       n;
+    char      text[DSA_TIERS * 64];
+    size_t    len;
+    uint32_t  i;
+
+    len = 0;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        n = snprintf(text + len, sizeof(text) - len, "%s %" PRIu64 " ",
+                     dsa_tier_names[i].cached, record->tier_tokens[i]);
+
+        assert(n > 0 && (size_t) n < sizeof(text) - len);
+
+        len += (size_t) n;
+    }
+
+    return dsa_command_wordf(cmd, arena, "%s", text);
 }
 
 
@@ -272,8 +319,7 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
     if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->host_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->redis_tokens) != DSA_OK
+        || dsa_schema_tiers(cmd, arena, record) != DSA_OK
         || dsa_schema_count(cmd, arena, record->completion_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK
         || dsa_schema_count(cmd, arena, record->cost_miss) != DSA_OK

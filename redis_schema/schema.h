@@ -13,6 +13,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/tiers.h"
 
 
 /*
@@ -190,8 +191,10 @@ typedef struct {
     int64_t              time;          /* seconds since 1970 */
     uint64_t             prompt_tokens;
     uint64_t             cached_tokens;
-    uint64_t             host_tokens;   /* of cached ones, from host memory */
-    uint64_t             redis_tokens;  /* of cached ones, from Redis */
+    uint64_t             tier_tokens[DSA_TIERS];    /* of cached ones, by
+                                                       tier; DSA_TIER_GPU is
+                                                       not used: it has the
+                                                       rest of them */
     uint64_t             completion_tokens;
     uint64_t             reasoning_tokens;
     dsa_str_t            key;           /* id of the API key; empty: none */
@@ -213,9 +216,9 @@ typedef struct {
 /*
  * 1 if the ledger accepts the entry: request and tenant satisfy
  * dsa_schema_name_ok(), model has at least 1 byte and no control characters,
- * each count and each part of the cost has at most 18 digits, host and Redis
- * tokens together are at most the cached ones, key is empty or has the form of
- * an id of a key, and time is in the years 1970 to 9999.
+ * each count and each part of the cost has at most 18 digits, the tokens of the
+ * tiers behind the GPU together are at most the cached ones, key is empty or
+ * has the form of an id of a key, and time is in the years 1970 to 9999.
  */
 int dsa_schema_entry_ok(const dsa_schema_record_t *record);
 

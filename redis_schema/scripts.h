@@ -71,8 +71,9 @@ DSA_LUA_STORED
  *              conversation, its lease and the account of the tenant
  *     ARGV     ttl of the markers; cell; number; how many days the ledger
  *              keeps; the day, in days since 1970; model; API key (empty:
- *              none); prompt and cached tokens, of these host and Redis tokens,
- *              completion and reasoning tokens; cost of missed and cached
+ *              none); prompt and cached tokens; the fields of the tiers that
+ *              had the cached tokens, each with its count; completion and
+ *              reasoning tokens; cost of missed and cached
  *              tokens and of the output, and their sum; with a conversation:
  *              request, version, ttl, most bytes and most objects of the
  *              account, limit of entries, limit of bytes, then the entries
@@ -123,13 +124,20 @@ DSA_LUA_ROLL
 "  end\n"
 "  return true\n"
 "end\n"
-"local key, sum, fields, n = ARGV[7], ARGV[17], {}, {}\n"
+"local names = { 'requests', 'prompt_tokens', 'cached_tokens' }\n"
+"local counts = { '1', ARGV[8], ARGV[9] }\n"
+"for f, count in ARGV[10]:gmatch('(%S+) (%S+)') do\n"
+"  names[#names + 1], counts[#counts + 1] = f, count\n"
+"end\n"
+"for i, f in ipairs({ 'completion_tokens', 'reasoning_tokens', 'cost_miss',"
+" 'cost_hit', 'cost_output' }) do\n"
+"  names[#names + 1], counts[#counts + 1] = f, ARGV[10 + i]\n"
+"end\n"
+"local key, sum, fields, n = ARGV[7], ARGV[16], {}, {}\n"
 "for _, own in ipairs({ '', key ~= '' and key .. '|' or nil }) do\n"
-"  for i, f in ipairs({ 'requests', 'prompt_tokens', 'cached_tokens',"
-" 'cached_host_tokens', 'cached_redis_tokens', 'completion_tokens',"
-" 'reasoning_tokens', 'cost_miss', 'cost_hit', 'cost_output' }) do\n"
+"  for i, f in ipairs(names) do\n"
 "    fields[#fields + 1] = own .. ARGV[6] .. '|' .. f\n"
-"    n[#n + 1] = i == 1 and '1' or ARGV[6 + i]\n"
+"    n[#n + 1] = counts[i]\n"
 "  end\n"
 "end\n"
 "local fits = add(ledger, fields, n)\n"
@@ -146,24 +154,24 @@ DSA_LUA_ROLL
 "local code = 0\n"
 "if conv then\n"
 "  local p = look(conv)\n"
-"  if p.code == 1 and p.version ~= ARGV[19] then\n"
+"  if p.code == 1 and p.version ~= ARGV[18] then\n"
 "    p.code = 2\n"
 "  elseif p.code == 1 then\n"
-"    fit(conv, p, 25, tonumber(ARGV[23]), tonumber(ARGV[24]))\n"
+"    fit(conv, p, 24, tonumber(ARGV[22]), tonumber(ARGV[23]))\n"
 "  end\n"
 "  code = p.code\n"
 "  if code == 1 then\n"
 "    local a = account(KEYS[8])\n"
-"    local share = change(a, conv, p, ARGV[20])\n"
-"    if over(a, ARGV[21], ARGV[22]) then\n"
+"    local share = change(a, conv, p, ARGV[19])\n"
+"    if over(a, ARGV[20], ARGV[21]) then\n"
 "      code = 6\n"
 "    else\n"
-"      append(conv, p, 25, ARGV[20], share)\n"
+"      append(conv, p, 24, ARGV[19], share)\n"
 "      settle(a)\n"
 "    end\n"
 "  end\n"
 "  if call('TYPE', KEYS[7]).ok == 'string'"
-" and call('GET', KEYS[7]) == ARGV[18] then\n"
+" and call('GET', KEYS[7]) == ARGV[17] then\n"
 "    write('EXPIRE', KEYS[7], -1)\n"
 "  end\n"
 "end\n"

@@ -40,9 +40,10 @@ my %may_include = (
     'kernels/'           => [],
 
     # both ends compile the wire format, so that it depends on nothing but the
-    # sampling parameters: engine/link.h and engine/link_*.h
+    # sampling parameters and the numbers of the tiers: engine/link.h and engine/link_*.h
 
-    'engine/link'        => [ 'engine/link', 'base/sampling.h' ],
+    'engine/link'        => [ 'engine/link', 'base/sampling.h',
+                              'base/tiers.h' ],
     'engine/forward.h'   => [],
     'engine/backend.'    => [ 'base/', 'engine/checkpoint/',
                               'engine/backend.' ],

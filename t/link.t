@@ -226,7 +226,7 @@ my @wrong = (
         [ 'finish 0', '1 to 4' ], [ 'finish 5', '1 to 4' ],
         [ 'finish 0xffffffff', '1 to 4' ], [ 'prompt_tokens 101', '0 to 100' ],
         [ 'prompt_tokens 0xffffffff', '0 to 100' ],
-        [ 'cached_tokens 101', '0 to 100' ], [ 'host_tokens 51', '0 to 50' ],
+        [ 'gpu_tokens 101', '0 to 100' ], [ 'host_tokens 51', '0 to 50' ],
         [ 'redis_tokens 51', '0 to 50' ], [ 'completion_tokens 0', '1 to 64' ],
         [ 'completion_tokens 65', '1 to 64' ], [ 'stop 1', 0 ],
         [ 'stop 0xffffffff', 0 ]),

@@ -10,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/money.h"
+#include "base/tiers.h"
 #include "tools/status.h"
 
 
@@ -40,8 +41,6 @@ dsa_status_read(dsa_status_t *s, dsa_str_t text, dsa_err_t *err)
     uint32_t           i, values;
     dsa_json_t        *root;
     const dsa_json_t  *v;
-
-    static const char *const  tiers[] = { "gpu", "host", "redis" };
 
     memset(s, 0, sizeof(dsa_status_t));
 
@@ -78,8 +77,8 @@ dsa_status_read(dsa_status_t *s, dsa_str_t text, dsa_err_t *err)
 
     v = dsa_json_get(v, "cached");
 
-    for (i = 0; i < 3; i++) {
-        s->cached += dsa_status_number(v, tiers[i]);
+    for (i = 0; i < DSA_TIERS; i++) {
+        s->cached += dsa_status_number(v, dsa_tier_names[i].name);
     }
 
     v = dsa_json_get(root, "latency");

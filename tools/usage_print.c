@@ -14,7 +14,7 @@
 #include "tools/usage_print.h"
 
 
-#define DSA_USAGE_COLUMNS  10           /* numbers of a table */
+#define DSA_USAGE_COLUMNS  (7 + DSA_TIERS)      /* numbers of a table */
 
 
 /* A row of the table: tenant, model, and numbers. */
@@ -98,8 +98,9 @@ dsa_usage_table(const dsa_usage_sum_t *sum, dsa_err_t *err)
 
     static const dsa_usage_line_t  head = {
         { dsa_string("TENANT"), dsa_string("MODEL") },
-        { "REQUESTS", "PROMPT", "MISS", "GPU", "HOST", "REDIS", "COMPLETION",
-          "REASONING", "COST", "COST CACHED" }
+        { "REQUESTS", "PROMPT", "MISS", [3 + DSA_TIER_GPU] = "GPU",
+          [3 + DSA_TIER_HOST] = "HOST", [3 + DSA_TIER_REDIS] = "REDIS",
+          [3 + DSA_TIERS] = "COMPLETION", "REASONING", "COST", "COST CACHED" }
     };
 
     memset(widths, 0, sizeof(widths));
@@ -145,7 +146,7 @@ dsa_usage_line(dsa_usage_line_t *line, const dsa_usage_row_t *row,
     dsa_err_t *err)
 {
     int             i;
-    int64_t         cost, gpu;
+    int64_t         cost;
     int64_t         numbers[DSA_USAGE_COLUMNS - 2];
     const int64_t  *c;
 
@@ -154,17 +155,19 @@ dsa_usage_line(dsa_usage_line_t *line, const dsa_usage_row_t *row,
     }
 
     c = row->counts;
-    gpu = c[DSA_LEDGER_CACHED] - c[DSA_LEDGER_CACHED_HOST]
-          - c[DSA_LEDGER_CACHED_REDIS];
 
     numbers[0] = c[DSA_LEDGER_REQUESTS];
     numbers[1] = c[DSA_LEDGER_PROMPT];
     numbers[2] = c[DSA_LEDGER_PROMPT] - c[DSA_LEDGER_CACHED];
-    numbers[3] = gpu;
-    numbers[4] = c[DSA_LEDGER_CACHED_HOST];
-    numbers[5] = c[DSA_LEDGER_CACHED_REDIS];
-    numbers[6] = c[DSA_LEDGER_COMPLETION];
-    numbers[7] = c[DSA_LEDGER_REASONING];
+    numbers[3] = c[DSA_LEDGER_CACHED];
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        numbers[3 + i] = c[DSA_LEDGER_CACHED_TIER + i - DSA_TIER_HOST];
+        numbers[3] -= numbers[3 + i];
+    }
+
+    numbers[3 + DSA_TIERS] = c[DSA_LEDGER_COMPLETION];
+    numbers[4 + DSA_TIERS] = c[DSA_LEDGER_REASONING];
 
     line->names[0] = row->tenant;
     line->names[1] = row->model;

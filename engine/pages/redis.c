@@ -27,14 +27,14 @@ _Static_assert(DSA_REDIS_SERVERS <= DSA_CLUSTER_NONE,
 
 static int dsa_redis_start(dsa_redis_t *c, const dsa_redis_conf_t *conf,
     dsa_err_t *err);
-static int dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op);
-static int dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op,
+static int dsa_redis_submit_probe(dsa_redis_t *c, dsa_tier_op_t *op);
+static int dsa_redis_split(dsa_redis_t *c, dsa_tier_op_t *op,
     dsa_redis_probe_t *probe);
 static void dsa_redis_cancel_queue(dsa_redis_t *c, dsa_redis_queue_t *q,
     const void *owner);
 static void dsa_redis_free_queue(dsa_redis_queue_t *q);
-static void dsa_redis_done(dsa_redis_t *c, dsa_redis_op_t *op,
-    dsa_redis_result_e result);
+static void dsa_redis_done(dsa_redis_t *c, dsa_tier_op_t *op,
+    dsa_tier_result_e  result);
 
 
 uint64_t
@@ -222,15 +222,15 @@ dsa_redis_on(const dsa_redis_t *c)
 
 
 int
-dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
+dsa_redis_submit(dsa_redis_t *c, dsa_tier_op_t *op)
 {
     int                  rc;
     dsa_redis_task_t    *task;
     dsa_redis_server_t  *s;
 
-    assert(op->n >= 1 && (op->n == 1 || op->kind == DSA_REDIS_PROBE));
+    assert(op->n >= 1 && (op->n == 1 || op->kind == DSA_TIER_PROBE));
 
-    op->result = DSA_REDIS_FAILED;
+    op->result = DSA_TIER_FAILED;
     op->found = 0;
     op->begin_us = 0;
     op->end_us = 0;
@@ -246,7 +246,7 @@ dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
         return rc;
     }
 
-    if (op->kind == DSA_REDIS_PROBE) {
+    if (op->kind == DSA_TIER_PROBE) {
         rc = dsa_redis_submit_probe(c, op);
 
     } else {
@@ -262,7 +262,7 @@ dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
 
     if (rc == DSA_OK) {
         atomic_fetch_add(&c->ops, 1);
-        c->n_writes += op->kind == DSA_REDIS_SET;
+        c->n_writes += op->kind == DSA_TIER_WRITE;
     }
 
     dsa_redis_unlock(c);
@@ -272,7 +272,7 @@ dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
 
 
 static int
-dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op)
+dsa_redis_submit_probe(dsa_redis_t *c, dsa_tier_op_t *op)
 {
     dsa_redis_probe_t  *probe;
 
@@ -298,7 +298,7 @@ dsa_redis_submit_probe(dsa_redis_t *c, dsa_redis_op_t *op)
  */
 
 static int
-dsa_redis_split(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_probe_t *probe)
+dsa_redis_split(dsa_redis_t *c, dsa_tier_op_t *op, dsa_redis_probe_t *probe)
 {
     uint32_t             i;
     uint64_t             set;
@@ -418,15 +418,15 @@ dsa_redis_push(dsa_redis_server_t *s, dsa_redis_task_t *task, int front)
 
     switch (task->op->kind) {
 
-    case DSA_REDIS_PROBE:
+    case DSA_TIER_PROBE:
         q = &s->probes;
         break;
 
-    case DSA_REDIS_GET:
+    case DSA_TIER_READ:
         q = &s->reads;
         break;
 
-    default: /* DSA_REDIS_SET */
+    default: /* DSA_TIER_WRITE */
         q = &s->writes;
     }
 
@@ -506,7 +506,7 @@ dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task)
     probe = task->probe;
 
     if (probe == NULL) {
-        dsa_redis_op_end(c, task, DSA_REDIS_FAILED);
+        dsa_redis_op_end(c, task, DSA_TIER_FAILED);
         return;
     }
 
@@ -520,23 +520,23 @@ dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task)
 
 void
 dsa_redis_op_end(dsa_redis_t *c, dsa_redis_task_t *task,
-    dsa_redis_result_e result)
+    dsa_tier_result_e result)
 {
-    dsa_redis_op_t  *op;
+    dsa_tier_op_t  *op;
 
     op = task->op;
     free(task);
 
-    if (op->kind == DSA_REDIS_SET) {
+    if (op->kind == DSA_TIER_WRITE) {
         assert(c->n_writes != 0);
         c->n_writes--;
     }
 
-    if (result == DSA_REDIS_DONE && op->kind == DSA_REDIS_SET) {
+    if (result == DSA_TIER_DONE && op->kind == DSA_TIER_WRITE) {
         c->stats.sets++;
         c->stats.set_bytes += c->conf.page_bytes;
 
-    } else if (result == DSA_REDIS_DONE) {
+    } else if (result == DSA_TIER_DONE) {
         c->stats.gets++;
         c->stats.get_bytes += c->conf.page_bytes;
     }
@@ -549,7 +549,7 @@ void
 dsa_redis_part_end(dsa_redis_t *c, dsa_redis_task_t *task, uint32_t absent,
     int failed, int moved)
 {
-    dsa_redis_op_t     *op;
+    dsa_tier_op_t      *op;
     dsa_redis_probe_t  *probe;
 
     op = task->op;
@@ -586,20 +586,20 @@ dsa_redis_part_end(dsa_redis_t *c, dsa_redis_task_t *task, uint32_t absent,
     free(probe);
 
     c->stats.probes += !failed;
-    dsa_redis_done(c, op, failed ? DSA_REDIS_FAILED : DSA_REDIS_DONE);
+    dsa_redis_done(c, op, failed ? DSA_TIER_FAILED : DSA_TIER_DONE);
 }
 
 
 static void
-dsa_redis_done(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_result_e result)
+dsa_redis_done(dsa_redis_t *c, dsa_tier_op_t *op, dsa_tier_result_e result)
 {
     op->result = result;
     op->end_us = dsa_redis_now();
     op->next = NULL;
 
-    c->stats.misses += result == DSA_REDIS_MISS;
-    c->stats.invalid += result == DSA_REDIS_INVALID;
-    c->stats.failed += result == DSA_REDIS_FAILED;
+    c->stats.misses += result == DSA_TIER_MISS;
+    c->stats.invalid += result == DSA_TIER_INVALID;
+    c->stats.failed += result == DSA_TIER_FAILED;
 
     if (c->done == NULL) {
         c->done = op;
@@ -613,11 +613,11 @@ dsa_redis_done(dsa_redis_t *c, dsa_redis_op_t *op, dsa_redis_result_e result)
 }
 
 
-dsa_redis_op_t *
+dsa_tier_op_t *
 dsa_redis_collect(dsa_redis_t *c)
 {
-    uint32_t         n;
-    dsa_redis_op_t  *list, *op;
+    uint32_t        n;
+    dsa_tier_op_t  *list, *op;
 
     dsa_redis_lock(c);
 

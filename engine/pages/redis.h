@@ -8,8 +8,7 @@
 #define _DSA_REDIS_H_INCLUDED_
 
 
-#include "base/error.h"
-#include "engine/pages/digest.h"
+#include "engine/pages/tier.h"
 
 
 /*
@@ -26,7 +25,7 @@
  * Each server is on or off.  It goes off when a connection fails, when a reply
  * is not RESP, or when an operation is too slow: timeout_ms without a byte, or
  * longer than timeout_ms plus the time of its bytes at 10 MB/s.  Then
- * everything that was queued for it ends as DSA_REDIS_FAILED, and operations
+ * everything that was queued for it ends as DSA_TIER_FAILED, and operations
  * for it are rejected.  One of its threads tries to connect again after 100
  * ms, and doubles this time after each attempt, up to 5 s.  Each change is
  * logged with its cause.
@@ -72,48 +71,6 @@ typedef struct {
     void              (*wake)(void *data);
     void               *wake_data;
 } dsa_redis_conf_t;
-
-
-typedef enum {
-    DSA_REDIS_PROBE = 1,                /* count the pages that exist */
-    DSA_REDIS_GET,                      /* read one page */
-    DSA_REDIS_SET                       /* write one page */
-} dsa_redis_kind_e;
-
-
-typedef enum {
-    DSA_REDIS_DONE = 1,
-    DSA_REDIS_MISS,                     /* GET: Redis has no such page */
-    DSA_REDIS_INVALID,                  /* GET: the value was not this page; it
-                                           was deleted */
-    DSA_REDIS_FAILED                    /* the server failed, or was too slow */
-} dsa_redis_result_e;
-
-
-typedef struct dsa_redis_op_s  dsa_redis_op_t;
-
-struct dsa_redis_op_s {
-    dsa_redis_kind_e    kind;
-    dsa_redis_result_e  result;         /* out */
-    const dsa_digest_t *digest;         /* [n]; the caller keeps them until the
-                                           operation is collected */
-    uint32_t            n;              /* PROBE: >= 1; otherwise 1 */
-    uint32_t            found;          /* out, PROBE: the first `found` pages
-                                           are all there; a page whose server
-                                           is off counts as absent */
-    uint8_t            *page;           /* GET, SET: page_bytes, which only the
-                                           cache may access until the operation
-                                           is collected; GET: the bytes are
-                                           undefined unless it is DONE */
-    uint64_t            queued_us;      /* out: CLOCK_MONOTONIC */
-    uint64_t            begin_us;       /* out: when a thread began it; 0: none
-                                           did */
-    uint64_t            end_us;         /* out */
-    void               *owner;          /* for the caller */
-    dsa_redis_op_t     *next;           /* used by the cache until collected,
-                                           then in the list of
-                                           dsa_redis_collect() */
-};
 
 
 typedef struct {
@@ -162,11 +119,11 @@ int dsa_redis_on(const dsa_redis_t *c);
  * the page, or of the first page of a probe, is off; or there are
  * DSA_REDIS_QUEUE operations.
  */
-int dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op);
+int dsa_redis_submit(dsa_redis_t *c, dsa_tier_op_t *op);
 
 /*
  * Removes the operations with this owner that no thread has begun from the
- * queue.  They end as DSA_REDIS_FAILED and are collected like others.
+ * queue.  They end as DSA_TIER_FAILED and are collected like others.
  */
 void dsa_redis_cancel(dsa_redis_t *c, const void *owner);
 
@@ -174,13 +131,21 @@ void dsa_redis_cancel(dsa_redis_t *c, const void *owner);
  * Returns the operations that have ended, as a list in the order in which they
  * ended.
  */
-dsa_redis_op_t *dsa_redis_collect(dsa_redis_t *c);
+dsa_tier_op_t *dsa_redis_collect(dsa_redis_t *c);
 
 /* Returns the number of writes that are queued or being executed. */
 uint32_t dsa_redis_writes(dsa_redis_t *c);
 
 /* Copies the counters. */
 void dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats);
+
+
+/*
+ * redis_tier.c.  Opens a cache as *tier, whose close() closes it.  DSA_ERROR
+ * with err as dsa_redis_open().
+ */
+int dsa_redis_tier(dsa_tier_t *tier, const dsa_redis_conf_t *conf,
+    dsa_err_t *err);
 
 
 #endif /* _DSA_REDIS_H_INCLUDED_ */

@@ -52,7 +52,7 @@ typedef struct {
 /* A task of a server: an operation, or a part of a PROBE. */
 
 struct dsa_redis_task_s {
-    dsa_redis_op_t         *op;
+    dsa_tier_op_t          *op;
     dsa_redis_probe_t      *probe;      /* NULL unless the op is a PROBE */
     dsa_redis_task_t       *next;
     uint32_t                server;     /* the last server with the task in its
@@ -110,7 +110,7 @@ struct dsa_redis_server_s {
     /* the first word of the error reply to the last PROBE, GET and SET; "" if
        it was executed */
 
-    char                    refused[DSA_REDIS_SET + 1][DSA_REDIS_CODE];
+    char                    refused[DSA_TIER_WRITE + 1][DSA_REDIS_CODE];
     uint64_t                refused_ms; /* no SET before this */
 
     uint32_t                n_threads;
@@ -132,8 +132,8 @@ struct dsa_redis_s {
     int                     wake_due;   /* the list of ended operations was
                                            empty, or a server was set on or off
                                            */
-    dsa_redis_op_t         *done;
-    dsa_redis_op_t         *done_last;
+    dsa_tier_op_t          *done;
+    dsa_tier_op_t          *done_last;
     uint32_t                n_writes;
     dsa_redis_bucket_t      bucket;
     dsa_redis_stats_t       stats;
@@ -153,7 +153,7 @@ struct dsa_redis_s {
  * part of a PROBE; absent is the first page that is not known to exist.
  */
 void dsa_redis_op_end(dsa_redis_t *c, dsa_redis_task_t *task,
-    dsa_redis_result_e result);
+    dsa_tier_result_e result);
 void dsa_redis_part_end(dsa_redis_t *c, dsa_redis_task_t *task,
     uint32_t absent, int failed, int moved);
 

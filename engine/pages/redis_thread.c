@@ -29,7 +29,7 @@ typedef enum {
 /* The result of the execution of a task. */
 
 typedef struct {
-    dsa_redis_result_e      result;
+    dsa_tier_result_e       result;
     uint32_t                absent;     /* PROBE: as in dsa_redis_part_end() */
     int                     failed;     /* the server failed; err is the
                                            cause */
@@ -62,9 +62,9 @@ static int dsa_redis_refused(dsa_redis_end_t *end);
 static void dsa_redis_redirect(dsa_redis_server_t *s, dsa_redis_task_t *task,
     dsa_redis_end_t *end);
 static void dsa_redis_read_map(dsa_redis_thread_t *t);
-static int dsa_redis_note(dsa_redis_server_t *s, dsa_redis_kind_e kind,
+static int dsa_redis_note(dsa_redis_server_t *s, dsa_tier_kind_e kind,
     const dsa_redis_end_t *end);
-static void dsa_redis_log(const char *address, dsa_redis_kind_e kind,
+static void dsa_redis_log(const char *address, dsa_tier_kind_e kind,
     const dsa_redis_end_t *end, int off, int note);
 
 
@@ -295,17 +295,17 @@ dsa_redis_next(dsa_redis_server_t *s, uint64_t *until_us)
 static void
 dsa_redis_run(dsa_redis_thread_t *t, dsa_redis_task_t *task)
 {
-    int                   write, off, note;
-    dsa_redis_t          *c;
-    dsa_redis_end_t       end;
-    dsa_redis_kind_e      kind;
-    dsa_redis_server_t   *s;
-    dsa_redis_address_t   address;
+    int                  write, off, note;
+    dsa_redis_t         *c;
+    dsa_redis_end_t      end;
+    dsa_tier_kind_e      kind;
+    dsa_redis_server_t  *s;
+    dsa_redis_address_t  address;
 
     s = t->server;
     c = s->cache;
     kind = task->op->kind;
-    write = kind == DSA_REDIS_SET;
+    write = kind == DSA_TIER_WRITE;
 
     if (write && dsa_clock_ms() < s->refused_ms) {
         dsa_redis_task_fail(c, task);
@@ -346,7 +346,7 @@ dsa_redis_run(dsa_redis_thread_t *t, dsa_redis_task_t *task)
 
     if (task->probe != NULL) {
         dsa_redis_part_end(c, task, end.absent,
-                           end.result == DSA_REDIS_FAILED,
+                           end.result == DSA_TIER_FAILED,
                            end.redirect == DSA_REDIS_MOVED);
 
     } else if (end.redirect != DSA_REDIS_STAY) {
@@ -366,12 +366,12 @@ static void
 dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     dsa_redis_end_t *end)
 {
-    int                  rc;
-    size_t               len;
-    const char          *asking;
-    dsa_redis_t         *c;
-    dsa_redis_op_t      *op;
-    dsa_redis_reply_t    r;
+    int                rc;
+    size_t             len;
+    const char        *asking;
+    dsa_redis_t       *c;
+    dsa_tier_op_t     *op;
+    dsa_redis_reply_t  r;
 
     c = t->server->cache;
     op = task->op;
@@ -379,7 +379,7 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     memset(end, 0, offsetof(dsa_redis_end_t, reply));
     end->reply.type = 0;
     end->reply.text[0] = '\0';
-    end->result = DSA_REDIS_FAILED;
+    end->result = DSA_TIER_FAILED;
 
     if (task->probe != NULL) {
         while (task->probe->server[end->absent] != t->server->number) {
@@ -389,9 +389,9 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
     /* a SET is completed even when the cache is closing */
 
-    t->conn.stop_fd = op->kind == DSA_REDIS_SET ? -1 : c->stop_fd;
+    t->conn.stop_fd = op->kind == DSA_TIER_WRITE ? -1 : c->stop_fd;
 
-    dsa_redis_conn_begin(&t->conn, op->kind == DSA_REDIS_PROBE
+    dsa_redis_conn_begin(&t->conn, op->kind == DSA_TIER_PROBE
                                    ? 0 : DSA_KV_HEADER + c->conf.page_bytes);
 
     rc = dsa_redis_ready(t, &end->err);
@@ -405,15 +405,15 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     if (rc == DSA_OK) {
         switch (op->kind) {
 
-        case DSA_REDIS_GET:
+        case DSA_TIER_READ:
             rc = dsa_redis_get(t, task, end);
             break;
 
-        case DSA_REDIS_SET:
+        case DSA_TIER_WRITE:
             rc = dsa_redis_set(t, task, end);
             break;
 
-        case DSA_REDIS_PROBE:
+        case DSA_TIER_PROBE:
             rc = dsa_redis_probe(t, task, end);
             break;
         }
@@ -452,12 +452,12 @@ static int
 dsa_redis_get(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     dsa_redis_end_t *end)
 {
-    char                 key[DSA_KV_KEY + 1];
-    uint8_t              header[DSA_KV_HEADER];
-    uint64_t             bytes;
-    dsa_redis_op_t      *op;
-    dsa_redis_reply_t   *r;
-    const char          *fingerprint;
+    char                key[DSA_KV_KEY + 1];
+    uint8_t             header[DSA_KV_HEADER];
+    uint64_t            bytes;
+    dsa_tier_op_t      *op;
+    dsa_redis_reply_t  *r;
+    const char         *fingerprint;
 
     op = task->op;
     r = &end->reply;
@@ -474,7 +474,7 @@ dsa_redis_get(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     }
 
     if (r->type == DSA_REPLY_STRING && r->number == -1) {
-        end->result = DSA_REDIS_MISS;
+        end->result = DSA_TIER_MISS;
         end->sent = 1;
         return DSA_OK;
     }
@@ -483,7 +483,7 @@ dsa_redis_get(dsa_redis_thread_t *t, dsa_redis_task_t *task,
         && (uint64_t) r->number == DSA_KV_HEADER + bytes
         && dsa_kv_valid(header, op->digest->byte, fingerprint, op->page, bytes))
     {
-        end->result = DSA_REDIS_DONE;
+        end->result = DSA_TIER_DONE;
         end->sent = 1;
         return DSA_OK;
     }
@@ -516,7 +516,7 @@ dsa_redis_invalid(dsa_redis_thread_t *t, const char *key, dsa_redis_end_t *end)
     const char         *argv[2];
     dsa_redis_reply_t   r;
 
-    end->result = DSA_REDIS_INVALID;
+    end->result = DSA_TIER_INVALID;
 
     argv[0] = "UNLINK";
     argv[1] = key;
@@ -535,10 +535,10 @@ static int
 dsa_redis_set(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     dsa_redis_end_t *end)
 {
-    char                 key[DSA_KV_KEY + 1];
-    uint8_t              header[DSA_KV_HEADER];
-    dsa_redis_op_t      *op;
-    const dsa_redis_t   *c;
+    char                key[DSA_KV_KEY + 1];
+    uint8_t             header[DSA_KV_HEADER];
+    dsa_tier_op_t      *op;
+    const dsa_redis_t  *c;
 
     op = task->op;
     c = t->server->cache;
@@ -556,7 +556,7 @@ dsa_redis_set(dsa_redis_thread_t *t, dsa_redis_task_t *task,
     }
 
     if (end->reply.type == DSA_REPLY_STATUS) {
-        end->result = DSA_REDIS_DONE;
+        end->result = DSA_TIER_DONE;
         end->sent = 1;
         return DSA_OK;
     }
@@ -624,14 +624,14 @@ dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
             rc = dsa_redis_refused(end);
 
             if (end->redirect != DSA_REDIS_STAY) {
-                end->result = DSA_REDIS_DONE;
+                end->result = DSA_TIER_DONE;
             }
 
             return rc;
         }
     }
 
-    end->result = DSA_REDIS_DONE;
+    end->result = DSA_TIER_DONE;
     end->sent = 1;
 
     return DSA_OK;
@@ -717,7 +717,7 @@ dsa_redis_redirect(dsa_redis_server_t *s, dsa_redis_task_t *task,
     }
 
     if (to == NULL || !to->on || to == s || task->redirected || c->closing) {
-        dsa_redis_op_end(c, task, DSA_REDIS_FAILED);
+        dsa_redis_op_end(c, task, DSA_TIER_FAILED);
         return;
     }
 
@@ -784,7 +784,7 @@ dsa_redis_read_map(dsa_redis_thread_t *t)
  */
 
 static int
-dsa_redis_note(dsa_redis_server_t *s, dsa_redis_kind_e kind,
+dsa_redis_note(dsa_redis_server_t *s, dsa_tier_kind_e kind,
     const dsa_redis_end_t *end)
 {
     char  code[DSA_REDIS_CODE];
@@ -794,7 +794,7 @@ dsa_redis_note(dsa_redis_server_t *s, dsa_redis_kind_e kind,
     if (end->reply.type == DSA_REPLY_ERROR) {
         (void) sscanf(end->reply.text, "%31s", code);
 
-        if (kind == DSA_REDIS_SET) {
+        if (kind == DSA_TIER_WRITE) {
             s->refused_ms = dsa_clock_ms() + DSA_REDIS_REFUSED_MS;
         }
     }
@@ -810,13 +810,13 @@ dsa_redis_note(dsa_redis_server_t *s, dsa_redis_kind_e kind,
 
 
 static void
-dsa_redis_log(const char *address, dsa_redis_kind_e kind,
+dsa_redis_log(const char *address, dsa_tier_kind_e kind,
     const dsa_redis_end_t *end, int off, int note)
 {
     static const char  *command[] = {
-        [DSA_REDIS_PROBE] = "EXISTS",
-        [DSA_REDIS_GET] = "GET",
-        [DSA_REDIS_SET] = "SET"
+        [DSA_TIER_PROBE] = "EXISTS",
+        [DSA_TIER_READ] = "GET",
+        [DSA_TIER_WRITE] = "SET"
     };
 
     if (off) {

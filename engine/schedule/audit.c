@@ -109,12 +109,12 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
 
         if (seq->counted < prompt || seq->counted > seq->n_prompt
             || seq->cached > seq->counted
-            || seq->cached - seq->host < seq->redis)
+            || dsa_seq_loaded(seq) > seq->cached)
         {
             return dsa_error(err, "running sequence %u has %u prompt tokens, "
-                             "%u counted, %u cached, %u of them from host "
-                             "memory and %u from Redis", i, seq->n_prompt,
-                             seq->counted, seq->cached, seq->host, seq->redis);
+                             "%u counted, %u cached, %u of them from other "
+                             "tiers than the GPU", i, seq->n_prompt,
+                             seq->counted, seq->cached, dsa_seq_loaded(seq));
         }
 
         if (seq->n_pages < dsa_pages_of(seq->scheduled)

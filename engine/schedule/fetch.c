@@ -17,10 +17,11 @@
  *
  *     host memory has the page       it moves to the ranks
  *     it is coming to host memory    the fetch waits for that
- *     otherwise                      it is read from Redis into a slot
+ *     otherwise                      it is read from a slower tier into a slot
  *
- * A page that cannot be read ends the prefix there (f.n).  What is read for a
- * fetch that was abandoned stays in host memory.
+ * Of the slower tiers that are expected to have the page, the first one is
+ * read.  A page that cannot be read ends the prefix there (f.n).  What is read
+ * for a fetch that was abandoned stays in host memory.
  */
 
 
@@ -34,62 +35,105 @@ _Static_assert(DSA_NO_PAGE == UINT32_MAX, "memset() to 0xff sets it");
                                            is tried again */
 
 
+static uint32_t dsa_fetch_expected(const dsa_tiers_t *t,
+    const uint32_t expected[DSA_TIERS], uint32_t index);
+static int dsa_fetch_pays(dsa_slower_t *s, uint32_t pages, double compute_us);
+static uint32_t dsa_fetch_source(const dsa_tiers_t *t,
+    const dsa_fetching_t *f, uint32_t index);
+static uint32_t dsa_fetch_slow(const dsa_tiers_t *t, const dsa_fetching_t *f,
+    uint32_t index);
 static void dsa_fetch_truncate(dsa_fetching_t *f, uint32_t n);
 static void dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     dsa_host_at_t at);
 static int dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f,
-    uint32_t index);
+    uint32_t index, uint32_t tier);
 static uint32_t dsa_fetch_slab(const dsa_tiers_t *t, const dsa_fetching_t *f,
     uint32_t index);
 static void dsa_fetch_ready(dsa_fetching_t *f, uint32_t index);
-static void dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f);
+static void dsa_fetch_measure(dsa_slower_t *s, const dsa_reading_t *read);
 
 
 uint32_t
 dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
-    uint32_t in_redis, double token_us)
+    const uint32_t expected[DSA_TIERS], double token_us)
 {
     int            ready;
-    double         read, compute;
-    uint32_t       i, redis, first;
+    uint32_t       i, k, n_tier[DSA_TIERS], first[DSA_TIERS];
     dsa_host_at_t  at;
 
-    redis = 0;
-    first = 0;
+    memset(n_tier, 0, sizeof(n_tier));
 
     for (i = 0; i < n; i++) {
         if (dsa_pages_host(t->pages, &digest[i], &at, &ready)) {
             continue;
         }
 
-        if (i >= in_redis || t->cache == NULL || !dsa_redis_on(t->cache)) {
+        k = dsa_fetch_expected(t, expected, i);
+
+        if (k == DSA_TIERS) {
             break;
         }
 
-        first = redis == 0 ? i : first;
-        redis++;
+        first[k] = n_tier[k] == 0 ? i : first[k];
+        n_tier[k]++;
     }
 
-    if (redis == 0 || token_us == 0 || t->read_us == 0) {
-        return i;
+    n = i;
+
+    for (k = DSA_TIER_SLOWER; token_us != 0 && k < DSA_TIERS; k++) {
+        if (n_tier[k] != 0
+            && !dsa_fetch_pays(&t->slower[k], n_tier[k],
+                               token_us * DSA_PAGE_TOKENS * (i - first[k])))
+        {
+            n = first[k] < n ? first[k] : n;
+        }
     }
 
-    read = t->read_us * (redis + t->reading);
-    compute = token_us * DSA_PAGE_TOKENS * (i - first);
+    return n;
+}
 
-    if (read < compute) {
-        return i;
+
+/*
+ * The first slower tier that is expected to have a page, DSA_TIERS if none is.
+ */
+
+static uint32_t
+dsa_fetch_expected(const dsa_tiers_t *t, const uint32_t expected[DSA_TIERS],
+    uint32_t index)
+{
+    uint32_t  i;
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (index < expected[i] && dsa_slower_on(&t->slower[i])) {
+            return i;
+        }
     }
 
-    t->read_us *= DSA_FETCH_RECOVERY;
+    return DSA_TIERS;
+}
 
-    return first;
+
+/*
+ * Returns 1 if a slower tier is expected to read so many pages in less time
+ * than computing takes.  A tier that was not measured yet is read.
+ */
+
+static int
+dsa_fetch_pays(dsa_slower_t *s, uint32_t pages, double compute_us)
+{
+    if (s->read_us == 0 || s->read_us * (pages + s->reading) < compute_us) {
+        return 1;
+    }
+
+    s->read_us *= DSA_FETCH_RECOVERY;
+
+    return 0;
 }
 
 
 dsa_fetch_t *
 dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
-    const uint32_t *target, uint32_t n)
+    const uint32_t *target, uint32_t n, const uint32_t expected[DSA_TIERS])
 {
     size_t           size;
     char            *p;
@@ -114,10 +158,12 @@ dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
     f->digest = (dsa_digest_t *) p;
     f->state = (uint8_t *) (f->digest + n);
     f->left = f->state + n;
-    f->from_redis = f->left + n;
+    f->from = f->left + n;
 
     memcpy(f->target, target, size);
     memcpy(f->digest, digest, n * sizeof(dsa_digest_t));
+    memcpy(f->expected, expected, sizeof(f->expected));
+    memset(f->from, DSA_TIER_HOST, n);
 
     f->n = n;
     f->f.n = n;
@@ -145,10 +191,33 @@ dsa_tiers_abandon(dsa_tiers_t *t, dsa_fetch_t *fetch)
 
     for (i = f->f.ready; i < f->f.n; i++) {
         if (f->state[i] == DSA_FETCH_WAITS || f->state[i] == DSA_FETCH_READS) {
-            t->stats[DSA_TIER_REDIS].abandoned += f->f.n - i;
+            t->stats[dsa_fetch_slow(t, f, i)].abandoned += f->f.n - i;
             dsa_fetch_truncate(f, i);
         }
     }
+}
+
+
+/*
+ * The tier that a fetch waits for: a page that it does not read itself may be
+ * read for another fetch.
+ */
+
+static uint32_t
+dsa_fetch_slow(const dsa_tiers_t *t, const dsa_fetching_t *f, uint32_t index)
+{
+    const dsa_page_op_t  *op;
+
+    for (op = t->ops; op != NULL; op = op->next) {
+        if (op->kind == DSA_OP_READ
+            && memcmp(&op->digest, &f->digest[index], sizeof(dsa_digest_t))
+               == 0)
+        {
+            return op->tier;
+        }
+    }
+
+    return f->from[index];
 }
 
 
@@ -172,13 +241,19 @@ dsa_tiers_fetch_only(dsa_tiers_t *t, dsa_fetch_t *fetch, uint32_t rank)
 void
 dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
 {
+    uint32_t         i;
+    dsa_slower_t    *s;
     dsa_fetching_t  *f;
 
     f = (dsa_fetching_t *) fetch;
     f->abandoned = 1;
 
-    if (f->reading != 0) {
-        dsa_redis_cancel(t->cache, f);
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        s = &t->slower[i];
+
+        if (f->read[i].reading != 0) {
+            s->tier.cancel(s->tier.data, f);
+        }
     }
 
     dsa_fetch_free_unused(t, f);
@@ -222,7 +297,7 @@ void
 dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
 {
     int            ready;
-    uint32_t       i;
+    uint32_t       i, k;
     dsa_host_at_t  at;
 
     if (f->abandoned) {
@@ -239,16 +314,48 @@ dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
 
             dsa_fetch_move(t, f, i, at);
 
-        } else if (t->cache == NULL || !dsa_redis_on(t->cache)) {
-            dsa_fetch_truncate(f, i);
-            return;
+        } else {
+            k = dsa_fetch_source(t, f, i);
 
-        } else if (dsa_fetch_begin_read(t, f, i) != DSA_OK) {
-            return;
+            if (k == DSA_TIERS) {
+                dsa_fetch_truncate(f, i);
+                return;
+            }
+
+            if (dsa_fetch_begin_read(t, f, i, k) != DSA_OK) {
+                return;
+            }
         }
 
         f->next++;
     }
+}
+
+
+/*
+ * The tier to read a page from, DSA_TIERS if none can be used.  Host memory may
+ * have lost a page since no tier was expected to have it.
+ */
+
+static uint32_t
+dsa_fetch_source(const dsa_tiers_t *t, const dsa_fetching_t *f,
+    uint32_t index)
+{
+    uint32_t  i;
+
+    i = dsa_fetch_expected(t, f->expected, index);
+
+    if (i != DSA_TIERS) {
+        return i;
+    }
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (dsa_slower_on(&t->slower[i])) {
+            break;
+        }
+    }
+
+    return i;
 }
 
 
@@ -280,9 +387,14 @@ dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
 /* DSA_AGAIN: not now, or the prefix ends here. */
 
 static int
-dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
+dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
+    uint32_t tier)
 {
+    dsa_slower_t   *s;
     dsa_page_op_t  *op;
+    dsa_reading_t  *read;
+
+    f->from[index] = (uint8_t) tier;
 
     if (f->reading >= DSA_TIER_READS) {
         return DSA_AGAIN;
@@ -309,35 +421,40 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
         return DSA_AGAIN;
     }
 
+    s = &t->slower[tier];
+
     op->fetch = f;
     op->index = index;
-    op->cache.kind = DSA_REDIS_GET;
-    op->cache.digest = &op->digest;
-    op->cache.n = 1;
-    op->cache.page = dsa_host_slot(t->host, op->at.slab, op->at.slot);
-    op->cache.owner = f;
+    op->tier = tier;
+    op->op.kind = DSA_TIER_READ;
+    op->op.digest = &op->digest;
+    op->op.n = 1;
+    op->op.page = dsa_host_slot(t->host, op->at.slab, op->at.slot);
+    op->op.owner = f;
 
-    if (dsa_redis_submit(t->cache, &op->cache) != DSA_OK) {
+    if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {
         dsa_pages_host_drop(t->pages, op->at);
         dsa_tiers_op_free(t, op);
 
-        if (!dsa_redis_on(t->cache)) {
+        if (!dsa_slower_on(s)) {
             dsa_fetch_truncate(f, index);
         }
 
         return DSA_AGAIN;
     }
 
-    if (f->reading == 0) {
-        f->n_read = 0;
-        f->read_begin_us = op->cache.queued_us;
-        f->read_end_us = op->cache.queued_us;
+    read = &f->read[tier];
+
+    if (read->reading == 0) {
+        read->n = 0;
+        read->begin_us = op->op.queued_us;
+        read->end_us = op->op.queued_us;
     }
 
     f->state[index] = DSA_FETCH_READS;
-    f->from_redis[index] = 1;
     f->reading++;
-    t->reading++;
+    read->reading++;
+    s->reading++;
 
     return DSA_OK;
 }
@@ -366,26 +483,30 @@ dsa_fetch_slab(const dsa_tiers_t *t, const dsa_fetching_t *f, uint32_t index)
 void
 dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 {
-    uint32_t           index;
+    uint32_t           index, tier;
+    dsa_reading_t     *read;
     dsa_fetching_t    *f;
     dsa_tier_stats_t  *stats;
 
     f = op->fetch;
     index = op->index;
-    stats = &t->stats[DSA_TIER_REDIS];
+    tier = op->tier;
+    read = &f->read[tier];
+    stats = &t->stats[tier];
 
     f->reading--;
-    t->reading--;
+    read->reading--;
+    t->slower[tier].reading--;
 
-    if (op->cache.result == DSA_REDIS_DONE) {
+    if (op->op.result == DSA_TIER_DONE) {
         stats->read_pages++;
         stats->read_bytes += t->backend->page_bytes;
-        stats->read_us += op->cache.end_us - op->cache.begin_us;
+        stats->read_us += op->op.end_us - op->op.begin_us;
 
-        f->n_read++;
+        read->n++;
 
-        if (op->cache.end_us > f->read_end_us) {
-            f->read_end_us = op->cache.end_us;
+        if (op->op.end_us > read->end_us) {
+            read->end_us = op->op.end_us;
         }
 
         dsa_pages_host_ready(t->pages, op->at, 0);
@@ -397,8 +518,8 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
         dsa_pages_host_release(t->pages, op->at);
 
     } else {
-        stats->invalid += op->cache.result == DSA_REDIS_INVALID;
-        stats->failed += op->cache.result == DSA_REDIS_FAILED && !f->abandoned;
+        stats->invalid += op->op.result == DSA_TIER_INVALID;
+        stats->failed += op->op.result == DSA_TIER_FAILED && !f->abandoned;
 
         dsa_pages_host_drop(t->pages, op->at);
         dsa_fetch_truncate(f, index);
@@ -406,8 +527,8 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
 
     dsa_tiers_op_free(t, op);
 
-    if (f->reading == 0) {
-        dsa_fetch_measure(t, f);
+    if (read->reading == 0) {
+        dsa_fetch_measure(&t->slower[tier], read);
     }
 
     dsa_fetch_free_unused(t, f);
@@ -423,22 +544,22 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
  */
 
 static void
-dsa_fetch_measure(dsa_tiers_t *t, dsa_fetching_t *f)
+dsa_fetch_measure(dsa_slower_t *s, const dsa_reading_t *read)
 {
     double  us, weight;
 
-    if (f->n_read == 0) {
+    if (read->n == 0) {
         return;
     }
 
-    us = (double) (f->read_end_us - f->read_begin_us) / f->n_read;
+    us = (double) (read->end_us - read->begin_us) / read->n;
     weight = DSA_FETCH_WEIGHT;
 
-    if (f->n_read < DSA_FETCH_MANY) {
-        weight *= (double) f->n_read / DSA_FETCH_MANY;
+    if (read->n < DSA_FETCH_MANY) {
+        weight *= (double) read->n / DSA_FETCH_MANY;
     }
 
-    t->read_us = t->read_us != 0 ? t->read_us + weight * (us - t->read_us)
+    s->read_us = s->read_us != 0 ? s->read_us + weight * (us - s->read_us)
                                  : us;
 }
 
@@ -466,7 +587,7 @@ dsa_fetch_ready(dsa_fetching_t *f, uint32_t index)
     while (f->f.ready < f->f.n
            && f->state[f->f.ready] == DSA_FETCH_READY)
     {
-        f->f.redis += f->from_redis[f->f.ready];
+        f->f.from[f->from[f->f.ready]]++;
         f->f.ready++;
     }
 }

@@ -313,8 +313,8 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
     usage.finish = finish;
     usage.prompt_tokens = seq->counted;
     usage.cached_tokens = seq->cached;
-    usage.host_tokens = seq->host;
-    usage.redis_tokens = seq->redis;
+    memcpy(usage.tier_tokens, seq->found, sizeof(usage.tier_tokens));
+    usage.tier_tokens[DSA_TIER_GPU] = seq->cached - dsa_seq_loaded(seq);
     usage.completion_tokens = seq->completion;
     usage.queue_ms = dsa_sched_ms(seq->submit_us, seq->started ? seq->start_us
                                                                : now);

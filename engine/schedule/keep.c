@@ -12,19 +12,23 @@
 
 
 /*
- * Pages that are worth keeping in Redis.  When a turn has ended, Redis counts
- * which of its pages it has already, as another replica may have written them;
- * the others wait in a ring and are written from host memory in their order.
- * Pages that only a rank has are saved to host memory first.
+ * Pages that are worth keeping in slower tiers.  When a turn has ended, each
+ * tier counts which of its pages it has already, as another replica may have
+ * written them; the others wait in a ring of the tier and are written from host
+ * memory in their order.  Pages that only a rank has are saved to host memory
+ * first.
  */
 
 
-static void dsa_keep_add(dsa_tiers_t *t, const dsa_digest_t *digest);
-static void dsa_keep_pop(dsa_tiers_t *t);
-static void dsa_keep_forget(dsa_tiers_t *t, const dsa_digest_t *digest);
+static dsa_probing_t *dsa_tiers_create_probe(dsa_tiers_t *t,
+    const dsa_digest_t *digest, uint32_t n, int keep);
+static void dsa_keep_add(dsa_tiers_t *t, uint32_t tier,
+    const dsa_digest_t *digest);
+static void dsa_keep_pop(dsa_slower_t *s);
+static void dsa_keep_forget(dsa_slower_t *s, const dsa_digest_t *digest);
 static int dsa_keep_save(dsa_tiers_t *t, const dsa_digest_t *digest);
-static int dsa_keep_write(dsa_tiers_t *t, const dsa_digest_t *digest,
-    dsa_host_at_t at);
+static int dsa_keep_write(dsa_tiers_t *t, uint32_t tier,
+    const dsa_digest_t *digest, dsa_host_at_t at);
 
 
 static inline dsa_str_t
@@ -37,25 +41,68 @@ dsa_keep_key(const dsa_digest_t *digest)
 void
 dsa_tiers_keep(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
 {
+    uint32_t        i;
+    dsa_probing_t  *p;
+
+    p = NULL;
     n = n < DSA_TIER_CHAIN ? n : DSA_TIER_CHAIN;
 
-    if (t->cache == NULL || n == 0 || !dsa_redis_on(t->cache)) {
-        return;
+    for (i = DSA_TIER_SLOWER; n != 0 && i < DSA_TIERS; i++) {
+        if (!dsa_slower_on(&t->slower[i])) {
+            continue;
+        }
+
+        if (t->slower[i].keeping >= DSA_TIER_PROBES
+            || dsa_tiers_submit_probe(t, &p, i, digest, n, 1) != DSA_OK)
+        {
+            t->stats[i].lost += n;
+            continue;
+        }
+
+        t->slower[i].keeping++;
     }
 
-    if (t->keeping >= DSA_TIER_PROBES
-        || dsa_tiers_submit_probe(t, digest, n, 1) == NULL)
-    {
-        t->stats[DSA_TIER_REDIS].lost += n;
-        return;
+    if (p != NULL && p->pending == 0) {
+        dsa_tiers_free_probe(t, p);
     }
-
-    t->keeping++;
 }
 
 
-dsa_probing_t *
-dsa_tiers_submit_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
+int
+dsa_tiers_submit_probe(dsa_tiers_t *t, dsa_probing_t **p, uint32_t tier,
+    const dsa_digest_t *digest, uint32_t n, int keep)
+{
+    dsa_tier_t     *to;
+    dsa_tier_op_t  *op;
+
+    if (*p == NULL) {
+        *p = dsa_tiers_create_probe(t, digest, n, keep);
+
+        if (*p == NULL) {
+            return DSA_AGAIN;
+        }
+    }
+
+    op = &(*p)->op[tier];
+    op->kind = DSA_TIER_PROBE;
+    op->digest = (*p)->digest;
+    op->n = n;
+    op->owner = *p;
+
+    to = &t->slower[tier].tier;
+
+    if (to->submit(to->data, op) != DSA_OK) {
+        return DSA_AGAIN;
+    }
+
+    (*p)->pending++;
+
+    return DSA_OK;
+}
+
+
+static dsa_probing_t *
+dsa_tiers_create_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
     int keep)
 {
     dsa_probing_t  *p;
@@ -71,16 +118,6 @@ dsa_tiers_submit_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
 
     p->keep = (uint32_t) keep;
     p->abandoned = (uint32_t) keep;
-    p->cache.kind = DSA_REDIS_PROBE;
-    p->cache.digest = p->digest;
-    p->cache.n = n;
-    p->cache.owner = p;
-
-    if (dsa_redis_submit(t->cache, &p->cache) != DSA_OK) {
-        free(p);
-        return NULL;
-    }
-
     p->next = t->probes;
 
     if (t->probes != NULL) {
@@ -112,43 +149,46 @@ dsa_tiers_free_probe(dsa_tiers_t *t, dsa_probing_t *p)
 
 
 void
-dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p)
+dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p, uint32_t tier)
 {
-    uint32_t  i;
+    uint32_t              i;
+    const dsa_tier_op_t  *op;
 
-    t->keeping--;
+    op = &p->op[tier];
+    t->slower[tier].keeping--;
 
-    if (p->cache.result == DSA_REDIS_DONE) {
-        for (i = p->cache.found; i < p->cache.n; i++) {
-            dsa_keep_add(t, &p->digest[i]);
+    if (op->result == DSA_TIER_DONE) {
+        for (i = op->found; i < op->n; i++) {
+            dsa_keep_add(t, tier, &p->digest[i]);
         }
 
     } else {
-        t->stats[DSA_TIER_REDIS].failed++;
-        t->stats[DSA_TIER_REDIS].lost += p->cache.n;
+        t->stats[tier].failed++;
+        t->stats[tier].lost += op->n;
     }
-
-    dsa_tiers_free_probe(t, p);
 }
 
 
 static void
-dsa_keep_add(dsa_tiers_t *t, const dsa_digest_t *digest)
+dsa_keep_add(dsa_tiers_t *t, uint32_t tier, const dsa_digest_t *digest)
 {
+    dsa_slower_t  *s;
     dsa_digest_t  *d;
 
-    if (t->n_kept == DSA_TIER_KEPT) {
-        t->stats[DSA_TIER_REDIS].lost++;
+    s = &t->slower[tier];
+
+    if (s->n_kept == DSA_TIER_KEPT) {
+        t->stats[tier].lost++;
         return;
     }
 
-    d = &t->kept[(t->kept_first + t->n_kept) % DSA_TIER_KEPT];
+    d = &s->kept[(s->kept_first + s->n_kept) % DSA_TIER_KEPT];
     *d = *digest;
 
     /* a page is in the ring once; the map has room for all of them */
 
-    if (dsa_map_add(&t->kept_map, dsa_keep_key(d), 0) == DSA_OK) {
-        t->n_kept++;
+    if (dsa_map_add(&s->kept_map, dsa_keep_key(d), 0) == DSA_OK) {
+        s->n_kept++;
         (void) dsa_keep_save(t, d);
     }
 }
@@ -157,21 +197,21 @@ dsa_keep_add(dsa_tiers_t *t, const dsa_digest_t *digest)
 /* The first page leaves the ring. */
 
 static void
-dsa_keep_pop(dsa_tiers_t *t)
+dsa_keep_pop(dsa_slower_t *s)
 {
-    dsa_keep_forget(t, &t->kept[t->kept_first]);
+    dsa_keep_forget(s, &s->kept[s->kept_first]);
 
-    t->kept_first = (t->kept_first + 1) % DSA_TIER_KEPT;
-    t->n_kept--;
+    s->kept_first = (s->kept_first + 1) % DSA_TIER_KEPT;
+    s->n_kept--;
 }
 
 
 static void
-dsa_keep_forget(dsa_tiers_t *t, const dsa_digest_t *digest)
+dsa_keep_forget(dsa_slower_t *s, const dsa_digest_t *digest)
 {
     int  rc;
 
-    rc = dsa_map_delete(&t->kept_map, dsa_keep_key(digest));
+    rc = dsa_map_delete(&s->kept_map, dsa_keep_key(digest));
 
     assert(rc == DSA_OK);
 }
@@ -214,19 +254,22 @@ dsa_keep_save(dsa_tiers_t *t, const dsa_digest_t *digest)
 
 
 void
-dsa_keep_advance(dsa_tiers_t *t)
+dsa_keep_advance(dsa_tiers_t *t, uint32_t tier)
 {
     int            rc, ready;
-    dsa_host_at_t  at;
+    dsa_slower_t  *s;
     dsa_digest_t  *digest;
+    dsa_host_at_t  at;
 
-    while (t->n_kept != 0 && t->writing < DSA_TIER_WRITES
-           && dsa_redis_on(t->cache))
+    s = &t->slower[tier];
+
+    while (s->n_kept != 0 && s->writing < DSA_TIER_WRITES
+           && dsa_slower_on(s))
     {
-        digest = &t->kept[t->kept_first];
+        digest = &s->kept[s->kept_first];
 
         if (dsa_pages_host(t->pages, digest, &at, &ready)) {
-            if (!ready || dsa_keep_write(t, digest, at) != DSA_OK) {
+            if (!ready || dsa_keep_write(t, tier, digest, at) != DSA_OK) {
                 return;
             }
 
@@ -239,18 +282,21 @@ dsa_keep_advance(dsa_tiers_t *t)
             return;
         }
 
-        t->stats[DSA_TIER_REDIS].lost++;
-        dsa_keep_pop(t);
+        t->stats[tier].lost++;
+        dsa_keep_pop(s);
     }
 }
 
 
 static int
-dsa_keep_write(dsa_tiers_t *t, const dsa_digest_t *digest, dsa_host_at_t at)
+dsa_keep_write(dsa_tiers_t *t, uint32_t tier, const dsa_digest_t *digest,
+    dsa_host_at_t at)
 {
     int             rc;
+    dsa_slower_t   *s;
     dsa_page_op_t  *op;
 
+    s = &t->slower[tier];
     op = dsa_tiers_op(t, DSA_OP_WRITE, digest);
 
     if (op == NULL) {
@@ -258,24 +304,25 @@ dsa_keep_write(dsa_tiers_t *t, const dsa_digest_t *digest, dsa_host_at_t at)
     }
 
     op->at = at;
-    op->cache.kind = DSA_REDIS_SET;
-    op->cache.digest = &op->digest;
-    op->cache.n = 1;
-    op->cache.page = dsa_host_slot(t->host, at.slab, at.slot);
-    op->cache.owner = op;
+    op->tier = tier;
+    op->op.kind = DSA_TIER_WRITE;
+    op->op.digest = &op->digest;
+    op->op.n = 1;
+    op->op.page = dsa_host_slot(t->host, at.slab, at.slot);
+    op->op.owner = op;
 
-    if (dsa_redis_submit(t->cache, &op->cache) != DSA_OK) {
+    if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {
         dsa_tiers_op_free(t, op);
         return DSA_AGAIN;
     }
 
     dsa_pages_host_retain(t->pages, at);
-    t->writing++;
+    s->writing++;
 
     /* until it is written, another turn does not add it again */
 
-    dsa_keep_pop(t);
-    rc = dsa_map_add(&t->kept_map, dsa_keep_key(&op->digest), 0);
+    dsa_keep_pop(s);
+    rc = dsa_map_add(&s->kept_map, dsa_keep_key(&op->digest), 0);
 
     assert(rc == DSA_OK);
 
@@ -286,22 +333,24 @@ dsa_keep_write(dsa_tiers_t *t, const dsa_digest_t *digest, dsa_host_at_t at)
 void
 dsa_keep_written(dsa_tiers_t *t, dsa_page_op_t *op)
 {
+    dsa_slower_t      *s;
     dsa_tier_stats_t  *stats;
 
-    stats = &t->stats[DSA_TIER_REDIS];
-    t->writing--;
+    s = &t->slower[op->tier];
+    stats = &t->stats[op->tier];
+    s->writing--;
 
-    if (op->cache.result == DSA_REDIS_DONE) {
+    if (op->op.result == DSA_TIER_DONE) {
         stats->write_pages++;
         stats->write_bytes += t->backend->page_bytes;
-        stats->write_us += op->cache.end_us - op->cache.begin_us;
+        stats->write_us += op->op.end_us - op->op.begin_us;
 
     } else {
         stats->failed++;
         stats->lost++;
     }
 
-    dsa_keep_forget(t, &op->digest);
+    dsa_keep_forget(s, &op->digest);
     dsa_pages_host_release(t->pages, op->at);
     dsa_tiers_op_free(t, op);
 }

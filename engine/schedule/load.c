@@ -13,12 +13,12 @@
 
 /*
  * Sequences whose prefix is in a slower tier.  A request waits in the queue
- * until Redis has counted the pages that it has, at most DSA_LOAD_PROBE_US:
- * the reads of other requests may be before it in the queue of the cache, and
- * their number is not limited by what this request could gain.  When it is
- * admitted, the pages of its prefix that no rank has are fetched into its
- * block table.  It has a batch slot meanwhile, but is in no step, and other
- * sequences go on.
+ * until these tiers have counted the pages that they have, at most
+ * DSA_LOAD_PROBE_US: the reads of other requests may be before it in the queue
+ * of a tier, and their number is not limited by what this request could gain.
+ * When it is admitted, the pages of its prefix that no rank has are fetched
+ * into its block table.  It has a batch slot meanwhile, but is in no step, and
+ * other sequences go on.
  *
  * A fetch must not take longer than computing the same tokens.  Each page that
  * has arrived earns the time of computing it, t, and the fetch may spend 5 % of
@@ -45,6 +45,8 @@
 static uint64_t dsa_sched_probe_due(const dsa_sched_t *s);
 static uint64_t dsa_sched_load_limit(const dsa_sched_t *s,
     const dsa_seq_t *seq);
+static void dsa_sched_expected(const dsa_seq_t *seq, uint32_t prefix,
+    uint32_t expected[DSA_TIERS]);
 static void dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq);
 
 
@@ -87,8 +89,8 @@ dsa_sched_probing(const dsa_seq_t *seq)
 
 
 /*
- * The first requests of the tenants are admitted without Redis if they waited
- * too long for it; the ones behind them do not wait for it yet.
+ * The first requests of the tenants are admitted without the tiers for which
+ * they waited too long; the ones behind them do not wait for these yet.
  */
 
 void
@@ -112,8 +114,7 @@ dsa_sched_probes(dsa_sched_t *s)
         if (seq != NULL && dsa_sched_probing(seq)
             && now >= seq->submit_us + DSA_LOAD_PROBE_US)
         {
-            dsa_tiers_unprobe(s->tiers, seq->probe);
-            seq->probe = NULL;
+            dsa_tiers_end_probe(s->tiers, seq->probe);
         }
 
         t = t->next;
@@ -150,10 +151,29 @@ dsa_sched_probe_due(const dsa_sched_t *s)
 }
 
 
+/*
+ * How many pages from the page prefix on each slower tier is expected to have.
+ */
+
+static void
+dsa_sched_expected(const dsa_seq_t *seq, uint32_t prefix,
+    uint32_t expected[DSA_TIERS])
+{
+    uint32_t  i, end;
+
+    memset(expected, 0, DSA_TIERS * sizeof(uint32_t));
+
+    for (i = DSA_TIER_SLOWER; seq->probe != NULL && i < DSA_TIERS; i++) {
+        end = seq->probe_first + seq->probe->found[i];
+        expected[i] = end > prefix ? end - prefix : 0;
+    }
+}
+
+
 uint32_t
 dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t prefix)
 {
-    uint32_t  n, end;
+    uint32_t  n, expected[DSA_TIERS];
 
     n = (seq->n_tokens - 1) / DSA_PAGE_TOKENS;
 
@@ -161,18 +181,17 @@ dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t prefix)
         return 0;
     }
 
-    end = seq->probe != NULL ? seq->probe_first + seq->probe->found : 0;
+    dsa_sched_expected(seq, prefix, expected);
 
     return dsa_tiers_available(s->tiers, &seq->digest[prefix], n - prefix,
-                               end > prefix ? end - prefix : 0,
-                               s->pace.token);
+                               expected, s->pace.token);
 }
 
 
 void
 dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 {
-    uint32_t  i, first, *target;
+    uint32_t  i, first, *target, expected[DSA_TIERS];
 
     first = seq->computed / DSA_PAGE_TOKENS;
     target = malloc((size_t) s->ranks * n * sizeof(uint32_t));
@@ -190,7 +209,10 @@ dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
         }
     }
 
-    seq->fetch = dsa_tiers_fetch(s->tiers, &seq->digest[first], target, n);
+    dsa_sched_expected(seq, first, expected);
+
+    seq->fetch = dsa_tiers_fetch(s->tiers, &seq->digest[first], target, n,
+                                 expected);
 
     free(target);
 
@@ -312,14 +334,14 @@ dsa_sched_load_due(const dsa_sched_t *s)
 static void
 dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq)
 {
-    uint32_t  n, redis;
+    uint32_t  i, n, found, from[DSA_TIERS];
 
     n = seq->fetch->ready;
-    redis = seq->fetch->redis * DSA_PAGE_TOKENS;
+    memcpy(from, seq->fetch->from, sizeof(from));
 
     dsa_log_debug("request %u.%u: %u of %u pages fetched, %u of them from "
-                  "Redis", dsa_sched_log_id(seq), n, seq->fetch_pages,
-                  seq->fetch->redis);
+                  "host memory", dsa_sched_log_id(seq), n, seq->fetch_pages,
+                  from[DSA_TIER_HOST]);
 
     dsa_tiers_unfetch(s->tiers, seq->fetch);
     seq->fetch = NULL;
@@ -328,14 +350,24 @@ dsa_sched_load_ended(dsa_sched_t *s, dsa_seq_t *seq)
     seq->scheduled = seq->computed;
     seq->published = seq->computed / DSA_PAGE_TOKENS;
 
-    /* tokens that were counted before a preemption are not counted again */
+    /*
+     * Tokens that were counted before a preemption are not counted again.  Host
+     * memory has what the tiers behind it leave.
+     */
 
     n = dsa_sched_count(s, seq, 1);
-    redis = redis < n ? redis : n;
-    seq->redis += redis;
-    seq->host += n - redis;
-    s->stats.tier[DSA_TIER_REDIS].hit_tokens += redis;
-    s->stats.tier[DSA_TIER_HOST].hit_tokens += n - redis;
+
+    for (i = DSA_TIERS - 1; i >= DSA_TIER_HOST; i--) {
+        found = from[i] * DSA_PAGE_TOKENS;
+
+        if (found > n || i == DSA_TIER_HOST) {
+            found = n;
+        }
+
+        n -= found;
+        seq->found[i] += found;
+        s->stats.tier[i].hit_tokens += found;
+    }
 
     dsa_sched_entered(s, seq);
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/sampling.h"
+#include "base/tiers.h"
 
 
 /* What goes into the scheduler, and what is reported at the end. */
@@ -144,9 +145,9 @@ typedef struct {
                                            was cancelled before its first
                                            token */
     uint32_t            cached_tokens;  /* of them, found */
-    uint32_t            host_tokens;    /* of cached ones, loaded from host
-                                           memory */
-    uint32_t            redis_tokens;   /* of cached ones, read from Redis */
+    uint32_t            tier_tokens[DSA_TIERS]; /* of cached ones, by the tier
+                                                   that had them; their sum is
+                                                   cached_tokens */
     uint32_t            completion_tokens;  /* of the answer, with resumed
                                                tokens and the end token */
     uint32_t            queue_ms;       /* request to admission */

@@ -25,12 +25,18 @@ dsa_sched_t *
 dsa_sched_create(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     const dsa_sched_handler_t *handler, dsa_err_t *err)
 {
-    dsa_sched_t  *s;
+    uint32_t           i;
+    dsa_sched_t       *s;
+    const dsa_tier_t  *tier;
 
     s = dsa_sched_open(backend, conf, handler, err);
 
-    if (s == NULL) {
-        dsa_redis_close(conf->cache);
+    for (i = DSA_TIER_SLOWER; s == NULL && i < DSA_TIERS; i++) {
+        tier = &conf->tier[i];
+
+        if (tier->submit != NULL) {
+            tier->close(tier->data);
+        }
     }
 
     return s;
@@ -93,7 +99,7 @@ dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
         tiers.backend = backend;
         tiers.pages = s->pages;
         tiers.host = conf->host;
-        tiers.cache = conf->cache;
+        tiers.tier = s->conf.tier;
         tiers.clock_us = s->conf.clock_us;
         tiers.clock_data = s->conf.clock_data;
 

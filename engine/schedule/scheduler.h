@@ -10,10 +10,9 @@
 
 #include "base/error.h"
 #include "engine/backend.h"
-#include "engine/pages/redis.h"
 #include "engine/pages/host.h"
+#include "engine/pages/tier.h"
 #include "engine/schedule/request.h"
-#include "engine/schedule/stats.h"
 
 
 /*
@@ -64,11 +63,13 @@ typedef struct {
 
     /*
      * Slower tiers.  The caller keeps host until the backend is closed.  The
-     * scheduler closes cache, also if it cannot be created.
+     * scheduler closes the tiers from DSA_TIER_SLOWER on, also if it cannot be
+     * created.
      */
 
     const dsa_host_t   *host;           /* NULL: none */
-    dsa_redis_t        *cache;          /* NULL: none; needs host */
+    dsa_tier_t          tier[DSA_TIERS];        /* from DSA_TIER_SLOWER on;
+                                                   they need host */
 
     /* Microseconds that never decrease; NULL: CLOCK_MONOTONIC. */
 

@@ -75,8 +75,9 @@ struct dsa_seq_s {
     uint32_t            counted;        /* prompt tokens that were computed or
                                            found so far, each once */
     uint32_t            cached;         /* of them, found */
-    uint32_t            host;           /* of these, loaded from host memory */
-    uint32_t            redis;          /* of these, read from Redis */
+    uint32_t            found[DSA_TIERS];       /* of these, by tier; those of
+                                                   DSA_TIER_GPU are not counted
+                                                   here */
     uint32_t            ignore_eos;
     uint32_t            started;        /* 1: was admitted before */
 
@@ -96,7 +97,8 @@ struct dsa_seq_s {
     uint32_t            published;      /* full pages in the index */
     uint32_t            pages_size;     /* of pages[] and digest[] */
 
-    dsa_probe_t        *probe;          /* of its prefix in Redis, or NULL */
+    dsa_probe_t        *probe;          /* of its prefix in slower tiers,
+                                           or NULL */
     uint32_t            probe_first;    /* page with which the probe begins */
     dsa_fetch_t        *fetch;          /* in DSA_SEQ_LOADING: the pages from
                                            computed on */
@@ -135,6 +137,23 @@ static inline uint32_t
 dsa_pages_of(uint32_t tokens)
 {
     return (tokens + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+}
+
+
+/* Its cached tokens that were loaded from other tiers than the GPU. */
+
+static inline uint32_t
+dsa_seq_loaded(const dsa_seq_t *seq)
+{
+    uint32_t  i, n;
+
+    n = 0;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        n += seq->found[i];
+    }
+
+    return n;
 }
 
 

@@ -256,7 +256,7 @@ void dsa_sched_report(const dsa_sched_t *s, const dsa_seq_t *seq,
 
 /* load.c */
 
-/* Begins to count the pages of a waiting sequence that Redis has. */
+/* Begins to count the pages of a waiting sequence that slower tiers have. */
 void dsa_sched_probe(dsa_sched_t *s, dsa_seq_t *seq);
 
 /* 1 while it counts: the sequence is not admitted before. */

@@ -74,8 +74,8 @@ dsa_sched_step(dsa_sched_t *s, dsa_err_t *err)
 
 /*
  * There was nothing to compute.  If a page moves, it may be what a sequence
- * waits for; otherwise only Redis, a mask that becomes ready, or another
- * request can change anything.
+ * waits for; otherwise only a slower tier, a mask that becomes ready, or
+ * another request can change anything.
  */
 
 static int

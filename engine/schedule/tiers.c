@@ -22,8 +22,10 @@
 #define DSA_TIER_WINDOW_MAX DSA_TIER_SAVES
 
 
+static int dsa_tiers_prepare(dsa_slower_t *s);
 static int dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err);
-static void dsa_tiers_collect(dsa_tiers_t *t);
+static void dsa_tiers_collect(dsa_tiers_t *t, uint32_t tier);
+static void dsa_tiers_probed(dsa_tiers_t *t, dsa_probing_t *p, uint32_t tier);
 
 
 dsa_tiers_t *
@@ -53,13 +55,9 @@ dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err)
         t->slab[i] = dsa_host_slab(t->host, t->backend->node[i]);
     }
 
-    if (conf->cache != NULL) {
-        t->kept = calloc(DSA_TIER_KEPT, sizeof(dsa_digest_t));
-
-        if (t->kept == NULL
-            || dsa_map_reserve(&t->kept_map,
-                               DSA_TIER_KEPT + DSA_TIER_WRITES + 1)
-               != DSA_OK)
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (conf->tier[i].submit != NULL
+            && dsa_tiers_prepare(&t->slower[i]) != DSA_OK)
         {
             (void) dsa_error(err, "out of memory");
             dsa_tiers_destroy(t);
@@ -72,9 +70,24 @@ dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err)
         return NULL;
     }
 
-    t->cache = conf->cache;
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        t->slower[i].tier = conf->tier[i];
+    }
 
     return t;
+}
+
+
+static int
+dsa_tiers_prepare(dsa_slower_t *s)
+{
+    s->kept = calloc(DSA_TIER_KEPT, sizeof(dsa_digest_t));
+
+    if (s->kept == NULL) {
+        return DSA_ERROR;
+    }
+
+    return dsa_map_reserve(&s->kept_map, DSA_TIER_KEPT + DSA_TIER_WRITES + 1);
 }
 
 
@@ -103,7 +116,9 @@ dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err)
 void
 dsa_tiers_destroy(dsa_tiers_t *t)
 {
-    dsa_err_t  err;
+    uint32_t       i;
+    dsa_err_t      err;
+    dsa_slower_t  *s;
 
     if (t == NULL) {
         return;
@@ -117,7 +132,16 @@ dsa_tiers_destroy(dsa_tiers_t *t)
         /* void */
     }
 
-    dsa_redis_close(t->cache);
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        s = &t->slower[i];
+
+        if (s->tier.submit != NULL) {
+            s->tier.close(s->tier.data);
+        }
+
+        dsa_map_free(&s->kept_map);
+        free(s->kept);
+    }
 
     while (t->ops != NULL) {
         dsa_tiers_op_free(t, t->ops);
@@ -135,8 +159,6 @@ dsa_tiers_destroy(dsa_tiers_t *t)
         dsa_fetch_free_unused(t, t->fetches);
     }
 
-    dsa_map_free(&t->kept_map);
-    free(t->kept);
     free(t);
 }
 
@@ -144,14 +166,17 @@ dsa_tiers_destroy(dsa_tiers_t *t)
 int
 dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err)
 {
+    uint32_t         i;
     dsa_fetching_t  *f;
 
     if (dsa_tiers_moved(t, wait, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    if (t->cache != NULL) {
-        dsa_tiers_collect(t);
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (t->slower[i].tier.submit != NULL) {
+            dsa_tiers_collect(t, i);
+        }
     }
 
     dsa_tiers_save_cold(t);
@@ -160,8 +185,8 @@ dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err)
         dsa_fetch_advance(t, f);
     }
 
-    if (t->cache != NULL) {
-        dsa_keep_advance(t);
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        dsa_keep_advance(t, i);
     }
 
     if (dsa_tiers_order(t, err) != DSA_OK) {
@@ -173,38 +198,23 @@ dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err)
 
 
 static void
-dsa_tiers_collect(dsa_tiers_t *t)
+dsa_tiers_collect(dsa_tiers_t *t, uint32_t tier)
 {
-    dsa_probing_t   *p;
-    dsa_page_op_t   *page;
-    dsa_redis_op_t  *op, *next;
+    dsa_slower_t   *s;
+    dsa_tier_op_t  *op, *next;
+    dsa_page_op_t  *page;
 
-    for (op = dsa_redis_collect(t->cache); op != NULL; op = next) {
+    s = &t->slower[tier];
+
+    for (op = s->tier.collect(s->tier.data); op != NULL; op = next) {
         next = op->next;
 
-        if (op->kind == DSA_REDIS_PROBE) {
-            p = op->owner;
-
-            if (p->keep) {
-                dsa_keep_probed(t, p);
-                continue;
-            }
-
-            p->p.done = 1;
-            t->probing -= !p->abandoned;
-            p->p.found = op->result == DSA_REDIS_DONE ? op->found : 0;
-            t->stats[DSA_TIER_REDIS].failed += op->result != DSA_REDIS_DONE
-                                               && !p->abandoned;
-
-            if (p->abandoned) {
-                dsa_tiers_free_probe(t, p);
-            }
-
+        if (op->kind == DSA_TIER_PROBE) {
+            dsa_tiers_probed(t, op->owner, tier);
             continue;
         }
 
-        page = (dsa_page_op_t *) ((char *) op
-                                  - offsetof(dsa_page_op_t, cache));
+        page = (dsa_page_op_t *) ((char *) op - offsetof(dsa_page_op_t, op));
 
         if (page->kind == DSA_OP_READ) {
             dsa_fetch_read(t, page);
@@ -212,6 +222,35 @@ dsa_tiers_collect(dsa_tiers_t *t)
         } else {
             dsa_keep_written(t, page);
         }
+    }
+}
+
+
+/* A slower tier has counted pages, or has failed to. */
+
+static void
+dsa_tiers_probed(dsa_tiers_t *t, dsa_probing_t *p, uint32_t tier)
+{
+    const dsa_tier_op_t  *op;
+
+    op = &p->op[tier];
+    p->pending--;
+
+    if (p->keep) {
+        dsa_keep_probed(t, p, tier);
+
+    } else if (!p->p.done && !p->abandoned) {
+        p->p.found[tier] = op->result == DSA_TIER_DONE ? op->found : 0;
+        t->stats[tier].failed += op->result != DSA_TIER_DONE;
+
+        if (p->pending == 0) {
+            p->p.done = 1;
+            t->probing--;
+        }
+    }
+
+    if (p->abandoned && p->pending == 0) {
+        dsa_tiers_free_probe(t, p);
     }
 }
 
@@ -233,27 +272,44 @@ dsa_tiers_probing(const dsa_tiers_t *t)
 uint32_t
 dsa_tiers_unwritten(const dsa_tiers_t *t)
 {
-    if (t->cache == NULL || !dsa_redis_on(t->cache)) {
-        return 0;
+    uint32_t             i, n;
+    const dsa_slower_t  *s;
+
+    n = 0;
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        s = &t->slower[i];
+
+        if (dsa_slower_on(s)) {
+            n += s->n_kept + s->writing + s->keeping;
+        }
     }
 
-    return t->n_kept + t->writing + t->keeping;
+    return n;
 }
 
 
 dsa_probe_t *
 dsa_tiers_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
 {
+    uint32_t        i;
     dsa_probing_t  *p;
 
-    if (t->cache == NULL || !dsa_redis_on(t->cache)) {
+    p = NULL;
+    n = n < DSA_TIER_CHAIN ? n : DSA_TIER_CHAIN;
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (dsa_slower_on(&t->slower[i])) {
+            (void) dsa_tiers_submit_probe(t, &p, i, digest, n, 0);
+        }
+    }
+
+    if (p == NULL) {
         return NULL;
     }
 
-    n = n < DSA_TIER_CHAIN ? n : DSA_TIER_CHAIN;
-    p = dsa_tiers_submit_probe(t, digest, n, 0);
-
-    if (p == NULL) {
+    if (p->pending == 0) {
+        dsa_tiers_free_probe(t, p);
         return NULL;
     }
 
@@ -264,19 +320,45 @@ dsa_tiers_probe(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n)
 
 
 void
+dsa_tiers_end_probe(dsa_tiers_t *t, dsa_probe_t *probe)
+{
+    uint32_t        i;
+    dsa_slower_t   *s;
+    dsa_probing_t  *p;
+
+    p = (dsa_probing_t *) probe;
+
+    if (p->p.done) {
+        return;
+    }
+
+    p->p.done = 1;
+    t->probing--;
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        s = &t->slower[i];
+
+        if (s->tier.submit != NULL) {
+            s->tier.cancel(s->tier.data, p);
+        }
+    }
+}
+
+
+void
 dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe)
 {
     dsa_probing_t  *p;
 
     p = (dsa_probing_t *) probe;
 
-    if (p->p.done) {
+    dsa_tiers_end_probe(t, probe);
+
+    if (p->pending == 0) {
         dsa_tiers_free_probe(t, p);
 
     } else {
         p->abandoned = 1;
-        t->probing--;
-        dsa_redis_cancel(t->cache, p);
     }
 }
 
@@ -330,23 +412,20 @@ dsa_tiers_stats(const dsa_tiers_t *t, dsa_tier_stats_t *tier)
 {
     uint32_t           i;
     uint64_t           hits;
-    dsa_redis_stats_t  cache;
+    const dsa_tier_t  *slower;
 
     for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
         hits = tier[i].hit_tokens;
         tier[i] = t->stats[i];
         tier[i].hit_tokens = hits;
+        slower = &t->slower[i].tier;
+
+        if (slower->submit != NULL) {
+            slower->stats(slower->data, &tier[i]);
+        }
     }
 
     tier[DSA_TIER_GPU].lost = t->pages->lost;
     dsa_pages_host_count(t->pages, &tier[DSA_TIER_HOST].pages,
                          &tier[DSA_TIER_HOST].used);
-
-    if (t->cache != NULL) {
-        dsa_redis_stats(t->cache, &cache);
-
-        tier[DSA_TIER_REDIS].failed += cache.unconnected;
-        tier[DSA_TIER_REDIS].servers = cache.servers;
-        tier[DSA_TIER_REDIS].servers_on = cache.servers_on;
-    }
 }

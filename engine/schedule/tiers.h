@@ -9,23 +9,24 @@
 
 
 #include "engine/backend.h"
-#include "engine/pages/redis.h"
 #include "engine/pages/pages.h"
-#include "engine/schedule/stats.h"
+#include "engine/pages/tier.h"
 
 
 /*
- * Moves pages between the ranks, host memory and Redis:
+ * Moves pages between the ranks, host memory and slower tiers:
  *
  *     save    rank to host memory.  A page is saved when it is published and
  *             host memory has an empty slot, and otherwise before the rank
  *             overwrites it: the free pages that are allocated next are saved
  *             in advance, so that an allocation never waits.
  *     fetch   host memory to ranks, for a sequence.  Pages that host memory
- *             lacks are read from Redis into a slot of it first.  A page goes
- *             on to the ranks while later ones are still on their way.
- *     keep    host memory to Redis.  The pages of a conversation are written
- *             when its turn has ended, unless Redis has them already.
+ *             lacks are read from a slower tier into a slot of it first.  A
+ *             page goes on to the ranks while later ones are still on their
+ *             way.
+ *     keep    host memory to each slower tier.  The pages of a conversation
+ *             are written when its turn has ended, unless the tier has them
+ *             already.
  *
  * A page and a slot have a user while they are being copied.  Everything is
  * asynchronous; dsa_tiers_poll() collects what has ended and begins what can
@@ -35,17 +36,18 @@
 typedef struct dsa_tiers_s  dsa_tiers_t;
 
 
-/* Pages of a chain in Redis, being counted. */
+/* Pages of a chain in slower tiers, being counted. */
 
 typedef struct {
     uint32_t            done;           /* 1: found is valid */
-    uint32_t            found;          /* leading pages that Redis has */
+    uint32_t            found[DSA_TIERS];       /* leading pages that a tier
+                                                   has; 0: it did not answer */
 } dsa_probe_t;
 
 
 typedef enum {
     DSA_FETCH_WAITS = 0,                /* not begun */
-    DSA_FETCH_READS,                    /* is read from Redis */
+    DSA_FETCH_READS,                    /* is read from a slower tier */
     DSA_FETCH_MOVES,                    /* moves to ranks */
     DSA_FETCH_READY                     /* on all ranks that need it */
 } dsa_fetch_e;
@@ -60,7 +62,8 @@ typedef struct {
                                            all ranks that need them */
     uint32_t            moving;         /* moves in flight; of pages from n on,
                                            too */
-    uint32_t            redis;          /* of the ready ones, read from Redis */
+    uint32_t            from[DSA_TIERS];        /* of the ready ones, by the
+                                                   tier that had them */
     uint64_t            begin_us;       /* the caller's */
 } dsa_fetch_t;
 
@@ -69,15 +72,16 @@ typedef struct {
     dsa_backend_t      *backend;        /* these are the caller's */
     dsa_pages_t        *pages;
     const dsa_host_t   *host;
-    dsa_redis_t        *cache;          /* or NULL */
+    const dsa_tier_t   *tier;           /* [DSA_TIERS], copied */
     uint64_t          (*clock_us)(void *data);
     void               *clock_data;
 } dsa_tiers_conf_t;
 
 
 /*
- * The cache is closed by dsa_tiers_destroy(), and by the caller if this fails.
- * NULL: out of memory, or host memory cannot be prepared for moves, with err.
+ * The slower tiers are closed by dsa_tiers_destroy(), and by the caller if this
+ * fails.  NULL: out of memory, or host memory cannot be prepared for moves,
+ * with err.
  */
 dsa_tiers_t *dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err);
 
@@ -106,34 +110,41 @@ uint32_t dsa_tiers_moving(const dsa_tiers_t *t);
 /* Probes that are not done, and were not abandoned. */
 uint32_t dsa_tiers_probing(const dsa_tiers_t *t);
 
-/* Pages that wait to be written to Redis, or are being written. */
+/* Pages that wait to be written to a slower tier, or are being written. */
 uint32_t dsa_tiers_unwritten(const dsa_tiers_t *t);
 
 /*
- * Counts the leading ones of n pages that Redis has.  NULL: Redis is not used
- * now.  The probe belongs to the caller until dsa_tiers_unprobe().
+ * Counts the leading ones of n pages that each slower tier has.  NULL: none can
+ * be used now.  The probe belongs to the caller until dsa_tiers_unprobe().
  */
 dsa_probe_t *dsa_tiers_probe(dsa_tiers_t *t, const dsa_digest_t *digest,
     uint32_t n);
 void dsa_tiers_unprobe(dsa_tiers_t *t, dsa_probe_t *probe);
 
 /*
+ * The probe is done now: it does not wait for the tiers that did not answer
+ * yet.
+ */
+void dsa_tiers_end_probe(dsa_tiers_t *t, dsa_probe_t *probe);
+
+/*
  * Of n pages after the prefix that the ranks have, the first ones that may be
- * fetched now: host memory has them, or Redis is expected to have those before
- * in_redis.  token_us is the measured time of a prompt token, 0: not known.
- * Pages of Redis are left out if reading is expected to take longer than
- * computing.
+ * fetched now: host memory has them, or slower tier k is expected to have those
+ * before expected[k].  token_us is the measured time of a prompt token, 0: not
+ * known.  Pages of slower tiers are left out if reading is expected to take
+ * longer than computing.
  */
 uint32_t dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest,
-    uint32_t n, uint32_t in_redis, double token_us);
+    uint32_t n, const uint32_t expected[DSA_TIERS], double token_us);
 
 /*
  * Fetches n pages into the pages target [ranks][n] of the ranks, DSA_NO_PAGE
- * where a rank needs no copy.  target and digest are copied.  NULL: out of
- * memory.  Until it is abandoned, the target pages keep a user of the caller.
+ * where a rank needs no copy.  target, digest and expected, which is that of
+ * dsa_tiers_available(), are copied.  NULL: out of memory.  Until it is
+ * abandoned, the target pages keep a user of the caller.
  */
 dsa_fetch_t *dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
-    const uint32_t *target, uint32_t n);
+    const uint32_t *target, uint32_t n, const uint32_t expected[DSA_TIERS]);
 
 /* 1 when f->n pages are ready and no move is in flight. */
 static inline int
@@ -161,7 +172,7 @@ void dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *f);
 void dsa_tiers_published(dsa_tiers_t *t, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest);
 
-/* The turn that has these pages has ended: they are worth keeping in Redis. */
+/* The turn that has these pages has ended: they are worth keeping. */
 void dsa_tiers_keep(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n);
 
 /* Adds its own users to users [ranks][pages] and slots [slabs][slots]. */

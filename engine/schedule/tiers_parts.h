@@ -14,7 +14,7 @@
 
 /*
  * Shared by the files of the tiers.  Calls go one way: tiers.c (poll), keep.c,
- * fetch.c, moves.c.
+ * fetch.c, moves.c.  A slower tier is one behind host memory.
  */
 
 #define DSA_TIER_BATCH      32          /* most pages in a call of move() */
@@ -28,9 +28,10 @@
                                            them during a step, and a step with
                                            8192 tokens of prefill takes 1.2 s
                                            and makes 128 pages */
-#define DSA_TIER_KEPT       16384       /* most pages that wait to be written */
+#define DSA_TIER_KEPT       16384       /* most pages that wait to be written
+                                           to a tier */
 #define DSA_TIER_PROBES     256         /* most counts of ended turns in
-                                           progress */
+                                           progress in a tier */
 #define DSA_TIER_CHAIN      16384       /* most pages of a probe */
 
 
@@ -42,8 +43,8 @@ typedef struct dsa_probing_s  dsa_probing_t;
 typedef enum {
     DSA_OP_SAVE = 0,                    /* rank to host memory */
     DSA_OP_LOAD,                        /* host memory to rank */
-    DSA_OP_READ,                        /* Redis to host memory */
-    DSA_OP_WRITE                        /* host memory to Redis */
+    DSA_OP_READ,                        /* slower tier to host memory */
+    DSA_OP_WRITE                        /* host memory to slower tier */
 } dsa_page_op_e;
 
 
@@ -61,7 +62,8 @@ struct dsa_page_op_s {
     dsa_fetching_t     *fetch;          /* LOAD, READ; it exists until then */
     uint64_t            call;           /* SAVE, LOAD: which call of move() */
     uint64_t            begin_us;       /* SAVE, LOAD: of that call */
-    dsa_redis_op_t      cache;          /* READ, WRITE */
+    uint32_t            tier;           /* READ, WRITE: the slower one */
+    dsa_tier_op_t       op;             /* READ, WRITE */
     dsa_page_op_t      *queue;          /* next one in the lane */
     dsa_page_op_t      *prev;           /* in t->ops */
     dsa_page_op_t      *next;
@@ -80,21 +82,31 @@ typedef struct {
 } dsa_lane_t;
 
 
+/* What a fetch reads from a slower tier. */
+
+typedef struct {
+    uint32_t            reading;        /* READ ops that refer to the fetch */
+    uint32_t            n;              /* pages that were read since reading
+                                           was 0 */
+    uint64_t            begin_us;       /* when the first one was queued */
+    uint64_t            end_us;         /* when the last one had arrived */
+} dsa_reading_t;
+
+
 struct dsa_fetching_s {
     dsa_fetch_t         f;              /* the part of the caller */
     uint32_t            n;              /* of the arrays */
     uint32_t            next;           /* the first page not begun */
     uint32_t            reading;        /* READ ops that refer to it */
     uint32_t            abandoned;
-    uint32_t            n_read;         /* pages that were read since reading
-                                           was 0 */
-    uint64_t            read_begin_us;  /* when the first one was queued */
-    uint64_t            read_end_us;    /* when the last one had arrived */
+    uint32_t            expected[DSA_TIERS];    /* leading pages that a slower
+                                                   tier had */
+    dsa_reading_t       read[DSA_TIERS];
     dsa_digest_t       *digest;         /* [n] */
     uint32_t           *target;         /* [ranks][n] */
     uint8_t            *state;          /* [n], dsa_fetch_e */
     uint8_t            *left;           /* [n] moves in flight */
-    uint8_t            *from_redis;     /* [n] */
+    uint8_t            *from;           /* [n] the tier that is read */
     dsa_fetching_t     *prev;           /* in t->fetches */
     dsa_fetching_t     *next_fetch;
 };
@@ -104,11 +116,29 @@ struct dsa_probing_s {
     dsa_probe_t         p;              /* the part of the caller */
     uint32_t            keep;           /* 1: of a turn that has ended */
     uint32_t            abandoned;
-    dsa_redis_op_t      cache;
+    uint32_t            pending;        /* ops that were not collected */
+    dsa_tier_op_t       op[DSA_TIERS];  /* of the slower tiers */
     dsa_probing_t      *prev;           /* in t->probes */
     dsa_probing_t      *next;
-    dsa_digest_t        digest[];       /* [cache.n] */
+    dsa_digest_t        digest[];
 };
+
+
+/* A slower tier, and the pages that move between it and host memory. */
+
+typedef struct {
+    dsa_tier_t          tier;           /* submit NULL: there is none */
+    uint32_t            reading;        /* READ ops */
+    uint32_t            writing;        /* WRITE ops */
+    uint32_t            keeping;        /* probes with keep */
+    double              read_us;        /* of a page, while several are read;
+                                           0: not measured */
+    dsa_digest_t       *kept;           /* [DSA_TIER_KEPT] ring: to be
+                                           written */
+    uint32_t            kept_first;
+    uint32_t            n_kept;
+    dsa_map_t           kept_map;       /* digests in it, and being written */
+} dsa_slower_t;
 
 
 struct dsa_tiers_s {
@@ -116,7 +146,7 @@ struct dsa_tiers_s {
     dsa_backend_t      *backend;        /* of conf */
     dsa_pages_t        *pages;
     const dsa_host_t   *host;
-    dsa_redis_t        *cache;
+    dsa_slower_t        slower[DSA_TIERS];      /* from DSA_TIER_SLOWER on */
     uint32_t            slab[DSA_MAX_GPUS];     /* of each rank */
     uint32_t            window;         /* pages that are saved in advance */
     uint32_t            n_cold[DSA_MAX_GPUS];   /* of them, being saved */
@@ -125,17 +155,7 @@ struct dsa_tiers_s {
     dsa_page_op_t      *ops;            /* all */
     dsa_fetching_t     *fetches;
     dsa_probing_t      *probes;
-    uint32_t            reading;        /* READ ops */
-    uint32_t            writing;        /* WRITE ops */
-    uint32_t            keeping;        /* probes with keep */
     uint32_t            probing;        /* probes of callers, not done */
-    double              read_us;        /* of a page, while several are read;
-                                           0: not measured */
-    dsa_digest_t       *kept;           /* [DSA_TIER_KEPT] ring: to be written
-                                           to Redis */
-    uint32_t            kept_first;
-    uint32_t            n_kept;
-    dsa_map_t           kept_map;       /* digests in it, and being written */
     uint32_t            no_memory;      /* 1: the next poll fails */
     dsa_tier_stats_t    stats[DSA_TIERS];
 };
@@ -145,6 +165,15 @@ static inline uint64_t
 dsa_tiers_now(const dsa_tiers_t *t)
 {
     return t->conf.clock_us(t->conf.clock_data);
+}
+
+
+/* Returns 1 if the replica has a slower tier and the tier can be used now. */
+
+static inline int
+dsa_slower_on(const dsa_slower_t *s)
+{
+    return s->tier.submit != NULL && s->tier.on(s->tier.data);
 }
 
 
@@ -195,14 +224,18 @@ void dsa_fetch_free_unused(dsa_tiers_t *t, dsa_fetching_t *f);
 
 /* keep.c */
 
-void dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p);
+/* A slower tier has counted the pages of a turn. */
+void dsa_keep_probed(dsa_tiers_t *t, dsa_probing_t *p, uint32_t tier);
 void dsa_keep_written(dsa_tiers_t *t, dsa_page_op_t *op);
 
-/* Begins to write pages. */
-void dsa_keep_advance(dsa_tiers_t *t);
+/* Begins to write pages to a slower tier. */
+void dsa_keep_advance(dsa_tiers_t *t, uint32_t tier);
 
-/* A probe in t->probes, submitted; NULL: not now. */
-dsa_probing_t *dsa_tiers_submit_probe(dsa_tiers_t *t,
+/*
+ * Begins to count n pages in a slower tier.  *p: NULL, or the probe of the same
+ * pages in another tier; it is created in t->probes.  DSA_AGAIN: not now.
+ */
+int dsa_tiers_submit_probe(dsa_tiers_t *t, dsa_probing_t **p, uint32_t tier,
     const dsa_digest_t *digest, uint32_t n, int keep);
 void dsa_tiers_free_probe(dsa_tiers_t *t, dsa_probing_t *p);
 

@@ -103,6 +103,8 @@ dsa_journal_tokens(dsa_journal_t *j, const dsa_request_t *r, uint32_t n)
 void
 dsa_journal_last(dsa_journal_t *j, const dsa_request_t *r)
 {
+    uint32_t  i;
+
     static const char  *finish[] = {
         "unknown",              /* as dsa_link_finish_e */
         "stop",
@@ -128,11 +130,17 @@ dsa_journal_last(dsa_journal_t *j, const dsa_request_t *r)
 
     dsa_journal_begin(j, r, "done");
     dsa_buf_printf(&j->lines, ",\"finish\":\"%s\",\"prompt\":%u,"
-                   "\"cached\":%u,\"host\":%u,\"redis\":%u,"
-                   "\"completion\":%u}\n",
-                   finish[r->done.finish], r->done.prompt_tokens,
-                   r->done.cached_tokens, r->done.host_tokens,
-                   r->done.redis_tokens, r->done.completion_tokens);
+                   "\"cached\":%u", finish[r->done.finish],
+                   r->done.prompt_tokens,
+                   (unsigned) dsa_link_cached(&r->done));
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        dsa_buf_printf(&j->lines, ",\"%s\":%u", dsa_tier_names[i].name,
+                       r->done.cached_tokens[i]);
+    }
+
+    dsa_buf_printf(&j->lines, ",\"completion\":%u}\n",
+                   r->done.completion_tokens);
 }
 
 

@@ -60,14 +60,8 @@ static void dsa_session_publish_tier(dsa_link_tier_t *to,
     const dsa_tier_stats_t *from);
 
 
-/* The link and the scheduler name the same tiers. */
-
-_Static_assert((int) DSA_LINK_TIER_GPU == (int) DSA_TIER_GPU
-               && (int) DSA_LINK_TIER_HOST == (int) DSA_TIER_HOST
-               && (int) DSA_LINK_TIER_REDIS == (int) DSA_TIER_REDIS
-               && (int) DSA_LINK_TIERS == (int) DSA_TIERS
-               && sizeof(dsa_link_tier_t) == sizeof(dsa_tier_stats_t),
-               "dsa_link_tier_e and dsa_tier_e agree");
+_Static_assert(sizeof(dsa_link_tier_t) == sizeof(dsa_tier_stats_t),
+               "the link has each count of a tier");
 
 
 dsa_session_t *
@@ -760,7 +754,7 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
     atomic_store_explicit(&c->page_bytes, s->all->service->page_bytes,
                           memory_order_relaxed);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         dsa_session_publish_tier(&c->tier[i], &stats->tier[i]);
     }
 

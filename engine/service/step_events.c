@@ -237,19 +237,16 @@ dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
 
     r->usage.finish = usage->finish;
     r->usage.prompt_tokens = usage->prompt_tokens;
-    r->usage.cached_tokens = usage->cached_tokens;
     r->usage.completion_tokens = usage->completion_tokens - r->sched.n_resume;
     r->usage.queue_ms = usage->queue_ms;
     r->usage.prefill_ms = usage->prefill_ms;
     r->usage.decode_ms = usage->decode_ms;
-    r->usage.host_tokens = usage->host_tokens;
-    r->usage.redis_tokens = usage->redis_tokens;
+    memcpy(r->usage.cached_tokens, usage->tier_tokens,
+           sizeof(r->usage.cached_tokens));
 
     /* a worker closes the session of a DONE that contradicts itself */
 
-    assert(usage->cached_tokens <= usage->prompt_tokens
-           && (uint64_t) usage->host_tokens + usage->redis_tokens
-              <= usage->cached_tokens);
+    assert(dsa_link_cached(&r->usage) <= usage->prompt_tokens);
 
     dsa_step_event(r, r->reject != 0 ? DSA_EVENT_REJECTED : DSA_EVENT_DONE,
                    NULL);

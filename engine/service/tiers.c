@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/pages/redis.h"
 #include "engine/service/tiers.h"
 
 
@@ -19,21 +20,76 @@
 #define DSA_TIERS_TIMEOUT_MS    200
 
 
+/*
+ * Opens a tier that wakes st, if conf has it; otherwise *tier stays as it is,
+ * zeroed.  DSA_ERROR with err: nothing is open.
+ */
+typedef int (*dsa_service_tier_pt)(const dsa_conf_t *conf,
+    const dsa_backend_t *backend, dsa_step_t *st, dsa_tier_t *tier,
+    dsa_err_t *err);
+
+
+static int dsa_service_host(const dsa_conf_t *conf,
+    const dsa_backend_t *backend, dsa_host_t *host, dsa_err_t *err);
+static int dsa_service_redis(const dsa_conf_t *conf,
+    const dsa_backend_t *backend, dsa_step_t *st, dsa_tier_t *tier,
+    dsa_err_t *err);
+
+
+/* The tiers behind host memory, by number. */
+
+static const dsa_service_tier_pt  dsa_service_slower[DSA_TIERS] = {
+    [DSA_TIER_REDIS] = dsa_service_redis
+};
+
+
 int
 dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched, dsa_err_t *err)
 {
-    uint32_t          i;
-    uint64_t          pages;
-    dsa_redis_conf_t  cache;
+    uint32_t     i;
+    dsa_tier_t  *tier;
 
     if (conf->host_memory == 0) {
         return DSA_OK;
     }
 
-    /* pages of different weights must not have the same keys */
+    if (dsa_service_host(conf, backend, host, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
 
-    assert(conf->cache.addresses == 0 || !backend->sampled);
+    sched->host = host;
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
+        if (dsa_service_slower[i](conf, backend, st, &sched->tier[i], err)
+            != DSA_OK)
+        {
+            break;
+        }
+    }
+
+    if (i == DSA_TIERS) {
+        return DSA_OK;
+    }
+
+    while (i-- > DSA_TIER_SLOWER) {
+        tier = &sched->tier[i];
+
+        if (tier->submit != NULL) {
+            tier->close(tier->data);
+        }
+    }
+
+    return DSA_ERROR;
+}
+
+
+static int
+dsa_service_host(const dsa_conf_t *conf, const dsa_backend_t *backend,
+    dsa_host_t *host, dsa_err_t *err)
+{
+    uint32_t  i;
+    uint64_t  pages;
 
     if (dsa_host_open(host, conf->host_memory, backend->page_bytes, err)
         != DSA_OK)
@@ -41,7 +97,6 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
         return DSA_ERROR;
     }
 
-    sched->host = host;
     pages = 0;
 
     for (i = 0; i < host->slabs; i++) {
@@ -52,9 +107,23 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
             (unsigned long long) pages,
             (double) (pages * DSA_PAGE_TOKENS) * 1e-6);
 
+    return DSA_OK;
+}
+
+
+static int
+dsa_service_redis(const dsa_conf_t *conf, const dsa_backend_t *backend,
+    dsa_step_t *st, dsa_tier_t *tier, dsa_err_t *err)
+{
+    dsa_redis_conf_t  cache;
+
     if (conf->cache.addresses == 0) {
         return DSA_OK;
     }
+
+    /* pages of different weights must not have the same keys */
+
+    assert(!backend->sampled);
 
     memset(&cache, 0, sizeof(cache));
 
@@ -71,7 +140,5 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     cache.wake = dsa_step_nudge;
     cache.wake_data = st;
 
-    sched->cache = dsa_redis_open(&cache, err);
-
-    return sched->cache != NULL ? DSA_OK : DSA_ERROR;
+    return dsa_redis_tier(tier, &cache, err);
 }

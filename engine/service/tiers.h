@@ -14,9 +14,9 @@
 
 /*
  * Opens the slower tiers that conf has, for a scheduler on backend, and sets
- * sched->host and sched->cache.  *host is zeroed before; the caller closes it
- * after the backend.  The scheduler closes the cache.  The cache wakes st.
- * DSA_ERROR with err: only *host may be open.
+ * sched->host and sched->tier, which are zeroed before, as *host is.  The
+ * caller closes *host after the backend.  The scheduler closes the tiers behind
+ * it; they wake st.  DSA_ERROR with err: only *host may be open.
  */
 int dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched,

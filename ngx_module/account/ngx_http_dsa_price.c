@@ -32,7 +32,7 @@
 struct ngx_http_dsa_price_s {
     ngx_str_t                 model;
     int64_t                   miss;
-    int64_t                   hit[DSA_LINK_TIERS];
+    int64_t                   hit[DSA_TIERS];
     int64_t                   output;
     ngx_int_t                 from;         /* minutes of a day; UNSET: the
                                                whole day */
@@ -55,6 +55,8 @@ static char *ngx_http_dsa_price_alone(ngx_conf_t *cf, ngx_str_t *arg);
 static ngx_http_dsa_prices_t *ngx_http_dsa_price_create(ngx_conf_t *cf);
 static char *ngx_http_dsa_price_parameter(ngx_conf_t *cf,
     ngx_http_dsa_price_t *price, ngx_str_t *arg);
+static ngx_uint_t ngx_http_dsa_price_tier(const ngx_str_t *name,
+    const char *tier);
 static char *ngx_http_dsa_price_amount(ngx_conf_t *cf, int64_t *amount,
     ngx_str_t *value, ngx_str_t *arg);
 static char *ngx_http_dsa_price_window(ngx_conf_t *cf,
@@ -121,7 +123,7 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
     price->to = NGX_HTTP_DSA_PRICE_UNSET;
     price->days = 0;
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         price->hit[i] = NGX_HTTP_DSA_PRICE_UNSET;
     }
 
@@ -132,16 +134,16 @@ ngx_http_dsa_price_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         }
     }
 
-    if (price->miss < 0 || price->hit[DSA_LINK_TIER_GPU] < 0
+    if (price->miss < 0 || price->hit[DSA_TIER_GPU] < 0
         || price->output < 0)
     {
         return "needs \"miss\", \"hit\" and \"output\", each for a million "
                "tokens";
     }
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         if (price->hit[i] < 0) {
-            price->hit[i] = price->hit[DSA_LINK_TIER_GPU];
+            price->hit[i] = price->hit[DSA_TIER_GPU];
         }
     }
 
@@ -229,7 +231,7 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
 {
     u_char      *eq;
     ngx_str_t    name, value;
-    ngx_uint_t   duplicate;
+    ngx_uint_t   i, duplicate;
 
     eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
 
@@ -251,18 +253,14 @@ ngx_http_dsa_price_parameter(ngx_conf_t *cf, ngx_http_dsa_price_t *price,
     }
 
     if (is("hit")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_GPU],
+        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_TIER_GPU],
                                          &value, arg);
     }
 
-    if (is("hit_host")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_HOST],
-                                         &value, arg);
-    }
-
-    if (is("hit_redis")) {
-        return ngx_http_dsa_price_amount(cf, &price->hit[DSA_LINK_TIER_REDIS],
-                                         &value, arg);
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        if (ngx_http_dsa_price_tier(&name, dsa_tier_names[i].name)) {
+            return ngx_http_dsa_price_amount(cf, &price->hit[i], &value, arg);
+        }
     }
 
     if (is("output")) {
@@ -327,6 +325,21 @@ invalid:
                        "from=, to= or days=", arg);
 
     return NGX_CONF_ERROR;
+}
+
+
+/* Returns 1 if name is "hit_" and the name of a tier. */
+
+static ngx_uint_t
+ngx_http_dsa_price_tier(const ngx_str_t *name, const char *tier)
+{
+    size_t  len;
+
+    len = sizeof("hit_") - 1;
+
+    return name->len == len + ngx_strlen(tier)
+           && ngx_strncmp(name->data, "hit_", len) == 0
+           && ngx_strncmp(name->data + len, tier, name->len - len) == 0;
 }
 
 
@@ -626,7 +639,7 @@ ngx_http_dsa_price_cost(const ngx_http_dsa_price_t *price,
     cost->output = ngx_http_dsa_price_add(0, usage->completion,
                                           price->output);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         cost->hit = ngx_http_dsa_price_add(cost->hit, usage->tier[i],
                                            price->hit[i]);
     }

@@ -182,10 +182,9 @@ ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
 
     usage->prompt = before->prompt + record->prompt_tokens;
     usage->cached = before->cached + record->cached_tokens;
-    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
-                                     + record->cached_tokens;
-    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST];
-    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS];
+
+    ngx_memcpy(usage->tier, before->tier, sizeof(usage->tier));
+    usage->tier[DSA_TIER_GPU] += record->cached_tokens;
 }
 
 
@@ -261,6 +260,7 @@ void
 ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     const dsa_link_done_t *done)
 {
+    ngx_uint_t                   i;
     ngx_http_dsa_usage_t        *usage;
     const ngx_http_dsa_usage_t  *before;
 
@@ -282,14 +282,11 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
     }
 
     usage->prompt = before->prompt + done->prompt_tokens;
-    usage->cached = before->cached + done->cached_tokens;
-    usage->tier[DSA_LINK_TIER_GPU] = before->tier[DSA_LINK_TIER_GPU]
-                                     + done->cached_tokens - done->host_tokens
-                                     - done->redis_tokens;
-    usage->tier[DSA_LINK_TIER_HOST] = before->tier[DSA_LINK_TIER_HOST]
-                                      + done->host_tokens;
-    usage->tier[DSA_LINK_TIER_REDIS] = before->tier[DSA_LINK_TIER_REDIS]
-                                       + done->redis_tokens;
+    usage->cached = before->cached + dsa_link_cached(done);
+
+    for (i = 0; i < DSA_TIERS; i++) {
+        usage->tier[i] = before->tier[i] + done->cached_tokens[i];
+    }
 
     ngx_http_dsa_usage_record_update(call->record);
 
@@ -435,8 +432,7 @@ ngx_http_dsa_usage_record_counts(ngx_http_dsa_usage_record_t *record)
     entry->time = ngx_time();
     entry->prompt_tokens = usage->prompt;
     entry->cached_tokens = usage->cached;
-    entry->host_tokens = usage->tier[DSA_LINK_TIER_HOST];
-    entry->redis_tokens = usage->tier[DSA_LINK_TIER_REDIS];
+    ngx_memcpy(entry->tier_tokens, usage->tier, sizeof(usage->tier));
     entry->completion_tokens = usage->completion;
     entry->reasoning_tokens = usage->reasoning;
     entry->cost_miss = record->cost.miss;
@@ -458,7 +454,7 @@ ngx_http_dsa_usage_record_charge(ngx_http_dsa_usage_record_t *record)
     ngx_http_dsa_metrics_add(prompt, usage->prompt);
     ngx_http_dsa_metrics_add(cached, usage->cached);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         ngx_http_dsa_metrics_add(tier[i], usage->tier[i]);
     }
 

@@ -248,7 +248,8 @@ void
 ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     const ngx_http_dsa_usage_t *usage)
 {
-    char  cost[DSA_MONEY_LEN];
+    char        cost[DSA_MONEY_LEN];
+    ngx_uint_t  i;
 
     dsa_json_key(w, "usage");
     dsa_json_object(w);
@@ -263,12 +264,12 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     dsa_json_object(w);
     dsa_json_key(w, "cached_tokens");
     dsa_json_uint(w, usage->cached);
-    dsa_json_key(w, "gpu_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_GPU]);
-    dsa_json_key(w, "host_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_HOST]);
-    dsa_json_key(w, "redis_tokens");
-    dsa_json_uint(w, usage->tier[DSA_LINK_TIER_REDIS]);
+
+    for (i = 0; i < DSA_TIERS; i++) {
+        dsa_json_key(w, dsa_tier_names[i].tokens);
+        dsa_json_uint(w, usage->tier[i]);
+    }
+
     dsa_json_object_end(w);
 
     if (o->answer.thinking) {

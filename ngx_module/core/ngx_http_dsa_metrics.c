@@ -59,11 +59,6 @@ static const char *const  ngx_http_dsa_stages[NGX_HTTP_DSA_STAGES] = {
 };
 
 
-static const char *const  ngx_http_dsa_tiers[DSA_LINK_TIERS] = {
-    "gpu", "host", "redis"
-};
-
-
 static const ngx_http_dsa_bounds_t
     ngx_http_dsa_bounds[NGX_HTTP_DSA_HISTOGRAMS] =
 {
@@ -315,13 +310,6 @@ const char *
 ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason)
 {
     return ngx_http_dsa_cancels[reason];
-}
-
-
-const char *
-ngx_http_dsa_metrics_tier(dsa_link_tier_e tier)
-{
-    return ngx_http_dsa_tiers[tier];
 }
 
 

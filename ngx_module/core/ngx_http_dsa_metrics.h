@@ -97,7 +97,7 @@ typedef struct {
     uint64_t                  cancelled[NGX_HTTP_DSA_CANCELS];
     uint64_t                  prompt;       /* tokens, cached included */
     uint64_t                  cached;
-    uint64_t                  tier[DSA_LINK_TIERS];     /* of cached */
+    uint64_t                  tier[DSA_TIERS];     /* of cached */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
     uint64_t                  cost_miss;    /* 10^-12 of a unit */
@@ -198,13 +198,11 @@ ngx_msec_t ngx_http_dsa_metrics_age(ngx_shm_zone_t *zone);
 
 /*
  * Names for a report: the status that requests[i] counts (0: all others), the
- * reason that cancelled[i] counts, the tier that tier[i] counts, the stage that
- * work[i] counts, and the name, the help text and the upper bounds in
- * milliseconds of a histogram.
+ * reason that cancelled[i] counts, the stage that work[i] counts, and the name,
+ * the help text and the upper bounds in milliseconds of a histogram.
  */
 ngx_uint_t ngx_http_dsa_metrics_code(ngx_uint_t i);
 const char *ngx_http_dsa_metrics_reason(ngx_http_dsa_cancel_e reason);
-const char *ngx_http_dsa_metrics_tier(dsa_link_tier_e tier);
 const char *ngx_http_dsa_metrics_stage(ngx_http_dsa_stage_e stage);
 
 typedef struct {

@@ -18,8 +18,8 @@
 typedef struct {
     uint64_t                  prompt;       /* cached ones included */
     uint64_t                  cached;
-    uint64_t                  tier[DSA_LINK_TIERS];     /* of cached, which is
-                                                           their sum */
+    uint64_t                  tier[DSA_TIERS];  /* of cached, which is their
+                                               sum */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
 } ngx_http_dsa_usage_t;

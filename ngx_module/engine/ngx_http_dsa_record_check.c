@@ -41,6 +41,8 @@ static int ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
     const dsa_link_row_t *row, const uint8_t *data, ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e,
     const void *payload, uint32_t length, ngx_http_dsa_wrong_t *w);
+static int ngx_http_dsa_check_cached(const dsa_link_done_t *done,
+    ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_error(const ngx_http_dsa_expect_t *e,
     const void *payload, uint32_t length, ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_counted(const void *payload, uint32_t length,
@@ -550,15 +552,7 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
     return ngx_http_dsa_check_range(w, "prompt_tokens", done.prompt_tokens, 0,
                                     e->prompt)
            != 0
-           || ngx_http_dsa_check_range(w, "cached_tokens", done.cached_tokens,
-                                       0, done.prompt_tokens)
-              != 0
-           || ngx_http_dsa_check_range(w, "host_tokens", done.host_tokens, 0,
-                                       done.cached_tokens)
-              != 0
-           || ngx_http_dsa_check_range(w, "redis_tokens", done.redis_tokens, 0,
-                                       done.cached_tokens - done.host_tokens)
-              != 0
+           || ngx_http_dsa_check_cached(&done, w) != 0
            || ngx_http_dsa_check_range(w, "completion_tokens",
                                        done.completion_tokens, e->sent,
                                        e->accepted ? ngx_http_dsa_check_most(e)
@@ -569,6 +563,30 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
                                        ? e->stops : 0)
               != 0
            ? -1 : 0;
+}
+
+
+/* Each tier has a part of the prompt that the tiers before it leave. */
+
+static int
+ngx_http_dsa_check_cached(const dsa_link_done_t *done, ngx_http_dsa_wrong_t *w)
+{
+    uint32_t  i, left;
+
+    left = done->prompt_tokens;
+
+    for (i = 0; i < DSA_TIERS; i++) {
+        if (ngx_http_dsa_check_range(w, dsa_tier_names[i].tokens,
+                                     done->cached_tokens[i], 0, left)
+            != 0)
+        {
+            return -1;
+        }
+
+        left -= done->cached_tokens[i];
+    }
+
+    return 0;
 }
 
 

@@ -910,8 +910,8 @@ ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
     counts->time = entry->time;
     counts->prompt_tokens = entry->prompt_tokens;
     counts->cached_tokens = entry->cached_tokens;
-    counts->host_tokens = entry->host_tokens;
-    counts->redis_tokens = entry->redis_tokens;
+    ngx_memcpy(counts->tier_tokens, entry->tier_tokens + DSA_TIER_HOST,
+               sizeof(counts->tier_tokens));
     counts->completion_tokens = entry->completion_tokens;
     counts->reasoning_tokens = entry->reasoning_tokens;
     counts->cost_miss = entry->cost_miss;
@@ -995,8 +995,8 @@ ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
     entry->time = counts->time;
     entry->prompt_tokens = counts->prompt_tokens;
     entry->cached_tokens = counts->cached_tokens;
-    entry->host_tokens = counts->host_tokens;
-    entry->redis_tokens = counts->redis_tokens;
+    ngx_memcpy(entry->tier_tokens + DSA_TIER_HOST, counts->tier_tokens,
+               sizeof(counts->tier_tokens));
     entry->completion_tokens = counts->completion_tokens;
     entry->reasoning_tokens = counts->reasoning_tokens;
     entry->cost_miss = counts->cost_miss;

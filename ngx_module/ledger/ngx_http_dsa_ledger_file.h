@@ -11,6 +11,8 @@
 #include <ngx_config.h>
 #include <ngx_core.h>
 
+#include "base/tiers.h"
+
 
 /*
  * The file of ledger entries: a header and slots of one size, mapped by all
@@ -45,8 +47,9 @@ typedef struct {
     int64_t                       time;     /* of the last change */
     uint64_t                      prompt_tokens;
     uint64_t                      cached_tokens;
-    uint64_t                      host_tokens;      /* of cached ones */
-    uint64_t                      redis_tokens;
+    uint64_t                      tier_tokens[DSA_TIERS - DSA_TIER_HOST];
+                                            /* of cached ones, from
+                                               DSA_TIER_HOST on */
     uint64_t                      completion_tokens;
     uint64_t                      reasoning_tokens;
     int64_t                       cost_miss;    /* 10^-12 of a unit */

@@ -145,9 +145,9 @@ ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
                                  "Cached prompt tokens, by the tier of the "
                                  "cache that had them.");
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         ngx_http_dsa_prometheus_sample(b, "dsa_cached_tokens_total", "tier",
-                                       ngx_http_dsa_metrics_tier(i),
+                                       dsa_tier_names[i].name,
                                        total->tier[i]);
     }
 

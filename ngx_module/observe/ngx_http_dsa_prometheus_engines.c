@@ -43,9 +43,9 @@ typedef struct {
 
 typedef enum {
     NGX_HTTP_DSA_TIER_COUNT = 0,
-    NGX_HTTP_DSA_TIER_SIZE,         /* pages; not known of Redis */
+    NGX_HTTP_DSA_TIER_SIZE,         /* pages; not of tiers on servers */
     NGX_HTTP_DSA_TIER_BYTES,        /* the same, reported as bytes */
-    NGX_HTTP_DSA_TIER_SERVERS,      /* only of Redis */
+    NGX_HTTP_DSA_TIER_SERVERS,      /* only of tiers on servers */
     NGX_HTTP_DSA_TIER_TIME          /* microseconds, reported as seconds */
 } ngx_http_dsa_tier_unit_e;
 
@@ -336,9 +336,9 @@ ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
         return;
     }
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
 
-        if (i == DSA_LINK_TIER_REDIS
+        if (dsa_tier_names[i].servers
             ? sized : metric->unit == NGX_HTTP_DSA_TIER_SERVERS)
         {
             continue;
@@ -350,7 +350,7 @@ ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
                                      memory_order_relaxed);
 
         ngx_http_dsa_prometheus_names(b, metric->name, pool, s);
-        dsa_buf_printf(b, ",tier=\"%s\"} ", ngx_http_dsa_metrics_tier(i));
+        dsa_buf_printf(b, ",tier=\"%s\"} ", dsa_tier_names[i].name);
 
         if (metric->unit == NGX_HTTP_DSA_TIER_TIME) {
             dsa_buf_printf(b, "%.6f\n", (double) value / 1000000);

@@ -181,9 +181,8 @@ ngx_http_dsa_status_tokens(dsa_json_writer_t *w,
     dsa_json_key(w, "cached");
     dsa_json_object(w);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
-        ngx_http_dsa_status_uint(w, ngx_http_dsa_metrics_tier(i),
-                                 total->tier[i]);
+    for (i = 0; i < DSA_TIERS; i++) {
+        ngx_http_dsa_status_uint(w, dsa_tier_names[i].name, total->tier[i]);
     }
 
     dsa_json_object_end(w);
@@ -359,13 +358,13 @@ ngx_http_dsa_status_tiers(dsa_json_writer_t *w, dsa_link_control_t *control)
     dsa_json_key(w, "tiers");
     dsa_json_object(w);
 
-    for (i = 0; i < DSA_LINK_TIERS; i++) {
+    for (i = 0; i < DSA_TIERS; i++) {
         tier = &control->tier[i];
 
-        dsa_json_key(w, ngx_http_dsa_metrics_tier(i));
+        dsa_json_key(w, dsa_tier_names[i].name);
         dsa_json_object(w);
 
-        if (i != DSA_LINK_TIER_REDIS) {
+        if (!dsa_tier_names[i].servers) {
             ngx_http_dsa_status_uint(w, "pages", tier->pages);
             ngx_http_dsa_status_uint(w, "used", tier->used);
 

@@ -76,16 +76,16 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
       offsetof(ngx_http_dsa_usage_t, cached), NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_cached_gpu_tokens"), NULL, ngx_http_dsa_variable_tokens,
-      offsetof(ngx_http_dsa_usage_t, tier[DSA_LINK_TIER_GPU]),
+      offsetof(ngx_http_dsa_usage_t, tier[DSA_TIER_GPU]),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_cached_host_tokens"), NULL, ngx_http_dsa_variable_tokens,
-      offsetof(ngx_http_dsa_usage_t, tier[DSA_LINK_TIER_HOST]),
+      offsetof(ngx_http_dsa_usage_t, tier[DSA_TIER_HOST]),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_cached_redis_tokens"), NULL,
       ngx_http_dsa_variable_tokens,
-      offsetof(ngx_http_dsa_usage_t, tier[DSA_LINK_TIER_REDIS]),
+      offsetof(ngx_http_dsa_usage_t, tier[DSA_TIER_REDIS]),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
 
     { ngx_string("dsa_completion_tokens"), NULL, ngx_http_dsa_variable_tokens,

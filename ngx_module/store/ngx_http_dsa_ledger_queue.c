@@ -724,21 +724,30 @@ static void
 ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
     const char *why)
 {
+    u_char      *p, tiers[DSA_TIERS * 64];
+    ngx_uint_t   i;
+
+    p = tiers;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        p = ngx_slprintf(p, tiers + sizeof(tiers), ", cached %s %uL",
+                         dsa_tier_names[i].name, record->tier_tokens[i]);
+    }
+
     ngx_http_dsa_metrics_add(redis_lost, 1);
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "dsa: a ledger entry is lost: %s; request \"%*s\", "
                   "tenant \"%*s\", model \"%*s\", time %T, prompt %uL, "
-                  "cached %uL, cached host %uL, cached redis %uL, "
-                  "completion %uL, reasoning %uL, key \"%*s\", "
-                  "cost miss %L, hit %L, output %L",
+                  "cached %uL%*s, completion %uL, reasoning %uL, "
+                  "key \"%*s\", cost miss %L, hit %L, output %L",
                   why, record->request.len, record->request.data,
                   record->tenant.len, record->tenant.data,
                   record->model.len, record->model.data,
                   (time_t) record->time, record->prompt_tokens,
-                  record->cached_tokens, record->host_tokens,
-                  record->redis_tokens, record->completion_tokens,
-                  record->reasoning_tokens, record->key.len, record->key.data,
+                  record->cached_tokens, (size_t) (p - tiers), tiers,
+                  record->completion_tokens, record->reasoning_tokens,
+                  record->key.len, record->key.data,
                   record->cost_miss, record->cost_hit, record->cost_output);
 }
 

@@ -39,6 +39,10 @@ corrupt_token(dsa_link_ring_t *ring, uint64_t id,
     { record, #field, offsetof(type, field), part,                            \
       sizeof(((type *) NULL)->field) }
 
+#define TIER(name, tier)                                                      \
+    { "done", name, offsetof(dsa_link_done_t, cached_tokens[tier]), 0,        \
+      sizeof(uint32_t) }
+
 typedef struct {
     const char    *record;
     const char    *name;
@@ -69,10 +73,10 @@ static const field_t  fields[] = {
     FIELD("rollout", dsa_link_row_t, 0, n),
     FIELD("done", dsa_link_done_t, 0, finish),
     FIELD("done", dsa_link_done_t, 0, prompt_tokens),
-    FIELD("done", dsa_link_done_t, 0, cached_tokens),
     FIELD("done", dsa_link_done_t, 0, completion_tokens),
-    FIELD("done", dsa_link_done_t, 0, host_tokens),
-    FIELD("done", dsa_link_done_t, 0, redis_tokens),
+    TIER("gpu_tokens", DSA_TIER_GPU),
+    TIER("host_tokens", DSA_TIER_HOST),
+    TIER("redis_tokens", DSA_TIER_REDIS),
     FIELD("done", dsa_link_done_t, 0, stop),
     FIELD("error", dsa_link_failure_t, 0, code),
     FIELD("error", dsa_link_failure_t, 0, path_len),
@@ -153,7 +157,7 @@ good_record(char *p, const request_t *r, const char *record, size_t part[3])
     } else if (strcmp(record, "done") == 0) {
         done.finish = DSA_LINK_FINISH_STOP;
         done.prompt_tokens = r->prompt;
-        done.cached_tokens = r->cached;
+        done.cached_tokens[DSA_TIER_GPU] = r->cached;
         done.completion_tokens = r->sent;
         PUT(done);
 

@@ -32,8 +32,7 @@ typedef struct {
     uint32_t         top;
     uint32_t         prompt;
     uint32_t         cached;
-    uint32_t         host;          /* of cached, in DONE */
-    uint32_t         redis;
+    uint32_t         tier[DSA_TIERS];       /* of cached, in slower tiers */
     uint32_t         completion;
     uint32_t         sent;          /* tokens */
     uint32_t         n_queries;

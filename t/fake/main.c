@@ -172,7 +172,7 @@ set_tier(const char *text)
 
     tier = strtoul(text, &p, 10);
 
-    if (tier >= DSA_LINK_TIERS) {
+    if (tier >= DSA_TIERS) {
         print_event("there is no tier %zu", tier);
         exit(1);
     }

@@ -95,6 +95,7 @@ int
 send_done(session_t *s, request_t *r, uint32_t finish)
 {
     void             *p;
+    uint32_t          i;
     dsa_link_done_t   done;
 
     p = dsa_link_reserve(&s->link.event, DSA_LINK_DONE, r->id, sizeof(done));
@@ -110,7 +111,7 @@ send_done(session_t *s, request_t *r, uint32_t finish)
 
     if (r->accepted) {
         done.prompt_tokens = r->prompt;
-        done.cached_tokens = r->cached;
+        done.cached_tokens[DSA_TIER_GPU] = r->cached;
         done.completion_tokens = r->reported ? r->completion
                                  : r->sent + (finish == DSA_LINK_FINISH_STOP);
     }
@@ -118,8 +119,11 @@ send_done(session_t *s, request_t *r, uint32_t finish)
     done.queue_ms = 1;
     done.prefill_ms = 2;
     done.decode_ms = 3;
-    done.host_tokens = r->host;
-    done.redis_tokens = r->redis;
+
+    for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
+        done.cached_tokens[i] = r->tier[i];
+        done.cached_tokens[DSA_TIER_GPU] -= r->tier[i];
+    }
 
     memcpy(p, &done, sizeof(done));
 

@@ -374,7 +374,8 @@ add_token(const request_t *r, tokens_t *t, const char *text, size_t len,
 static int
 script_other(session_t *s, request_t *r, const line_t *l)
 {
-    char  kind[100];
+    char      *p, kind[100];
+    uint32_t   i;
 
     if (is(l, "rate")) {
         r->rate = strtoul(l->arg, NULL, 10);
@@ -412,7 +413,9 @@ script_other(session_t *s, request_t *r, const line_t *l)
         r->cached = (uint32_t) strtoul(l->arg, NULL, 10);
 
     } else if (is(l, "tiers")) {
-        (void) sscanf(l->arg, "%u %u", &r->host, &r->redis);
+        for (i = DSA_TIER_HOST, p = (char *) l->arg; i < DSA_TIERS; i++) {
+            r->tier[i] = (uint32_t) strtoul(p, &p, 10);
+        }
 
     } else if (is(l, "completion")) {
         r->completion = (uint32_t) strtoul(l->arg, NULL, 10);

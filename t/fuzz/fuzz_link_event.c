@@ -318,14 +318,19 @@ use_tokens(request_t *r, const uint8_t *p, uint32_t length)
 static void
 use_done(request_t *r, const uint8_t *p)
 {
+    uint32_t         i;
+    uint64_t         cached;
     dsa_link_done_t  done;
 
     memcpy(&done, p, sizeof(done));
 
-    expect(done.prompt_tokens <= r->prompt
-           && done.cached_tokens <= done.prompt_tokens);
-    expect((uint64_t) done.host_tokens + done.redis_tokens
-           <= done.cached_tokens);
+    expect(done.prompt_tokens <= r->prompt);
+
+    for (i = 0, cached = 0; i < DSA_TIERS; i++) {
+        cached += done.cached_tokens[i];
+    }
+
+    expect(cached <= done.prompt_tokens);
     expect(done.completion_tokens >= r->sent);
     expect(done.completion_tokens == 0
            || r->prompt + r->resume + done.completion_tokens <= CONTEXT);

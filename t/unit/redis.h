@@ -126,12 +126,12 @@ box_simple(box_t *b, redis_t *r)
 /* Waits until n operations have ended; they are in the order of their ends. */
 
 static inline void
-collect(box_t *b, dsa_redis_op_t **done, uint32_t n)
+collect(box_t *b, dsa_tier_op_t **done, uint32_t n)
 {
-    uint32_t         i;
-    uint64_t         count;
-    dsa_redis_op_t  *op;
-    struct pollfd    p;
+    uint32_t        i;
+    uint64_t        count;
+    dsa_tier_op_t  *op;
+    struct pollfd   p;
 
     for (i = 0; i < n; ) {
         p.fd = b->fd;
@@ -152,10 +152,10 @@ collect(box_t *b, dsa_redis_op_t **done, uint32_t n)
 
 
 static inline void
-set_op(dsa_redis_op_t *op, dsa_redis_kind_e kind, const dsa_digest_t *digest,
+set_op(dsa_tier_op_t *op, dsa_tier_kind_e kind, const dsa_digest_t *digest,
     uint32_t n, uint8_t *page)
 {
-    memset(op, 0, sizeof(dsa_redis_op_t));
+    memset(op, 0, sizeof(dsa_tier_op_t));
     op->kind = kind;
     op->digest = digest;
     op->n = n;
@@ -166,9 +166,9 @@ set_op(dsa_redis_op_t *op, dsa_redis_kind_e kind, const dsa_digest_t *digest,
 /* Executes one operation; 0 if it was rejected, otherwise its result. */
 
 static inline int
-execute(box_t *b, dsa_redis_op_t *op)
+execute(box_t *b, dsa_tier_op_t *op)
 {
-    dsa_redis_op_t  *done;
+    dsa_tier_op_t  *done;
 
     if (dsa_redis_submit(b->cache, op) != DSA_OK) {
         return 0;
@@ -215,17 +215,17 @@ page_of(uint32_t n, uint8_t *page, uint64_t bytes)
 static inline int
 put(box_t *b, uint32_t n)
 {
-    int              rc;
-    uint8_t         *page;
-    dsa_digest_t     digest;
-    dsa_redis_op_t   op;
+    int            rc;
+    uint8_t       *page;
+    dsa_digest_t   digest;
+    dsa_tier_op_t  op;
 
     page = malloc(b->bytes);
     assert_non_null(page);
     page_of(n, page, b->bytes);
     digest = digest_of(n);
 
-    set_op(&op, DSA_REDIS_SET, &digest, 1, page);
+    set_op(&op, DSA_TIER_WRITE, &digest, 1, page);
     rc = execute(b, &op);
     free(page);
 
@@ -238,10 +238,10 @@ put(box_t *b, uint32_t n)
 static inline int
 get(box_t *b, uint32_t n)
 {
-    int              rc;
-    uint8_t         *page, *expected;
-    dsa_digest_t     digest;
-    dsa_redis_op_t   op;
+    int            rc;
+    uint8_t       *page, *expected;
+    dsa_digest_t   digest;
+    dsa_tier_op_t  op;
 
     page = calloc(1, b->bytes);
     expected = malloc(b->bytes);
@@ -249,10 +249,10 @@ get(box_t *b, uint32_t n)
     page_of(n, expected, b->bytes);
     digest = digest_of(n);
 
-    set_op(&op, DSA_REDIS_GET, &digest, 1, page);
+    set_op(&op, DSA_TIER_READ, &digest, 1, page);
     rc = execute(b, &op);
 
-    if (rc == DSA_REDIS_DONE) {
+    if (rc == DSA_TIER_DONE) {
         assert_memory_equal(page, expected, b->bytes);
     }
 
@@ -268,10 +268,10 @@ get(box_t *b, uint32_t n)
 static inline int
 probe(box_t *b, uint32_t first, uint32_t n)
 {
-    int              rc;
-    uint32_t         i;
-    dsa_digest_t    *digest;
-    dsa_redis_op_t   op;
+    int            rc;
+    uint32_t       i;
+    dsa_digest_t  *digest;
+    dsa_tier_op_t  op;
 
     digest = malloc(n * sizeof(dsa_digest_t));
     assert_non_null(digest);
@@ -280,11 +280,11 @@ probe(box_t *b, uint32_t first, uint32_t n)
         digest[i] = digest_of(first + i);
     }
 
-    set_op(&op, DSA_REDIS_PROBE, digest, n, NULL);
+    set_op(&op, DSA_TIER_PROBE, digest, n, NULL);
     rc = execute(b, &op);
     free(digest);
 
-    return rc == 0 ? -1 : rc == DSA_REDIS_DONE ? (int) op.found : -2;
+    return rc == 0 ? -1 : rc == DSA_TIER_DONE ? (int) op.found : -2;
 }
 
 

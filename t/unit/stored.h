@@ -116,8 +116,8 @@ request(const char *id)
     r.time = WHEN;
     r.prompt_tokens = 1000;
     r.cached_tokens = 640;
-    r.host_tokens = 128;
-    r.redis_tokens = 64;
+    r.tier_tokens[DSA_TIER_HOST] = 128;
+    r.tier_tokens[DSA_TIER_REDIS] = 64;
     r.completion_tokens = 20;
     r.reasoning_tokens = 7;
     r.storage = &storage;

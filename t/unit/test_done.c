@@ -31,8 +31,9 @@ done_with_tiers(void *owner, const dsa_sched_usage_t *usage)
 
     tiers = *usage;
     tiers.cached_tokens = tiers.prompt_tokens;
-    tiers.host_tokens = 5;
-    tiers.redis_tokens = 3;
+    tiers.tier_tokens[DSA_TIER_GPU] = tiers.prompt_tokens - 8;
+    tiers.tier_tokens[DSA_TIER_HOST] = 5;
+    tiers.tier_tokens[DSA_TIER_REDIS] = 3;
 
     replica->done(owner, &tiers);
 }
@@ -69,7 +70,7 @@ test_record(void **state)
     static uint8_t       data[4096];
 
     static const uint32_t  want[10] = {
-        2, 1000, 640, 20, 5, 6, 7, 0, 128, 64
+        2, 1000, 20, 5, 6, 7, 0, 448, 128, 64
     };
 
     memset(&indices, 0, sizeof(indices));
@@ -84,13 +85,13 @@ test_record(void **state)
 
     done.finish = DSA_LINK_FINISH_LENGTH;
     done.prompt_tokens = 1000;
-    done.cached_tokens = 640;
     done.completion_tokens = 20;
     done.queue_ms = 5;
     done.prefill_ms = 6;
     done.decode_ms = 7;
-    done.host_tokens = 128;
-    done.redis_tokens = 64;
+    done.cached_tokens[DSA_TIER_GPU] = 448;
+    done.cached_tokens[DSA_TIER_HOST] = 128;
+    done.cached_tokens[DSA_TIER_REDIS] = 64;
 
     assert_int_equal(dsa_record_done(&in, 9, &done), DSA_OK);
     (void) dsa_link_commit(&in);
@@ -142,9 +143,9 @@ test_replica(void **state)
     assert_int_equal(length, 40);
     assert_int_equal(word[0], DSA_LINK_FINISH_LENGTH);
     assert_int_equal(word[1], 10);
-    assert_int_equal(word[2], 10);
-    assert_int_equal(word[3], 3);
-    assert_int_equal(word[7], 0);
+    assert_int_equal(word[2], 3);
+    assert_int_equal(word[6], 0);
+    assert_int_equal(word[7], 2);
     assert_int_equal(word[8], 5);
     assert_int_equal(word[9], 3);
 

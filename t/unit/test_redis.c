@@ -54,15 +54,15 @@ test_round_trip(void **state)
 
     box_simple(&b, &redis[0]);
 
-    assert_int_equal(get(&b, 0), DSA_REDIS_MISS);
+    assert_int_equal(get(&b, 0), DSA_TIER_MISS);
     assert_int_equal(probe(&b, 0, 3), 0);
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, i), DSA_TIER_DONE);
     }
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(get(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(get(&b, i), DSA_TIER_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 20), 20);
@@ -116,8 +116,8 @@ test_large(void **state)
     box_open(&b, &conf);
     wait_on(&b, 1);
 
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
 
     n = 2000;
 
@@ -144,12 +144,12 @@ check_invalid(box_t *b, uint32_t n, const char *what)
 
     dsa_redis_stats(b->cache, &stats);
 
-    if (get(b, n) != DSA_REDIS_INVALID) {
+    if (get(b, n) != DSA_TIER_INVALID) {
         fail_msg("%s: not INVALID", what);
     }
 
     assert_int_equal(number(&redis[0], "EXISTS %s", key_of(n)), 0);
-    assert_int_equal(get(b, n), DSA_REDIS_MISS);
+    assert_int_equal(get(b, n), DSA_TIER_MISS);
     assert_true(dsa_redis_on(b->cache));
 
     stats.invalid++;
@@ -176,7 +176,7 @@ test_damage(void **state)
     box_simple(&b, &redis[0]);
 
     for (i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
-        assert_int_equal(put(&b, 30), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, 30), DSA_TIER_DONE);
 
         reply = query(&redis[0], "GETRANGE %s %u %u", key_of(30), at[i],
                       at[i]);
@@ -204,7 +204,7 @@ test_foreign(void **state)
 
     box_simple(&b, &redis[0]);
 
-    assert_int_equal(put(&b, 31), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 31), DSA_TIER_DONE);
     (void) number(&redis[0], "APPEND %s x", key_of(31));
     check_invalid(&b, 31, "one byte more");
 
@@ -224,7 +224,7 @@ test_foreign(void **state)
     (void) number(&redis[0], "RPUSH %s x", key_of(31));
     check_invalid(&b, 31, "a list");
 
-    assert_int_equal(put(&b, 31), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 31), DSA_TIER_DONE);
     (void) strcpy(key, key_of(31));
     ok(&redis[0], "RENAME %s %s", key, key_of(32));
     check_invalid(&b, 32, "another digest");
@@ -234,8 +234,8 @@ test_foreign(void **state)
     conf.fingerprint = "ffffffffffffffffffffffffffffffff";
     box_open(&other, &conf);
     wait_on(&other, 1);
-    assert_int_equal(put(&other, 31), DSA_REDIS_DONE);
-    assert_int_equal(get(&other, 31), DSA_REDIS_DONE);
+    assert_int_equal(put(&other, 31), DSA_TIER_DONE);
+    assert_int_equal(get(&other, 31), DSA_TIER_DONE);
     check_invalid(&b, 31, "another fingerprint");
 
     box_close(&other);
@@ -253,7 +253,7 @@ put_at_last(box_t *b, uint32_t n)
 {
     uint64_t  until;
 
-    for (until = deadline(); put(b, n) != DSA_REDIS_DONE; ) {
+    for (until = deadline(); put(b, n) != DSA_TIER_DONE; ) {
         assert_true(dsa_clock_ms() < until);
         (void) usleep(1000);
     }
@@ -269,13 +269,13 @@ test_refused_writes(void **state)
 
     redis_start(&redis[1], "r1", "--port 0");
     box_simple(&b, &redis[1]);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
 
     ok(&redis[1], "CONFIG SET maxmemory-policy noeviction maxmemory 1");
-    assert_int_equal(put(&b, 2), DSA_REDIS_FAILED);
-    assert_int_equal(put(&b, 3), DSA_REDIS_FAILED);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
-    assert_int_equal(get(&b, 2), DSA_REDIS_MISS);
+    assert_int_equal(put(&b, 2), DSA_TIER_FAILED);
+    assert_int_equal(put(&b, 3), DSA_TIER_FAILED);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
+    assert_int_equal(get(&b, 2), DSA_TIER_MISS);
     assert_true(dsa_redis_on(b.cache));
 
     /* only the first of the two was sent */
@@ -289,15 +289,15 @@ test_refused_writes(void **state)
 
     ok(&redis[1], "CONFIG SET maxmemory 0");
     put_at_last(&b, 2);
-    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 2), DSA_TIER_DONE);
     wait_logged("accepts SET again");
     assert_int_equal(logged("refuses SET: OOM"), 1);
 
     /* a replica without its master serves the pages that it holds */
 
     ok(&redis[1], "REPLICAOF 127.0.0.1 1");
-    assert_int_equal(put(&b, 3), DSA_REDIS_FAILED);
-    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 3), DSA_TIER_FAILED);
+    assert_int_equal(get(&b, 2), DSA_TIER_DONE);
     assert_int_equal(probe(&b, 1, 3), 2);
     wait_logged("refuses SET: READONLY");
 
@@ -308,7 +308,7 @@ test_refused_writes(void **state)
     ok(&redis[1], "ACL SETUSER default -exists");
     assert_int_equal(probe(&b, 1, 3), -2);
     assert_int_equal(probe(&b, 1, 3), -2);
-    assert_int_equal(get(&b, 2), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 2), DSA_TIER_DONE);
     wait_logged("refuses EXISTS: NOPERM");
     assert_int_equal(logged("refuses EXISTS: NOPERM"), 1);
 
@@ -347,14 +347,14 @@ test_auth(void **state)
     conf.password = "secret";
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
     box_close(&b);
 
     conf.user = "kv";
     conf.password = "other";
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
 
     /* the password is not in the log */
 
@@ -375,13 +375,13 @@ test_restart(void **state)
 
     redis_start(&redis[1], "r1", "--port 0");
     box_simple(&b, &redis[1]);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
 
     /* a server that closes idle connections is no failure */
 
     for (i = 0; i < 5; i++) {
         (void) number(&redis[1], "CLIENT KILL TYPE normal SKIPME yes");
-        assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+        assert_int_equal(get(&b, 1), DSA_TIER_DONE);
         assert_int_equal(probe(&b, 1, 1), 1);
     }
 
@@ -389,7 +389,7 @@ test_restart(void **state)
     until = deadline();
 
     while ((rc = get(&b, 1)) != 0) {
-        assert_int_equal(rc, DSA_REDIS_FAILED);
+        assert_int_equal(rc, DSA_TIER_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
@@ -399,9 +399,9 @@ test_restart(void **state)
 
     redis_start(&redis[1], "r1", "--port 0");
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_REDIS_MISS);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_MISS);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
 
     box_close(&b);
     redis_stop(&redis[1]);
@@ -419,15 +419,15 @@ test_restart(void **state)
 static void
 test_frozen(void **state)
 {
-    box_t              b;
-    char              *address;
-    uint32_t           i;
-    uint64_t           begin, took;
-    uint8_t           *page;
-    dsa_digest_t       digest[50];
-    struct pollfd      p;
-    dsa_redis_op_t     op[50], *done[50];
-    dsa_redis_conf_t   conf;
+    box_t             b;
+    char             *address;
+    uint32_t          i;
+    uint64_t          begin, took;
+    uint8_t          *page;
+    dsa_digest_t      digest[50];
+    struct pollfd     p;
+    dsa_tier_op_t     op[50], *done[50];
+    dsa_redis_conf_t  conf;
 
     redis_start(&redis[1], "r1", "--port 0");
 
@@ -436,7 +436,7 @@ test_frozen(void **state)
     conf.timeout_ms = slow_ms(FROZEN_MS);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
 
     page = calloc(50, BYTES);
     assert_non_null(page);
@@ -444,8 +444,8 @@ test_frozen(void **state)
 
     for (i = 0; i < 50; i++) {
         digest[i] = digest_of(i);
-        set_op(&op[i], i % 5 == 4 ? DSA_REDIS_SET
-                       : i % 5 == 3 ? DSA_REDIS_PROBE : DSA_REDIS_GET,
+        set_op(&op[i], i % 5 == 4 ? DSA_TIER_WRITE
+                       : i % 5 == 3 ? DSA_TIER_PROBE : DSA_TIER_READ,
                &digest[i], 1, page + i * BYTES);
     }
 
@@ -460,7 +460,7 @@ test_frozen(void **state)
     took = dsa_clock_ms() - begin;
 
     for (i = 0; i < 50; i++) {
-        assert_int_equal(op[i].result, DSA_REDIS_FAILED);
+        assert_int_equal(op[i].result, DSA_TIER_FAILED);
     }
 
     /* 49 one after another would need 24 timeouts */
@@ -473,7 +473,7 @@ test_frozen(void **state)
 
     assert_int_equal(kill(redis[1].pid, SIGCONT), 0);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
 
     /* an operation that begins later ends before a timeout of its own */
 
@@ -507,20 +507,20 @@ test_frozen(void **state)
 static void
 test_slow_writes(void **state)
 {
-    box_t              b;
-    char              *address;
-    uint8_t           *page;
-    uint32_t           i;
-    dsa_digest_t       digest[5];
-    dsa_redis_op_t     op[5], *done[5];
-    dsa_redis_conf_t   conf;
+    box_t             b;
+    char             *address;
+    uint8_t          *page;
+    uint32_t          i;
+    dsa_digest_t      digest[5];
+    dsa_tier_op_t     op[5], *done[5];
+    dsa_redis_conf_t  conf;
 
     address = redis[0].address;
     box_conf(&b, &conf, &address, 1);
     conf.connections = 3;
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(put(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 1), DSA_TIER_DONE);
 
     page = calloc(5, BYTES);
     assert_non_null(page);
@@ -528,12 +528,12 @@ test_slow_writes(void **state)
 
     for (i = 0; i < 5; i++) {
         digest[i] = digest_of(50 + i);
-        set_op(&op[i], DSA_REDIS_SET, &digest[i], 1, page + i * BYTES);
+        set_op(&op[i], DSA_TIER_WRITE, &digest[i], 1, page + i * BYTES);
         assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
     }
 
     for (i = 0; i < 10; i++) {
-        assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+        assert_int_equal(get(&b, 1), DSA_TIER_DONE);
         assert_int_equal(probe(&b, 1, 1), 1);
     }
 
@@ -542,7 +542,7 @@ test_slow_writes(void **state)
     collect(&b, done, 5);
 
     for (i = 0; i < 5; i++) {
-        assert_int_equal(op[i].result, DSA_REDIS_DONE);
+        assert_int_equal(op[i].result, DSA_TIER_DONE);
     }
 
     box_close(&b);
@@ -575,7 +575,7 @@ test_servers(void **state)
     wait_on(&b, 3);
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, i), DSA_TIER_DONE);
 
         for (s = 0, on[i] = 4; s < 3; s++) {
             if (number(&redis[1 + s], "EXISTS %s", key_of(i)) == 1) {
@@ -597,7 +597,7 @@ test_servers(void **state)
     for (i = 0; i < 60; i++) {
         (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
         assert_int_equal(probe(&b, 0, 60), i);
-        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, i), DSA_TIER_DONE);
     }
 
     /* of two on different servers, the first one is */
@@ -608,8 +608,8 @@ test_servers(void **state)
         (void) number(&redis[1 + on[i]], "UNLINK %s", key_of(i));
         (void) number(&redis[1 + on[s]], "UNLINK %s", key_of(s));
         assert_int_equal(probe(&b, 0, 60), i);
-        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
-        assert_int_equal(put(&b, s), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, i), DSA_TIER_DONE);
+        assert_int_equal(put(&b, s), DSA_TIER_DONE);
     }
 
     /* server 1 stops */
@@ -621,12 +621,12 @@ test_servers(void **state)
     until = deadline();
 
     while ((rc = get(&b, first)) != 0) {
-        assert_int_equal(rc, DSA_REDIS_FAILED);
+        assert_int_equal(rc, DSA_TIER_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), on[i] == 1 ? 0 : DSA_REDIS_DONE);
+        assert_int_equal(get(&b, i), on[i] == 1 ? 0 : DSA_TIER_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 60), first == 0 ? -1 : (int) first);
@@ -646,7 +646,7 @@ test_servers(void **state)
     wait_on(&b, 4);
 
     for (i = 0, s = 0; i < 60; i++) {
-        s += on[i] != 1 && get(&b, i) == DSA_REDIS_DONE;
+        s += on[i] != 1 && get(&b, i) == DSA_TIER_DONE;
     }
 
     /* a quarter of 40 is expected on the new one */

@@ -257,18 +257,18 @@ test_cluster(void **state)
     wait_on(&b, NODES);
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(put(&b, i), DSA_TIER_DONE);
         assert_int_equal(where(i), node_of(i));
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), DSA_REDIS_DONE);
+        assert_int_equal(get(&b, i), DSA_TIER_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 61), 60);
     assert_int_equal(number(&node[node_of(33)], "UNLINK %s", key_of(33)), 1);
     assert_int_equal(probe(&b, 0, 61), 33);
-    assert_int_equal(put(&b, 33), DSA_REDIS_DONE);
+    assert_int_equal(put(&b, 33), DSA_TIER_DONE);
 
     dsa_redis_stats(b.cache, &stats);
     assert_int_equal(stats.servers, NODES);
@@ -317,12 +317,12 @@ test_moved(void **state)
         move_slot(slot_of(i), to);
 
         if (i == 100) {
-            assert_int_equal(put(&b, i), DSA_REDIS_DONE);
+            assert_int_equal(put(&b, i), DSA_TIER_DONE);
             assert_int_equal(where(i), to);
-            assert_int_equal(get(&b, i), DSA_REDIS_DONE);
+            assert_int_equal(get(&b, i), DSA_TIER_DONE);
 
         } else if (i == 101) {
-            assert_int_equal(get(&b, i), DSA_REDIS_MISS);
+            assert_int_equal(get(&b, i), DSA_TIER_MISS);
 
         } else {
             ok(&node[to], "SET %s x", key_of(i));
@@ -359,9 +359,9 @@ test_ask(void **state)
     ok(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot_of(200), id[from]);
     ok(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot_of(200), id[to]);
 
-    assert_int_equal(get(&b, 200), DSA_REDIS_MISS);
-    assert_int_equal(put(&b, 200), DSA_REDIS_DONE);
-    assert_int_equal(get(&b, 200), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 200), DSA_TIER_MISS);
+    assert_int_equal(put(&b, 200), DSA_TIER_DONE);
+    assert_int_equal(get(&b, 200), DSA_TIER_DONE);
     assert_int_equal(probe(&b, 200, 1), 0);
 
     /* the page is on the node that gets the slot */
@@ -370,7 +370,7 @@ test_ask(void **state)
                             slot_of(200)), 1);
 
     move_slot(slot_of(200), to);
-    assert_int_equal(get(&b, 200), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 200), DSA_TIER_DONE);
     assert_int_equal(probe(&b, 200, 1), 1);
 
     (void) number(&node[to], "UNLINK %s", key_of(200));
@@ -402,12 +402,12 @@ test_lost_node(void **state)
     until = deadline();
 
     while ((rc = get(&b, lost)) != 0) {
-        assert_int_equal(rc, DSA_REDIS_FAILED);
+        assert_int_equal(rc, DSA_TIER_FAILED);
         assert_true(dsa_clock_ms() < until);
     }
 
     for (i = 0; i < 60; i++) {
-        assert_int_equal(get(&b, i), node_of(i) == 2 ? 0 : DSA_REDIS_DONE);
+        assert_int_equal(get(&b, i), node_of(i) == 2 ? 0 : DSA_TIER_DONE);
     }
 
     assert_int_equal(probe(&b, 0, 60), lost == 0 ? -1 : (int) lost);
@@ -416,7 +416,7 @@ test_lost_node(void **state)
     wait_on(&b, NODES);
     wait_cluster();
     put(&b, lost);
-    assert_int_equal(get(&b, lost), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, lost), DSA_TIER_DONE);
 
     box_close(&b);
 }

@@ -376,7 +376,7 @@ test_cut(void **state)
         box_open(&b, &conf);
         wait_on(&b, 1);
 
-        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
+        assert_int_equal(get(&b, 1), DSA_TIER_FAILED);
         wait_logged("Redis closed the connection");
 
         /* it is tried again, and the whole value is a page */
@@ -392,8 +392,8 @@ test_cut(void **state)
     open_fake(&b, &conf);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
-    assert_int_equal(get(&b, 1), DSA_REDIS_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
+    assert_int_equal(get(&b, 1), DSA_TIER_DONE);
     box_close(&b);
     fake_stop();
 
@@ -407,7 +407,7 @@ test_cut(void **state)
         open_fake(&b, &conf);
         box_open(&b, &conf);
         wait_on(&b, 1);
-        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
+        assert_int_equal(get(&b, 1), DSA_TIER_FAILED);
         box_close(&b);
         fake_stop();
         value[size - i]--;
@@ -444,7 +444,7 @@ test_freeze_and_drip(void **state)
         /* the whole page would take a quarter of an hour at that pace */
 
         begin = dsa_clock_ms();
-        assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
+        assert_int_equal(get(&b, 1), DSA_TIER_FAILED);
         assert_true(dsa_clock_ms() - begin >= conf.timeout_ms);
 
         if (i == 2) {
@@ -488,10 +488,10 @@ test_garbage(void **state)
             wait_on(&b, 1);
 
             if (k == 0) {
-                assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
+                assert_int_equal(get(&b, 1), DSA_TIER_FAILED);
 
             } else if (k == 1 && strcmp(garbage[i], "+OK\r\n") != 0) {
-                assert_int_equal(put(&b, 1), DSA_REDIS_FAILED);
+                assert_int_equal(put(&b, 1), DSA_TIER_FAILED);
 
             } else if (k == 2 && garbage[i][0] != ':') {
                 assert_true(probe(&b, 1, 2) <= 0);
@@ -516,7 +516,7 @@ test_garbage(void **state)
     open_fake(&b, &conf);
     box_open(&b, &conf);
     wait_on(&b, 1);
-    assert_int_equal(get(&b, 1), DSA_REDIS_FAILED);
+    assert_int_equal(get(&b, 1), DSA_TIER_FAILED);
     wait_logged("longer than 1024 bytes");
     box_close(&b);
     fake_stop();
@@ -557,16 +557,16 @@ script_order(fake_t *f, const char *command)
 static void
 test_priority(void **state)
 {
-    box_t              b;
-    uint8_t           *page;
-    uint32_t           i;
-    dsa_digest_t       digest;
-    dsa_redis_op_t     op[8], *done[8];
-    dsa_redis_conf_t   conf;
+    box_t             b;
+    uint8_t          *page;
+    uint32_t          i;
+    dsa_digest_t      digest;
+    dsa_tier_op_t     op[8], *done[8];
+    dsa_redis_conf_t  conf;
 
-    static const dsa_redis_kind_e  kind[8] = {
-        DSA_REDIS_SET, DSA_REDIS_SET, DSA_REDIS_GET, DSA_REDIS_SET,
-        DSA_REDIS_PROBE, DSA_REDIS_GET, DSA_REDIS_SET, DSA_REDIS_GET
+    static const dsa_tier_kind_e  kind[8] = {
+        DSA_TIER_WRITE, DSA_TIER_WRITE, DSA_TIER_READ, DSA_TIER_WRITE,
+        DSA_TIER_PROBE, DSA_TIER_READ, DSA_TIER_WRITE, DSA_TIER_READ
     };
 
     page = calloc(8, BYTES);
@@ -592,8 +592,8 @@ test_priority(void **state)
     assert_string_equal(fake.order, "SEGGGSSS");
 
     for (i = 0; i < 8; i++) {
-        assert_int_equal(op[i].result, kind[i] == DSA_REDIS_GET
-                                       ? DSA_REDIS_MISS : DSA_REDIS_DONE);
+        assert_int_equal(op[i].result, kind[i] == DSA_TIER_READ
+                                       ? DSA_TIER_MISS : DSA_TIER_DONE);
     }
 
     box_close(&b);
@@ -605,16 +605,16 @@ test_priority(void **state)
 static void
 test_queue_bound(void **state)
 {
-    box_t              b;
-    uint8_t           *page;
-    uint32_t           i, n;
-    dsa_digest_t       digest;
-    dsa_redis_op_t    *op, **done;
-    dsa_redis_conf_t   conf;
+    box_t             b;
+    uint8_t          *page;
+    uint32_t          i, n;
+    dsa_digest_t      digest;
+    dsa_tier_op_t    *op, **done;
+    dsa_redis_conf_t  conf;
 
     page = calloc(1, BYTES);
-    op = calloc(DSA_REDIS_QUEUE + 1, sizeof(dsa_redis_op_t));
-    done = calloc(DSA_REDIS_QUEUE, sizeof(dsa_redis_op_t *));
+    op = calloc(DSA_REDIS_QUEUE + 1, sizeof(dsa_tier_op_t));
+    done = calloc(DSA_REDIS_QUEUE, sizeof(dsa_tier_op_t *));
     assert_true(page != NULL && op != NULL && done != NULL);
     digest = digest_of(1);
 
@@ -624,7 +624,7 @@ test_queue_bound(void **state)
     wait_on(&b, 1);
 
     for (i = 0; i <= DSA_REDIS_QUEUE; i++) {
-        set_op(&op[i], i % 2 ? DSA_REDIS_GET : DSA_REDIS_PROBE, &digest, 1,
+        set_op(&op[i], i % 2 ? DSA_TIER_READ : DSA_TIER_PROBE, &digest, 1,
                page);
         op[i].owner = i < 100 ? &b : NULL;
         assert_int_equal(dsa_redis_on(b.cache), i < DSA_REDIS_QUEUE);
@@ -646,7 +646,7 @@ test_queue_bound(void **state)
 
     for (i = 0; i < 99; i++) {
         assert_ptr_equal(done[i], &op[i < 49 ? 2 * i + 2 : 2 * i - 97]);
-        assert_int_equal(done[i]->result, DSA_REDIS_FAILED);
+        assert_int_equal(done[i]->result, DSA_TIER_FAILED);
         assert_int_equal(done[i]->begin_us, 0);
     }
 
@@ -655,7 +655,7 @@ test_queue_bound(void **state)
     collect(&b, done, DSA_REDIS_QUEUE - 99);
 
     for (i = 0, n = 0; i < DSA_REDIS_QUEUE; i++) {
-        n += op[i].result == DSA_REDIS_MISS || op[i].result == DSA_REDIS_DONE;
+        n += op[i].result == DSA_TIER_MISS || op[i].result == DSA_TIER_DONE;
     }
 
     assert_int_equal(n, DSA_REDIS_QUEUE - 99);
@@ -739,7 +739,7 @@ test_bandwidth(void **state)
     uint32_t           i;
     uint64_t           sets;
     dsa_digest_t       digest;
-    dsa_redis_op_t     op[3], *done;
+    dsa_tier_op_t      op[3], *done;
     dsa_redis_conf_t   conf;
     dsa_redis_stats_t  stats;
 
@@ -755,7 +755,7 @@ test_bandwidth(void **state)
     wait_on(&b, 1);
 
     for (i = 0; i < 3; i++) {
-        set_op(&op[i], DSA_REDIS_SET, &digest, 1, page + i * BYTES);
+        set_op(&op[i], DSA_TIER_WRITE, &digest, 1, page + i * BYTES);
         assert_int_equal(dsa_redis_submit(b.cache, &op[i]), DSA_OK);
     }
 
@@ -763,7 +763,7 @@ test_bandwidth(void **state)
     assert_ptr_equal(done, &op[0]);
 
     for (i = 0; i < 20; i++) {
-        assert_int_equal(get(&b, 1), DSA_REDIS_MISS);
+        assert_int_equal(get(&b, 1), DSA_TIER_MISS);
         assert_int_equal(probe(&b, 1, 2), 2);
     }
 

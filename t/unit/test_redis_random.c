@@ -24,7 +24,7 @@
 
 
 typedef struct {
-    dsa_redis_op_t  op;
+    dsa_tier_op_t   op;
     uint32_t        n;                  /* page */
     uint8_t        *page;
     int             queued;
@@ -130,15 +130,15 @@ check(slot_t *s, uint32_t *count)
     assert_true(s->queued);
     s->queued = 0;
 
-    assert_in_range(s->op.result, DSA_REDIS_DONE, DSA_REDIS_FAILED);
+    assert_in_range(s->op.result, DSA_TIER_DONE, DSA_TIER_FAILED);
     count[s->op.kind * 8 + s->op.result]++;
 
-    if (s->op.kind == DSA_REDIS_PROBE) {
+    if (s->op.kind == DSA_TIER_PROBE) {
         assert_true(s->op.found <= s->op.n);
         return;
     }
 
-    if (s->op.result == DSA_REDIS_DONE) {
+    if (s->op.result == DSA_TIER_DONE) {
         expected = malloc(BYTES);
         assert_non_null(expected);
         page_of(s->n, expected, BYTES);
@@ -151,8 +151,8 @@ check(slot_t *s, uint32_t *count)
 static uint32_t
 take(box_t *b, uint32_t *count)
 {
-    uint32_t         n;
-    dsa_redis_op_t  *op, *next;
+    uint32_t        n;
+    dsa_tier_op_t  *op, *next;
 
     for (op = dsa_redis_collect(b->cache), n = 0; op != NULL; op = next) {
         next = op->next;
@@ -167,16 +167,16 @@ take(box_t *b, uint32_t *count)
 static void
 test_random(void **state)
 {
-    box_t               b;
-    char               *address[SERVERS];
-    slot_t             *s;
-    uint32_t            i, round, queued, count[32];
-    uint64_t            seed, wake;
-    pthread_t           thread;
-    struct pollfd       p;
-    dsa_redis_kind_e    kind;
-    dsa_redis_conf_t    conf;
-    dsa_redis_stats_t   stats;
+    box_t              b;
+    char              *address[SERVERS];
+    slot_t            *s;
+    uint32_t           i, round, queued, count[32];
+    uint64_t           seed, wake;
+    pthread_t          thread;
+    struct pollfd      p;
+    dsa_tier_kind_e    kind;
+    dsa_redis_conf_t   conf;
+    dsa_redis_stats_t  stats;
 
     for (i = 0; i < SERVERS; i++) {
         address[i] = redis[i].address;
@@ -205,16 +205,16 @@ test_random(void **state)
 
         if (!s->queued) {
             s->n = dice(&seed, PAGES);
-            kind = DSA_REDIS_PROBE + dice(&seed, 3);
+            kind = DSA_TIER_PROBE + dice(&seed, 3);
 
-            if (kind == DSA_REDIS_SET) {
+            if (kind == DSA_TIER_WRITE) {
                 page_of(s->n, s->page, BYTES);
             } else {
                 memset(s->page, 0, BYTES);
             }
 
             set_op(&s->op, kind, &digest[s->n],
-                   kind == DSA_REDIS_PROBE ? 1 + dice(&seed, CHAIN) : 1,
+                   kind == DSA_TIER_PROBE ? 1 + dice(&seed, CHAIN) : 1,
                    s->page);
             s->op.owner = &slot[dice(&seed, 4)];
 
@@ -261,17 +261,17 @@ test_random(void **state)
 
     /* every kind of end occurred */
 
-    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_DONE] > 50);
-    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_MISS] > 0);
-    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_INVALID] > 0);
-    assert_true(count[DSA_REDIS_GET * 8 + DSA_REDIS_FAILED] > 0);
-    assert_true(count[DSA_REDIS_SET * 8 + DSA_REDIS_DONE] > 50);
-    assert_true(count[DSA_REDIS_PROBE * 8 + DSA_REDIS_DONE] > 50);
+    assert_true(count[DSA_TIER_READ * 8 + DSA_TIER_DONE] > 50);
+    assert_true(count[DSA_TIER_READ * 8 + DSA_TIER_MISS] > 0);
+    assert_true(count[DSA_TIER_READ * 8 + DSA_TIER_INVALID] > 0);
+    assert_true(count[DSA_TIER_READ * 8 + DSA_TIER_FAILED] > 0);
+    assert_true(count[DSA_TIER_WRITE * 8 + DSA_TIER_DONE] > 50);
+    assert_true(count[DSA_TIER_PROBE * 8 + DSA_TIER_DONE] > 50);
 
     /* it ends while faults and operations go on */
 
     for (i = 0; i < OPS; i++) {
-        set_op(&slot[i].op, DSA_REDIS_PROBE + i % 2, &digest[i % PAGES], 1,
+        set_op(&slot[i].op, DSA_TIER_PROBE + i % 2, &digest[i % PAGES], 1,
                slot[i].page);
         (void) dsa_redis_submit(b.cache, &slot[i].op);
     }

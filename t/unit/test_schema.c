@@ -126,8 +126,8 @@ test_entry(void **state)
     good.time = WHEN;
     good.prompt_tokens = 999999999999999999ULL;
     good.cached_tokens = 100;
-    good.host_tokens = 60;
-    good.redis_tokens = 40;
+    good.tier_tokens[DSA_TIER_HOST] = 60;
+    good.tier_tokens[DSA_TIER_REDIS] = 40;
 
     assert_true(dsa_schema_entry_ok(&good));
 
@@ -147,10 +147,10 @@ test_entry(void **state)
     refused(prompt_tokens, 1000000000000000000ULL);
     refused(cached_tokens, UINT64_MAX);
     refused(cached_tokens, 99);
-    refused(host_tokens, 61);
-    refused(host_tokens, UINT64_MAX);
-    refused(redis_tokens, 41);
-    refused(redis_tokens, UINT64_MAX);
+    refused(tier_tokens[DSA_TIER_HOST], 61);
+    refused(tier_tokens[DSA_TIER_HOST], UINT64_MAX);
+    refused(tier_tokens[DSA_TIER_REDIS], 41);
+    refused(tier_tokens[DSA_TIER_REDIS], UINT64_MAX);
     refused(completion_tokens, UINT64_MAX);
     refused(reasoning_tokens, UINT64_MAX);
 

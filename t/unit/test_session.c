@@ -72,7 +72,7 @@ test_echo(void **state)
     assert_int_equal(a.finish, DSA_LINK_FINISH_LENGTH);
     assert_int_equal(a.done.prompt_tokens, 16);
     assert_int_equal(a.done.completion_tokens, 17);
-    assert_int_equal(a.done.cached_tokens, 0);
+    assert_int_equal(dsa_link_cached(&a.done), 0);
     free(a.text);
 
     /* nothing to echo: the end token at once */
@@ -141,7 +141,7 @@ test_long_echo(void **state)
         assert_int_equal(a.len, n + 500);
         assert_memory_equal(a.text, text, n);
         assert_memory_equal(a.text + n, text, 500);
-        assert_int_equal(a.done.cached_tokens, i == 0 ? 0 : 3000 / 64 * 64);
+        assert_int_equal(dsa_link_cached(&a.done), i == 0 ? 0 : 3000 / 64 * 64);
         free(a.text);
     }
 
@@ -300,7 +300,7 @@ test_prefix_by_tenant(void **state)
         s.head.tenant[31] = order[i].tenant;
         link_submit_text(&s, text);
         a = ask(&h, &s);
-        assert_int_equal(a.done.cached_tokens, order[i].cached);
+        assert_int_equal(dsa_link_cached(&a.done), order[i].cached);
         free(a.text);
     }
 

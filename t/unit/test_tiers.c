@@ -47,8 +47,8 @@ test_host(void **state)
         tokens = f->all_tokens;
         turn(s, &c, 1, 1, 7 * PAGE);
         assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
-        assert_int_equal(c.usage.host_tokens, 6 * PAGE);
-        assert_int_equal(c.usage.redis_tokens, 0);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_HOST], 6 * PAGE);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 0);
         assert_int_equal(f->all_tokens - tokens, PAGE + 2);
         assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].hit_tokens, 6 * PAGE);
         assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].read_pages, 6);
@@ -57,7 +57,7 @@ test_host(void **state)
 
         turn(s, &c, 1, 1, 7 * PAGE);
         assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
-        assert_int_equal(c.usage.host_tokens, 0);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_HOST], 0);
 
         settle(s);
         check_free(s);
@@ -84,7 +84,7 @@ test_half(void **state)
     turn(s, &c, 1, 1, 9 * PAGE + 1);
 
     assert_int_equal(c.usage.cached_tokens, 9 * PAGE);
-    assert_in_range(c.usage.host_tokens, PAGE, 8 * PAGE);
+    assert_in_range(c.usage.tier_tokens[DSA_TIER_HOST], PAGE, 8 * PAGE);
 
     finish_tiers(s, f);
 }
@@ -420,7 +420,7 @@ test_unsplit(void **state)
         answer(s, &c);
         check(&other, 20, DSA_FINISH_LENGTH);
         check(&c, 3, DSA_FINISH_LENGTH);
-        assert_int_equal(c.usage.redis_tokens, 10 * PAGE);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 10 * PAGE);
 
         settle(s);
         check_free(s);
@@ -485,7 +485,7 @@ test_share_after_load(void **state)
     check(&a, 3, DSA_FINISH_LENGTH);
     check(&b, 3, DSA_FINISH_LENGTH);
     check(&c, 3, DSA_FINISH_LENGTH);
-    assert_int_equal(c.usage.redis_tokens, 5 * PAGE);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 5 * PAGE);
     finish_tiers(s, f);
 }
 

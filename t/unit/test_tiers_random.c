@@ -95,23 +95,30 @@ submit_random(dsa_sched_t *s, client_t *c, uint32_t seed, int few)
 static void
 check_stats(dsa_sched_t *s)
 {
+    uint32_t           i;
+    uint64_t           hits;
+    dsa_tier_stats_t  *tier;
     dsa_sched_stats_t  stats;
 
     dsa_sched_stats(s, &stats);
+    tier = stats.tier;
 
-    assert_int_equal(stats.tier[0].hit_tokens + stats.tier[1].hit_tokens
-                     + stats.tier[2].hit_tokens, stats.cached_tokens);
+    for (i = 0, hits = 0; i < DSA_TIERS; i++) {
+        hits += tier[i].hit_tokens;
+    }
+
+    assert_int_equal(hits, stats.cached_tokens);
 
     if (getenv("DSA_TIERS_STATS") != NULL) {
         print_message("%u ranks, %u slabs of %u: %llu prompt tokens, hits "
                       "%llu %llu %llu, preempted %llu, abandoned %llu, split "
                       "%llu, drafts %llu\n", ranks, slabs, host.slab[0].slots,
                       (unsigned long long) stats.prompt_tokens,
-                      (unsigned long long) stats.tier[0].hit_tokens,
-                      (unsigned long long) stats.tier[1].hit_tokens,
-                      (unsigned long long) stats.tier[2].hit_tokens,
+                      (unsigned long long) tier[DSA_TIER_GPU].hit_tokens,
+                      (unsigned long long) tier[DSA_TIER_HOST].hit_tokens,
+                      (unsigned long long) tier[DSA_TIER_REDIS].hit_tokens,
                       (unsigned long long) stats.preemptions,
-                      (unsigned long long) stats.tier[2].abandoned,
+                      (unsigned long long) tier[DSA_TIER_REDIS].abandoned,
                       (unsigned long long) stats.split_prompts,
                       (unsigned long long) stats.draft_tokens);
     }
@@ -167,8 +174,10 @@ test_random(void **state)
 
                 if (c->finish != 0) {
                     check_answer(c);
-                    assert_true(c->usage.host_tokens + c->usage.redis_tokens
-                                <= c->usage.cached_tokens);
+                    assert_int_equal(c->usage.tier_tokens[DSA_TIER_GPU]
+                                     + c->usage.tier_tokens[DSA_TIER_HOST]
+                                     + c->usage.tier_tokens[DSA_TIER_REDIS],
+                                     c->usage.cached_tokens);
                     free(c->prompt);
                     ended++;
                     memset(c, 0, sizeof(client_t));

@@ -49,8 +49,8 @@ test_redis(void **state)
     tokens = f->all_tokens;
     turn(s, &c, 1, 1, 12 * PAGE);
     assert_int_equal(c.usage.cached_tokens, 11 * PAGE);
-    assert_int_equal(c.usage.redis_tokens, 11 * PAGE);
-    assert_int_equal(c.usage.host_tokens, 0);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 11 * PAGE);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_HOST], 0);
     assert_int_equal(f->all_tokens - tokens, PAGE + 2);
     assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].hit_tokens, 11 * PAGE);
     assert_int_equal(redis.doubled, 0);
@@ -188,7 +188,7 @@ test_nodes(void **state)
     run(s);
     check(&c, 3, DSA_FINISH_LENGTH);
     check(&other, 40, DSA_FINISH_LENGTH);
-    assert_int_equal(c.usage.redis_tokens, 11 * PAGE);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 11 * PAGE);
     assert_int_equal(f->tenant_rank[1], 1);
 
     for (i = 0; i < host.slab[0].bytes; i++) {
@@ -289,9 +289,9 @@ test_overlap(void **state)
     answer(s, &next);
     check(&slow, 3, DSA_FINISH_LENGTH);
     check(&next, 3, DSA_FINISH_LENGTH);
-    assert_int_equal(slow.usage.redis_tokens, 11 * PAGE);
+    assert_int_equal(slow.usage.tier_tokens[DSA_TIER_REDIS], 11 * PAGE);
     assert_int_equal(next.usage.cached_tokens, 11 * PAGE);
-    assert_int_equal(next.usage.redis_tokens, 0);
+    assert_int_equal(next.usage.tier_tokens[DSA_TIER_REDIS], 0);
     assert_int_equal(redis.gets, 11);
 
     finish_tiers(s, f);
@@ -351,7 +351,7 @@ test_abandon(void **state)
         assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
         run(s);
         check(&c, 3, DSA_FINISH_LENGTH);
-        assert_int_equal(c.usage.redis_tokens, i * PAGE);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], i * PAGE);
         assert_int_equal(stats_of(s).tier[DSA_TIER_REDIS].abandoned, 100 - i);
 
         redis.held = 0;
@@ -385,7 +385,7 @@ test_abandon_first(void **state)
     assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
     run(s);
     check(&c, 3, DSA_FINISH_LENGTH);
-    assert_int_equal(c.usage.redis_tokens, 0);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 0);
 
     redis.held = 0;
     settle(s);
@@ -419,12 +419,12 @@ test_decision(void **state)
     f->token_us = 10;
     answer(s, &c);
     check(&c, 3, DSA_FINISH_LENGTH);
-    assert_int_equal(c.usage.redis_tokens, 20 * PAGE);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 20 * PAGE);
 
     /* 1 ms a page against 64 tokens of 10 us */
 
     turn(s, &c, 2, 2, 21 * PAGE);
-    assert_int_equal(c.usage.redis_tokens, 0);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 0);
 
     /* and with 64 tokens of 30 us */
 
@@ -435,7 +435,7 @@ test_decision(void **state)
     }
 
     turn(s, &c, 3, 3, 21 * PAGE);
-    assert_int_equal(c.usage.redis_tokens, 20 * PAGE);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 20 * PAGE);
 
     finish_tiers(s, f);
 }
@@ -487,7 +487,8 @@ test_measure_busy(void **state)
         }
 
         check(&c, 1, DSA_FINISH_LENGTH);
-        assert_int_equal(c.usage.redis_tokens, n != 0 ? 20 * PAGE : 0);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS],
+                         n != 0 ? 20 * PAGE : 0);
     }
 
     run(s);
@@ -530,7 +531,7 @@ test_measure_abandoned(void **state)
     assert_int_equal(dsa_sched_poll(s, NULL), DSA_OK);
     run(s);
     check(&c, 1, DSA_FINISH_LENGTH);
-    assert_int_equal(c.usage.redis_tokens, 0);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 0);
 
     f->now_us += 200 * 1000;
     redis_run(&redis, 4);
@@ -540,7 +541,7 @@ test_measure_abandoned(void **state)
     assert_int_equal(gets, 4);
 
     turn(s, &c, 2, 2, 21 * PAGE);
-    assert_int_equal(c.usage.redis_tokens, 0);
+    assert_int_equal(c.usage.tier_tokens[DSA_TIER_REDIS], 0);
     assert_int_equal(redis.gets, gets);
 
     settle(s);

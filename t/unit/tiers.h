@@ -3,9 +3,9 @@
  * Copyright (C) The nginx-dsa authors
  *
  * Slower tiers for tests of the scheduler: moves of the scripted backend that
- * end when the test lets them, and a Redis in memory in place of the one of
- * engine/pages/redis.h, whose operations end, fail or find damaged pages as
- * the test decides.  Everything runs in one thread and repeats.
+ * end when the test lets them, and a tier in memory in place of Redis, whose
+ * operations end, fail or find damaged pages as the test decides.  Everything
+ * runs in one thread and repeats.
  *
  * A page in host memory has the hashes of the backend's cache, so that a wrong
  * or an unfinished page changes the answer.  Steps must not use a page that is
@@ -52,20 +52,21 @@ typedef struct {
 
 
 #define MAX_STORED      8192
+#define QUEUE           4096
 
 
-struct dsa_redis_s {
+typedef struct {
     uint32_t            on;
     uint32_t            off_after;      /* it is off after so many calls of
-                                           dsa_redis_on(); 0: it is not */
+                                           on(); 0: it is not */
     uint32_t            unconnected;    /* attempts to connect that failed */
     uint32_t            held;           /* 1: operations do not end */
     uint64_t            page_us;        /* of an operation, one after the
                                            other, if they are not held */
     uint64_t            end_us;         /* of the last operation */
     uint32_t            limit;          /* most pages; sets fail beyond */
-    dsa_redis_op_t     *first;          /* in their order */
-    dsa_redis_op_t     *last;
+    dsa_tier_op_t      *first;          /* in their order */
+    dsa_tier_op_t      *last;
     uint32_t            n;
     uint32_t            damage;         /* so many of the next reads are of
                                            damaged pages */
@@ -78,15 +79,15 @@ struct dsa_redis_s {
     stored_t            page[MAX_STORED];
     uint32_t            n_pages;
     dsa_map_t           map;
-    dsa_redis_op_t     *done;           /* newest first */
-};
+    dsa_tier_op_t      *done;           /* newest first */
+} redis_t;
 
 
 static way_t       way[MAX_RANKS][DSA_MOVES];
 static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
 static uint32_t    slabs = 1;           /* of host memory: nodes */
 static dsa_host_t  host;
-static dsa_redis_t redis;
+static redis_t     redis;
 static uint32_t    move_fails;
 static fake_t     *timer;               /* of the operations of redis */
 static uint64_t    pinned;
@@ -252,7 +253,7 @@ tiers_moved(dsa_backend_t *b, dsa_move_e direction, uint32_t rank, int wait,
 }
 
 
-/* The cache of engine/pages/redis.h, in memory. */
+/* The tier. */
 
 static inline dsa_str_t
 digest_key(const dsa_digest_t *d)
@@ -262,7 +263,7 @@ digest_key(const dsa_digest_t *d)
 
 
 static inline stored_t *
-stored(dsa_redis_t *c, const dsa_digest_t *d)
+stored(redis_t *c, const dsa_digest_t *d)
 {
     uint64_t  *i;
 
@@ -272,21 +273,29 @@ stored(dsa_redis_t *c, const dsa_digest_t *d)
 }
 
 
-int
-dsa_redis_on(const dsa_redis_t *c)
+static inline int
+redis_on(void *data)
 {
-    if (redis.off_after != 0 && --redis.off_after == 0) {
-        redis.on = 0;
+    redis_t  *c;
+
+    c = data;
+
+    if (c->off_after != 0 && --c->off_after == 0) {
+        c->on = 0;
     }
 
     return (int) c->on;
 }
 
 
-int
-dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
+static inline int
+redis_submit(void *data, dsa_tier_op_t *op)
 {
-    if (!c->on || c->n == DSA_REDIS_QUEUE) {
+    redis_t  *c;
+
+    c = data;
+
+    if (!c->on || c->n == QUEUE) {
         return DSA_AGAIN;
     }
 
@@ -309,26 +318,26 @@ dsa_redis_submit(dsa_redis_t *c, dsa_redis_op_t *op)
 
 
 static inline void
-redis_execute(dsa_redis_t *c, dsa_redis_op_t *op)
+redis_execute(redis_t *c, dsa_tier_op_t *op)
 {
     stored_t  *s;
 
-    op->result = DSA_REDIS_DONE;
+    op->result = DSA_TIER_DONE;
 
     if (!c->on || c->fail != 0) {
         c->fail -= c->fail != 0;
-        op->result = DSA_REDIS_FAILED;
+        op->result = DSA_TIER_FAILED;
 
         /* a part may have arrived */
 
-        if (op->kind == DSA_REDIS_GET) {
+        if (op->kind == DSA_TIER_READ) {
             memset(op->page, 0xcc, PAGE_BYTES / 2);
         }
 
         return;
     }
 
-    if (op->kind == DSA_REDIS_PROBE) {
+    if (op->kind == DSA_TIER_PROBE) {
         c->probes++;
 
         for (op->found = 0; op->found < op->n; op->found++) {
@@ -342,17 +351,17 @@ redis_execute(dsa_redis_t *c, dsa_redis_op_t *op)
 
     s = stored(c, op->digest);
 
-    if (op->kind == DSA_REDIS_GET) {
+    if (op->kind == DSA_TIER_READ) {
         c->gets++;
 
         if (s == NULL || c->vanish != 0) {
             c->vanish -= c->vanish != 0;
-            op->result = DSA_REDIS_MISS;
+            op->result = DSA_TIER_MISS;
 
         } else if (c->damage != 0) {
             c->damage--;
             memset(op->page, 0xbb, PAGE_BYTES);
-            op->result = DSA_REDIS_INVALID;
+            op->result = DSA_TIER_INVALID;
 
         } else {
             memcpy(op->page, s->value, PAGE_BYTES);
@@ -365,7 +374,7 @@ redis_execute(dsa_redis_t *c, dsa_redis_op_t *op)
     c->doubled += s != NULL;
 
     if (s == NULL && c->n_pages == c->limit) {
-        op->result = DSA_REDIS_FAILED;
+        op->result = DSA_TIER_FAILED;
         return;
     }
 
@@ -384,9 +393,9 @@ redis_execute(dsa_redis_t *c, dsa_redis_op_t *op)
 /* Threads begin to execute the next n operations. */
 
 static inline void
-redis_begin(dsa_redis_t *c, uint32_t n)
+redis_begin(redis_t *c, uint32_t n)
 {
-    dsa_redis_op_t  *op;
+    dsa_tier_op_t  *op;
 
     for (op = c->first; op != NULL && n-- != 0; op = op->next) {
         op->begin_us = timer->now_us + 1;
@@ -397,9 +406,9 @@ redis_begin(dsa_redis_t *c, uint32_t n)
 /* The next n operations end, or all that there are. */
 
 static inline void
-redis_run(dsa_redis_t *c, uint32_t n)
+redis_run(redis_t *c, uint32_t n)
 {
-    dsa_redis_op_t  *op, **tail;
+    dsa_tier_op_t  *op, **tail;
 
     while (n-- != 0 && c->first != NULL) {
         op = c->first;
@@ -430,10 +439,13 @@ redis_run(dsa_redis_t *c, uint32_t n)
 }
 
 
-dsa_redis_op_t *
-dsa_redis_collect(dsa_redis_t *c)
+static inline dsa_tier_op_t *
+redis_collect(void *data)
 {
-    dsa_redis_op_t  *done;
+    redis_t        *c;
+    dsa_tier_op_t  *done;
+
+    c = data;
 
     if (!c->held) {
         redis_run(c, UINT32_MAX);
@@ -446,22 +458,26 @@ dsa_redis_collect(dsa_redis_t *c)
 }
 
 
-void
-dsa_redis_stats(dsa_redis_t *c, dsa_redis_stats_t *stats)
+static inline void
+redis_stats(void *data, dsa_tier_stats_t *stats)
 {
-    memset(stats, 0, sizeof(dsa_redis_stats_t));
+    redis_t  *c;
+
+    c = data;
 
     stats->servers = 1;
     stats->servers_on = c->on != 0;
-    stats->unconnected = c->unconnected;
+    stats->failed += c->unconnected;
 }
 
 
-void
-dsa_redis_cancel(dsa_redis_t *c, const void *owner)
+static inline void
+redis_cancel(void *data, const void *owner)
 {
-    dsa_redis_op_t  *op, *next, *first;
+    redis_t        *c;
+    dsa_tier_op_t  *op, *next, *first;
 
+    c = data;
     first = c->first;
     c->first = NULL;
     c->last = NULL;
@@ -471,7 +487,7 @@ dsa_redis_cancel(dsa_redis_t *c, const void *owner)
         next = op->next;
 
         if (op->owner == owner && op->begin_us == 0) {
-            op->result = DSA_REDIS_FAILED;
+            op->result = DSA_TIER_FAILED;
             op->end_us = timer->now_us;
             op->next = c->done;
             c->done = op;
@@ -493,15 +509,17 @@ dsa_redis_cancel(dsa_redis_t *c, const void *owner)
 }
 
 
-void
-dsa_redis_close(dsa_redis_t *c)
+static inline void
+redis_close(void *data)
 {
-    if (c != NULL) {
-        c->first = NULL;
-        c->last = NULL;
-        c->done = NULL;
-        c->n = 0;
-    }
+    redis_t  *c;
+
+    c = data;
+
+    c->first = NULL;
+    c->last = NULL;
+    c->done = NULL;
+    c->n = 0;
 }
 
 
@@ -513,6 +531,17 @@ redis_reset(void)
     redis.on = 1;
     redis.limit = MAX_STORED;
 }
+
+
+static const dsa_tier_t  redis_tier = {
+    .data = &redis,
+    .on = redis_on,
+    .submit = redis_submit,
+    .cancel = redis_cancel,
+    .collect = redis_collect,
+    .stats = redis_stats,
+    .close = redis_close
+};
 
 
 /*
@@ -566,7 +595,9 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
         conf.host = &host;
     }
 
-    conf.cache = with_redis ? &redis : NULL;
+    if (with_redis) {
+        conf.tier[DSA_TIER_REDIS] = redis_tier;
+    }
 
     s = dsa_sched_create(&f->base, &conf, &handler, &err);
 
