@@ -53,7 +53,7 @@ sub stored {
     my $r;
 
     wait_until(sub { $r = $t->get("/v1/conversations/$id");
-                     ($r->{json}{version} // 0) > 1 }, 20, 'the turn');
+                     ($r->{json}{version} // 0) > 1 }, 120, 'the turn');
 
     return $r->{json}{messages}[-1]{content};
 }

@@ -417,7 +417,7 @@ $t = $debug;
 my $nginx = $ENV{DSA_NGINX} || '/usr/sbin/nginx';
 
 SKIP: {
-    skip 'nginx is built without --with-debug', 2
+    skip 'nginx is built without --with-debug', 3
         if `$nginx -V 2>&1` !~ /--with-debug/;
 
     my $engine = $t->start_fake();
@@ -436,7 +436,7 @@ SKIP: {
     wait_until(sub { ctl($engine, 'live') eq '0' }, 10, 'the cancel');
     ctl($engine, 'close');
 
-    my (@session, %request, @request);
+    my (@session, %request, @request, %stages);
     wait_until(sub {
         my $log = read_file($t->path('debug.log'));
         my $n = 0;
@@ -444,8 +444,11 @@ SKIP: {
         @session = $log =~ /dsa engine "[^"]*": (\w+)/g;
         @request = ();
         %request = ();
+        %stages = ();
 
-        while ($log =~ /dsa request (\S+): (\w+ ?(?:token)?)/g) {
+        $stages{$1} .= " $2" while $log =~ /dsa request (\S+): stage (\w+)/g;
+
+        while ($log =~ /dsa request (\S+): (?!stage )(\w+ ?(?:token)?)/g) {
             $request{$1} //= $n++;
             push @{ $request[$request{$1}] }, $2 =~ s/ $//r;
         }
@@ -460,6 +463,11 @@ SKIP: {
         [ qw/ received parsed submitted accepted /, 'first token',
           qw/ cancelled finalized / ] ], 'requests')
         or diag(explain(\@request));
+    is_deeply([ values %stages ],
+              [ (' parse claim references read history conversation family'
+                 . ' restore check record window encode submit') x 3 ],
+              'each passes the stages in their order')
+        or diag(explain(\%stages));
 }
 
 $t->done;
