@@ -40,7 +40,8 @@ my %may_include = (
     'kernels/'           => [],
 
     # both ends compile the wire format, so that it depends on nothing but the
-    # sampling parameters and the numbers of the tiers: engine/link.h and engine/link_*.h
+    # sampling parameters and the numbers of the tiers: engine/link.h and
+    # engine/link_*.h
 
     'engine/link'        => [ 'engine/link', 'base/sampling.h',
                               'base/tiers.h' ],
