@@ -256,6 +256,15 @@ sub chat {
     return $r->{json}{usage}{prompt_tokens_details};
 }
 
+# Stops an engine; nginx has no session with it when this returns.
+
+sub stop {
+    my ($engine) = @_;
+
+    $engine->stop();
+    wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 30, 'no session');
+}
+
 my $prompt = 'one ' . 'cat dog ' x 200;
 my $old;
 
@@ -276,7 +285,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
         wait_until(sub { kv_keys() > 2 }, 30, 'pages are in the cache');
         is(tier('failed_operations_total'), 0, 'nothing failed');
 
-        $engine->stop();
+        stop($engine);
         $engine = engine($name);
         wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30,
                    'a session');
@@ -286,7 +295,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
 
         # an address that the unit forbids is seen from outside
 
-        $engine->stop();
+        stop($engine);
         $engine = engine($name, redis_cache => "$denied:6379 password_file="
                                                . "$box/cache.pw");
         wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30,
@@ -300,7 +309,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
              'the log has the reason');
     }
 
-    $engine->stop();
+    stop($engine);
     unlike($engine->output, qr/\[(?:error|alert|emerg)\]/, "$name: no error");
 }
 
