@@ -232,7 +232,9 @@ $s->close;
 wait_until(sub { cancelled($fake) }, 10, 'the cancel');
 pass('a client that leaves cancels its completion');
 
-$s = $t->stream(script_body("t a\nerror internal x"), uri => $uri);
+$s = $t->stream(script_body("t a\nwait\nerror internal x"), uri => $uri);
+$s->next_event;
+ctl($fake, 'go');
 @events = $s->events;
 is($events[-1]{json}{error}{type}, 'server_error',
    'an error after the first token is an event');

@@ -187,8 +187,12 @@ is($r->{headers}{'retry-after'}, 1, 'try again');
 is($r->{json}{error}{type}, 'rate_limit_error', 'its type');
 is(scalar(split / /, asked()), 1, 'no other engine was asked');
 
-my $s = $t->stream(script("t a\nerror overloaded too many\n"));
-my $m = DSA::HTTP->gather($s->events);
+my $s = $t->stream(script("t a\nwait\nerror overloaded too many\n"));
+my $event = $s->next_event;
+
+ctl($_, 'go') for grep { ctl($_, 'live') eq '1' } $small, $large, $other;
+
+my $m = DSA::HTTP->gather($event, $s->events);
 is($m->{errors}[0]{code}, 'overloaded', 'in a stream: an event');
 is($m->{done}, 0, 'and no [DONE]');
 

@@ -250,9 +250,16 @@ is($cut->{output}[0]{status}, 'incomplete', 'and so is its item');
 
 my $s = $t->connect;
 $s->send_request(POST => $uri, body => json_encode(
-                 played("t a\nerror internal broken", stream => $true)));
+                 played("t a\nwait\nerror internal broken", stream => $true)));
 $s->read_head;
-my @json = map { $_->{json} || () } $s->events;
+
+my @json = $s->next_event->{json};
+
+push @json, $s->next_event->{json}
+    while $json[-1]{type} ne 'response.output_text.delta';
+
+ctl($fake, 'go');
+push @json, map { $_->{json} || () } $s->events;
 is($json[-1]{type}, 'response.failed', 'a failure');
 is($json[-1]{response}{status}, 'failed', 'its status');
 is($json[-1]{response}{error}{code}, 'server_error', 'its code');
