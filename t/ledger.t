@@ -281,22 +281,22 @@ settled('Redis was full');
 
 my $file = $t->path('nginx.pid.ledger');
 my $header = 4096;
-my $slot = 512;
+my $cell = 512;
 
 is((stat $file)[2] & 07777, 0600, 'no other user can read the file');
-is(-s $file, $header + 20000 * $slot, 'it is allocated');
+is(-s $file, $header + 20000 * $cell, 'it is allocated');
 
 
 # Slots of the file that are not free, as [ number, bytes ].
 
-sub slots {
+sub cells {
     my ($path) = @_;
 
     my $bytes = read_file($path);
-    my $n = (length($bytes) - $header) / $slot;
+    my $n = (length($bytes) - $header) / $cell;
 
     return grep { ord $_->[1] != 0 }
-           map { [ $_, substr $bytes, $header + $_ * $slot, $slot ] }
+           map { [ $_, substr $bytes, $header + $_ * $cell, $cell ] }
            0 .. $n - 1;
 }
 
@@ -325,11 +325,11 @@ sub kill_all {
 
 $t->allow_alert(qr/exited on signal 9/);
 
-wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 
 $server->stop;
 chats(10, 5);
-is(scalar slots($file), 10, 'ten entries are in the file');
+is(scalar cells($file), 10, 'ten entries are in the file');
 
 my @old = $t->workers;
 $t->reload;
@@ -337,10 +337,10 @@ wait_until(sub { my @now = $t->workers;
                  !grep { my $pid = $_; grep { $_ == $pid } @old } @now }, 20,
            'the old workers to leave');
 chats(3, 3);
-is(scalar slots($file), 13, 'old workers do not wait for Redis');
+is(scalar cells($file), 13, 'old workers do not wait for Redis');
 $server->restart;
 settled('what they left is written by the new ones');
-wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 
 # a second descriptor of the file would release the locks when it is closed
 
@@ -380,10 +380,10 @@ for my $case (@how) {
     chats(7, 4);
     $end->();
     chats(3, 3);
-    cmp_ok(scalar slots($file), '>=', 10, "$name: all is in the file");
+    cmp_ok(scalar cells($file), '>=', 10, "$name: all is in the file");
     $server->restart;
     settled("$name: each is counted once");
-    wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+    wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 }
 
 ok($t->logged(qr/\[notice\].*7 ledger entries are left over in "\Q$file\E"/),
@@ -418,13 +418,13 @@ $want{prompt_tokens} += 300;
 $want{cached_tokens} += 64;
 $want{completion_tokens} += 3;
 settled('a request whose worker is killed is charged until then');
-wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 
-# a request that is refused after its slot was reserved frees it
+# a request that is refused after its cell was reserved frees it
 
 is($t->post($chat, script("noaccept\nerror context too long"))->{status}, 400,
    'refused by the engine');
-is(scalar slots($file), 0, 'its slot is free');
+is(scalar cells($file), 0, 'its cell is free');
 
 
 # Workers are killed under load.  Each request is of a tenant of its own: if its
@@ -461,7 +461,7 @@ while (waitpid($load_pid, POSIX::WNOHANG()) == 0) {
 }
 
 cmp_ok($kills, '>', 3, "$kills workers killed under load");
-wait_until(sub { slots($file) == 0 }, 20, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 20, 'no entry to wait');
 
 my %answered = map { $_ => 1 } split /\n/, read_file($t->path('answered'));
 my %counted = map { my $n = $_;
@@ -478,16 +478,16 @@ is_deeply([ grep { $counted{$_} > 1 } sort keys %counted ], [],
 $serial += 400;
 
 
-# Redis has a marker for each slot that a tenant's requests have used, not for
-# each request, and slots that were used are used again.
+# Redis has a marker for each cell that a tenant's requests have used, not for
+# each request, and cells that were used are used again.
 
 # Redis gets the entries of each thirty before the next thirty begin, because
-# entries that wait use slots of their own.
+# entries that wait use cells of their own.
 
 for (1 .. 10) {
     chats(30, 3, key => 'often');
     settled("$_ times thirty requests of a tenant");
-    wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+    wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 }
 
 my $marks = 0;
@@ -506,21 +506,21 @@ $s->next_event;
 
 my $copy = read_file($file);
 
-is(scalar(() = slots($file)), 6, 'a copy of six slots');
+is(scalar(() = cells($file)), 6, 'a copy of six cells');
 $left = cancelled($fake);
 $s->close;
 wait_until(sub { cancelled($fake) > $left }, 10, 'the cancel');
 $server->restart;
 settled('what they become');
-wait_until(sub { slots($file) == 0 }, 10, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 10, 'no entry to wait');
 chats(40, 4);
-settled('and more requests in these slots');
+settled('and more requests in these cells');
 kill_all();
 write_file($file, $copy);
 $t->start_nginx(redis => 'timeout=1s', workers => 2);
 ok($t->logged(qr/5 ledger entries are left over in "\Q$file\E"/),
    'the copy is in place');
-wait_until(sub { slots($file) == 0 }, 20, 'no entry to wait');
+wait_until(sub { cells($file) == 0 }, 20, 'no entry to wait');
 is_deeply(ledger(), \%want, 'is counted once');
 wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 10, 'workers');
 
@@ -535,7 +535,7 @@ wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
                  == 404 }, 10, 'Redis');
 chats(1, 1);
 settled('a short queue');
-wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+wait_until(sub { cells($t->path('short.ledger')) == 0 }, 10, 'no entry');
 
 $server->stop;
 wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}
@@ -574,13 +574,13 @@ wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 is($t->logged(qr/\[error\].*dsa: 2 more times in .*refused with 503/), 1,
    'and at the end, how many there were');
 chats(3, 1);
-is(scalar slots($t->path('short.ledger')), 8, 'a larger queue');
+is(scalar cells($t->path('short.ledger')), 8, 'a larger queue');
 $t->reload(redis => $short =~ s/queue=5/queue=2/r, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
-is(-s $t->path('short.ledger'), $header + 8 * $slot, 'does not shrink');
+is(-s $t->path('short.ledger'), $header + 8 * $cell, 'does not shrink');
 $server->restart;
 settled('up to it, written');
-wait_until(sub { slots($t->path('short.ledger')) == 0 }, 10, 'no entry');
+wait_until(sub { cells($t->path('short.ledger')) == 0 }, 10, 'no entry');
 $health = $t->get('/healthz');
 is($health->{status}, 200, '/healthz: it serves again');
 is_deeply($health->{json}{ledger},
@@ -588,8 +588,8 @@ is_deeply($health->{json}{ledger},
             writable => JSON::PP::true }, 'the queue is empty');
 
 
-# All slots of a queue are used, whichever worker needs them, and again when
-# Redis has the entries.  A worker finds free slots by bits, each of 32 slots,
+# All cells of a queue are used, whichever worker needs them, and again when
+# Redis has the entries.  A worker finds free cells by bits, each of 32 cells,
 # which begin at byte 64.
 
 my $odd = $t->path('odd.ledger');
@@ -612,7 +612,7 @@ for my $round (1 .. 2) {
     $server->stop;
     connected(0);
     chats(100, 10);
-    is(scalar slots($odd), 100, "round $round: each slot has an entry");
+    is(scalar cells($odd), 100, "round $round: each cell has an entry");
 
     %before = %want;
     my @open = map { begin() } 1 .. 8;
@@ -622,14 +622,14 @@ for my $round (1 .. 2) {
 
     $server->restart;
     settled('a hundred entries');
-    wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+    wait_until(sub { cells($odd) == 0 }, 10, 'no entry');
 }
 
 chats(20, 10);
-settled('served at once when slots are free');
-wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+settled('served at once when cells are free');
+wait_until(sub { cells($odd) == 0 }, 10, 'no entry');
 
-# A worker may be killed when it has freed a slot and has not set the bit yet.
+# A worker may be killed when it has freed a cell and has not set the bit yet.
 
 my $refused = $t->logged($full);
 
@@ -637,11 +637,11 @@ patch($odd, 64, "\0" x ($header - 64));
 wait_until(sub { unpack('x64 Q', read_file($odd)) == 0b1111 }, 20,
            'the bits of four groups');
 chats(1, 1);
-is($t->logged($full), $refused, 'slots of unset bits are found again');
+is($t->logged($full), $refused, 'cells of unset bits are found again');
 settled('after that');
-wait_until(sub { slots($odd) == 0 }, 10, 'no entry');
+wait_until(sub { cells($odd) == 0 }, 10, 'no entry');
 
-# Slots that were added since a worker began are not slots of that worker.  A
+# Slots that were added since a worker began are not cells of that worker.  A
 # worker of the new configuration uses them, although the old one finds none.
 
 my $grown = $short =~ s/queue=5/queue=3/r =~ s/short/grown/r;
@@ -667,21 +667,21 @@ $t->reload(redis => $grown =~ s/queue=3/queue=6/r, workers => 1);
 wait_until(sub { read_file("/proc/$former/cmdline") =~ /shutting down/ }, 20,
            'the old worker, which waits for the body, to accept no connection');
 $half->send($body);
-is($half->response->{status}, 503, 'its slots are not free');
+is($half->response->{status}, 503, 'its cells are not free');
 chats(3, 1);
-is(scalar slots($t->path('grown.ledger')), 6, 'those of the new worker are');
+is(scalar cells($t->path('grown.ledger')), 6, 'those of the new worker are');
 
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 $server->restart;
 settled('a queue that was enlarged');
-wait_until(sub { slots($t->path('grown.ledger')) == 0 }, 10, 'no entry');
+wait_until(sub { cells($t->path('grown.ledger')) == 0 }, 10, 'no entry');
 
 $t->reload(redis => $short, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 connected(1);
 
 
-# A slot: state and seat, the names, sender and number with their CRC, which of
+# A cell: state and seat, the names, sender and number with their CRC, which of
 # two sets of counts is valid, and both sets, each with its own checksum.
 
 sub crc32 {
@@ -710,7 +710,7 @@ sub check {
 }
 
 
-# Where the valid counts of a slot are, and these: time, prompt, cached, host,
+# Where the valid counts of a cell are, and these: time, prompt, cached, host,
 # redis, completion, reasoning, three costs, checksum.
 
 sub counts {
@@ -722,17 +722,17 @@ sub counts {
 }
 
 
-# Writes other tiers to a slot, with the checksum.
+# Writes other tiers to a cell, with the checksum.
 
 sub set_tiers {
-    my ($path, $slot_at, $host, $redis) = @_;
+    my ($path, $cell_at, $host, $redis) = @_;
 
-    my ($n, $bytes) = @$slot_at;
+    my ($n, $bytes) = @$cell_at;
     my ($at, @words) = counts($bytes);
 
     @words[3, 4] = ($host, $redis);
     $words[10] = check(unpack('x8 V', $bytes), @words[0 .. 9]);
-    patch($path, $header + $n * $slot + $at, pack 'Q11', @words);
+    patch($path, $header + $n * $cell + $at, pack 'Q11', @words);
 }
 
 
@@ -742,28 +742,28 @@ $server->stop;
 chats(4, 1);
 kill_all();
 
-my @slots = slots($queue);
-my (undef, @first) = counts($slots[0][1]);
+my @cells = cells($queue);
+my (undef, @first) = counts($cells[0][1]);
 
-is(scalar @slots, 4, 'four entries in the file');
+is(scalar @cells, 4, 'four entries in the file');
 is_deeply([ sort { $a->[0] <=> $b->[0] }
-            map { [ (counts($_->[1]))[3, 4, 5] ] } @slots ],
+            map { [ (counts($_->[1]))[3, 4, 5] ] } @cells ],
           [ sort { $a->[0] <=> $b->[0] }
             map { [ $_ % 64, tiers($_ % 64) ] } $serial - 3 .. $serial ],
           'their cached tokens, and these of the host and of Redis');
-is(unpack('x8 V', $slots[0][1]), crc32(substr $slots[0][1], 12, 236),
+is(unpack('x8 V', $cells[0][1]), crc32(substr $cells[0][1], 12, 236),
    'the CRC covers the names');
-is($first[10], check(unpack('x8 V', $slots[0][1]), @first[0 .. 9]),
+is($first[10], check(unpack('x8 V', $cells[0][1]), @first[0 .. 9]),
    'the checksum covers the counts');
 
-set_tiers($queue, $slots[0], 0, 0);
+set_tiers($queue, $cells[0], 0, 0);
 $want{cached_host_tokens} -= $first[3];
 $want{cached_redis_tokens} -= $first[4];
 
 $t->start_nginx(redis => $short, workers => 1);
 $server->restart;
 settled('an entry without tiers, and three with them');
-wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+wait_until(sub { cells($queue) == 0 }, 10, 'no entry');
 
 
 # Damaged entries of a file are not used.
@@ -776,7 +776,7 @@ sub damaged {
     $server->stop;
     chats(4, 1);
     kill_all();
-    $damage->($path, slots($path));
+    $damage->($path, cells($path));
     $t->start_nginx(redis => $short, workers => 1);
     ok($t->logged($want_log), "$name: is in the log")
         or diag($t->error_log =~ s/^(?!.*dsa: ).*\n//mgr);
@@ -787,56 +787,56 @@ sub damaged {
     my $count = ledger()->{requests};
     my $left = $want{requests} - 4 + $want_left;
     wait_until(sub { ledger()->{requests} >= $left }, 20, $name);
-    wait_until(sub { slots($path) == 0 }, 10, 'no entry to wait');
+    wait_until(sub { cells($path) == 0 }, 10, 'no entry to wait');
     is(ledger()->{requests}, $left, "$name: the others are written");
     %want = %{ ledger() };
 }
 
-damaged('a byte of a slot', sub {
+damaged('a byte of a cell', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot + 32, "\xff");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell + 32, "\xff");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
-damaged('a slot of no owner', sub {
+damaged('a cell of no owner', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot, "\x02\xff\xff\xff");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell, "\x02\xff\xff\xff");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
-damaged('a slot of no state', sub {
+damaged('a cell of no state', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot, "\x7f");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell, "\x7f");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
-damaged('a slot with more tokens of the host than cached ones', sub {
+damaged('a cell with more tokens of the host than cached ones', sub {
     my ($path, $first) = @_;
     my (undef, undef, undef, $cached) = counts($first->[1]);
     set_tiers($path, $first, $cached, 1);
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
-damaged('the counts of a slot', sub {
+damaged('the counts of a cell', sub {
     my ($path, $first) = @_;
     my ($at) = counts($first->[1]);
-    patch($path, $header + $first->[0] * $slot + $at + 8, "\xff");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell + $at + 8, "\xff");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
 damaged('the id of a key', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot + 208, "\x07");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell + 208, "\x07");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
 damaged('the number of the valid counts', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot + 248, "\x07");
-}, 3, qr/a ledger entry is lost: slot \d+ of .* is damaged/);
+    patch($path, $header + $first->[0] * $cell + 248, "\x07");
+}, 3, qr/a ledger entry is lost: cell \d+ of .* is damaged/);
 
-damaged('a slot whose request ran when its worker ended', sub {
+damaged('a cell whose request ran when its worker ended', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot, "\x03");
+    patch($path, $header + $first->[0] * $cell, "\x03");
 }, 4, qr/3 ledger entries are left over/);
 
-damaged('a slot that was being written', sub {
+damaged('a cell that was being written', sub {
     my ($path, $first) = @_;
-    patch($path, $header + $first->[0] * $slot, "\x01");
+    patch($path, $header + $first->[0] * $cell, "\x01");
 }, 3, qr/ledger entries are left over/);
 
 damaged('the header', sub { patch($_[0], 16, "\xff\xff\xff\xff") }, 0,
@@ -847,7 +847,7 @@ damaged('a text', sub { write_file($_[0], 'hello') }, 0,
         qr/it has no header; it was renamed/);
 damaged('a truncated file', sub {
     my ($path, $first, $second) = @_;
-    truncate $path, $header + $second->[0] * $slot + 10;
+    truncate $path, $header + $second->[0] * $cell + 10;
 }, 1, qr/was truncated to \d+ of \d+ bytes/);
 
 # The file is truncated while nginx runs.  A worker that reads it is killed by
@@ -869,7 +869,7 @@ if (!$ENV{DSA_SANITIZED}) {
     chats(3, 1);
     settled('and nginx serves');
     is(substr(read_file($queue), 0, 8), 'dsaledgr', 'the file has a header');
-    wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+    wait_until(sub { cells($queue) == 0 }, 10, 'no entry');
 }
 
 damaged('an empty file', sub { truncate $_[0], 0 }, 0, qr/./);
@@ -882,28 +882,28 @@ my $sent = 432;
 
 chats(1, 1);
 settled('connected');
-wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+wait_until(sub { cells($queue) == 0 }, 10, 'no entry');
 $server->signal('STOP');
 chats(1, 1);
-wait_until(sub { my ($s) = slots($queue);
+wait_until(sub { my ($s) = cells($queue);
                  $s && abs(unpack("x$sent Q", $s->[1]) - time) < 60 }, 10,
            'the time of the attempt');
 kill_all();
 $server->signal('CONT');
 $t->start_nginx(redis => $short, workers => 1);
 settled('confirmed by a later attempt');
-wait_until(sub { slots($queue) == 0 }, 10, 'no entry');
+wait_until(sub { cells($queue) == 0 }, 10, 'no entry');
 
 $server->stop;
 chats(3, 1);
 kill_all();
-@slots = slots($queue);
-patch($queue, $header + $slots[0][0] * $slot + $sent,
+@cells = cells($queue);
+patch($queue, $header + $cells[0][0] * $cell + $sent,
       pack 'Q', time - 23 * 3600 - 60);
-patch($queue, $header + $slots[1][0] * $slot + $sent,
+patch($queue, $header + $cells[1][0] * $cell + $sent,
       pack 'Q', time - 23 * 3600 + 600);
 
-my (undef, undef, @gone) = counts($slots[0][1]);
+my (undef, undef, @gone) = counts($cells[0][1]);
 my @names = qw/ prompt_tokens cached_tokens cached_host_tokens
                 cached_redis_tokens completion_tokens /;
 
@@ -912,7 +912,7 @@ $want{ $names[$_] } -= $gone[$_] for 0 .. $#names;
 
 $t->start_nginx(redis => $short, workers => 1);
 $server->restart;
-wait_until(sub { slots($queue) == 0 }, 20, 'no entry');
+wait_until(sub { cells($queue) == 0 }, 20, 'no entry');
 settled('sent again before, and never sent');
 is($t->logged(qr/is lost: it was sent 23 hours ago.* prompt $gone[0],/), 1,
    'not later, which is logged');

@@ -55,7 +55,7 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
     }
 
     record->first.record = record;
-    record->slot = NGX_ERROR;
+    record->cell = NGX_ERROR;
     ngx_memcpy(record->id, id->data, id->len);
     record->entry.request = dsa_str(record->id, id->len);
 
@@ -132,10 +132,10 @@ ngx_http_dsa_usage_record_begin(ngx_http_dsa_usage_record_t *record,
 
     ngx_http_dsa_usage_record_counts(record);
 
-    record->slot = ngx_http_dsa_ledger_queue_reserve(record->redis,
+    record->cell = ngx_http_dsa_ledger_queue_reserve(record->redis,
                                                      &record->entry, why);
 
-    return record->slot >= 0 ? NGX_OK : NGX_DECLINED;
+    return record->cell >= 0 ? NGX_OK : NGX_DECLINED;
 }
 
 
@@ -244,7 +244,7 @@ ngx_http_dsa_usage_record_waive(ngx_http_dsa_usage_record_t *record)
 static void
 ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
 {
-    if (record->slot < 0 || record->whole) {
+    if (record->cell < 0 || record->whole) {
         return;
     }
 
@@ -252,7 +252,7 @@ ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
     ngx_http_dsa_usage_record_counts(record);
 
     ngx_http_dsa_ledger_update(ngx_http_dsa_redis_ledger(record->redis),
-                               record->slot, &record->entry);
+                               record->cell, &record->entry);
 }
 
 
@@ -390,10 +390,10 @@ ngx_http_dsa_usage_record_store(ngx_http_dsa_usage_record_t *record,
 
     if (usage->prompt == 0 && usage->completion == 0) {
 
-        if (record->slot >= 0) {
+        if (record->cell >= 0) {
             ngx_http_dsa_ledger_free(ngx_http_dsa_redis_ledger(record->redis),
-                                     record->slot);
-            record->slot = NGX_ERROR;
+                                     record->cell);
+            record->cell = NGX_ERROR;
         }
 
         *why = "the engine reported no tokens";
@@ -405,14 +405,14 @@ ngx_http_dsa_usage_record_store(ngx_http_dsa_usage_record_t *record,
         return NGX_DECLINED;
     }
 
-    assert(record->slot >= 0);
+    assert(record->cell >= 0);
 
     ngx_http_dsa_usage_record_counts(record);
 
-    rc = ngx_http_dsa_store_record(record->redis, record->slot, &record->entry,
+    rc = ngx_http_dsa_store_record(record->redis, record->cell, &record->entry,
                                    turn, why);
 
-    record->slot = NGX_ERROR;
+    record->cell = NGX_ERROR;
 
     return turn != NULL ? rc : NGX_DECLINED;
 }

@@ -19,7 +19,7 @@
 
 
 typedef enum {
-    ngx_http_dsa_ledger_free_slot = 0,
+    ngx_http_dsa_ledger_free_cell = 0,
     ngx_http_dsa_ledger_writing,        /* the names are not complete */
     ngx_http_dsa_ledger_ended,          /* for Redis */
     ngx_http_dsa_ledger_running         /* its request runs */
@@ -37,13 +37,13 @@ struct ngx_http_dsa_ledger_s {
     ngx_http_dsa_sums_t           sums;     /* path is empty: no API keys */
     size_t                        keys;     /* API keys */
     ngx_cycle_t                  *cycle;
-    ngx_uint_t                    slots;    /* queue= */
+    ngx_uint_t                    cells;    /* queue= */
 
     /* in a worker */
 
     ngx_uint_t                    seat;
     ngx_uint_t                    first;    /* the group in which the search
-                                               for a free slot begins */
+                                               for a free cell begins */
     uint64_t                      sender;
     uint64_t                      number;   /* of the last entry */
     unsigned                      seated:1;
@@ -56,7 +56,7 @@ static ngx_int_t ngx_http_dsa_ledger_path_default(
 static ngx_int_t ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger);
 static void ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data);
 static void ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
-    ngx_http_dsa_ledger_slot_t *slot);
+    ngx_http_dsa_ledger_cell_t *cell);
 static void ngx_http_dsa_ledger_cleanup(void *data);
 static ngx_int_t ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t seat, ngx_log_t *log);
@@ -64,7 +64,7 @@ static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
     ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat, ngx_log_t *log,
     ngx_http_dsa_ledger_pt handler, void *data, ngx_uint_t *adopted);
 static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t slot, ngx_log_t *log);
+    ngx_uint_t cell, ngx_log_t *log);
 static uint64_t ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger);
 static ngx_int_t ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger);
 static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
@@ -72,26 +72,26 @@ static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
 static ngx_int_t ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t group);
 static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t slot, ngx_atomic_uint_t word);
+    ngx_uint_t cell, ngx_atomic_uint_t word);
 static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t slot);
+    ngx_uint_t cell);
 static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry);
+    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_record_t *entry);
 static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
     const dsa_schema_record_t *entry, uint32_t crc);
 static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
     dsa_str_t s);
-static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
     dsa_schema_record_t *entry);
 static void ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t slot, ngx_http_dsa_ledger_end_pt end);
+    ngx_uint_t cell, ngx_http_dsa_ledger_end_pt end);
 static void ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t slot, ngx_atomic_uint_t word);
+    ngx_uint_t cell, ngx_atomic_uint_t word);
 static ngx_uint_t ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
-    const ngx_http_dsa_ledger_slot_t *slot);
+    const ngx_http_dsa_ledger_cell_t *cell);
 
 
-/* The word of a slot: the state in its lowest byte, the seat above it. */
+/* The word of a cell: the state in its lowest byte, the seat above it. */
 
 static ngx_inline ngx_atomic_uint_t
 ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_state_e state, ngx_uint_t seat)
@@ -122,7 +122,7 @@ ngx_http_dsa_ledger_groups(const ngx_http_dsa_ledger_t *ledger)
 
 
 ngx_http_dsa_ledger_t *
-ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
+ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t cells)
 {
     ngx_shm_zone_t         *zone;
     ngx_pool_cleanup_t     *cln;
@@ -137,7 +137,7 @@ ngx_http_dsa_ledger_create(ngx_conf_t *cf, ngx_str_t *path, ngx_uint_t slots)
 
     ledger->file.path = *path;
     ledger->cycle = cf->cycle;
-    ledger->slots = slots;
+    ledger->cells = cells;
     ledger->file.fd = NGX_INVALID_FILE;
     ledger->sums.fd = NGX_INVALID_FILE;
 
@@ -190,7 +190,7 @@ ngx_http_dsa_ledger_init(ngx_shm_zone_t *zone, void *data)
     cycle = ledger->cycle;
 
     if (ngx_http_dsa_ledger_path_default(ledger) != NGX_OK
-        || ngx_http_dsa_ledger_file_open(&ledger->file, ledger->slots,
+        || ngx_http_dsa_ledger_file_open(&ledger->file, ledger->cells,
                                          cycle->pool, cycle->log)
            != NGX_OK)
     {
@@ -277,7 +277,7 @@ ngx_http_dsa_ledger_open_sums(ngx_http_dsa_ledger_t *ledger)
 
 /*
  * The entries whose requests have ended are charged.  If the file was enlarged
- * since this process mapped it, the slots behind the mapping are read.
+ * since this process mapped it, the cells behind the mapping are read.
  */
 
 static void
@@ -285,7 +285,7 @@ ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data)
 {
     ngx_uint_t                    i;
     ngx_http_dsa_ledger_t        *ledger;
-    ngx_http_dsa_ledger_slot_t    copy;
+    ngx_http_dsa_ledger_cell_t    copy;
     ngx_http_dsa_ledger_file_t   *file;
 
     ledger = data;
@@ -297,18 +297,18 @@ ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data)
 
     for (i = 0; i < file->n; i++) {
 
-        if (ngx_http_dsa_ledger_state(file->slots[i].word)
+        if (ngx_http_dsa_ledger_state(file->cells[i].word)
             == ngx_http_dsa_ledger_ended)
         {
-            ngx_memcpy(&copy, (void *) &file->slots[i],
-                       sizeof(ngx_http_dsa_ledger_slot_t));
+            ngx_memcpy(&copy, (void *) &file->cells[i],
+                       sizeof(ngx_http_dsa_ledger_cell_t));
             ngx_http_dsa_ledger_count_one(sums, &copy);
         }
     }
 
-    while (pread(file->fd, &copy, sizeof(ngx_http_dsa_ledger_slot_t),
+    while (pread(file->fd, &copy, sizeof(ngx_http_dsa_ledger_cell_t),
                  NGX_HTTP_DSA_LEDGER_HEADER + i++ * sizeof(copy))
-           == (ssize_t) sizeof(ngx_http_dsa_ledger_slot_t))
+           == (ssize_t) sizeof(ngx_http_dsa_ledger_cell_t))
     {
         ngx_http_dsa_ledger_count_one(sums, &copy);
     }
@@ -317,12 +317,12 @@ ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data)
 
 static void
 ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
-    ngx_http_dsa_ledger_slot_t *slot)
+    ngx_http_dsa_ledger_cell_t *cell)
 {
     dsa_schema_record_t  entry;
 
-    if (ngx_http_dsa_ledger_state(slot->word) == ngx_http_dsa_ledger_ended
-        && ngx_http_dsa_ledger_check(slot, &entry) == NGX_OK)
+    if (ngx_http_dsa_ledger_state(cell->word) == ngx_http_dsa_ledger_ended
+        && ngx_http_dsa_ledger_check(cell, &entry) == NGX_OK)
     {
         ngx_http_dsa_sums_count(sums, &entry);
     }
@@ -347,8 +347,8 @@ ngx_http_dsa_ledger_cleanup(void *data)
 
 
 /*
- * A seat with slots of its last owner is not acquired, because the worker's
- * own slots could not be distinguished from these.
+ * A seat with cells of its last owner is not acquired, because the worker's
+ * own cells could not be distinguished from these.
  */
 
 ngx_int_t
@@ -380,10 +380,10 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
         }
 
         for (i = 0; i < file->n; i++) {
-            word = file->slots[i].word;
+            word = file->cells[i].word;
 
             if (ngx_http_dsa_ledger_state(word)
-                != ngx_http_dsa_ledger_free_slot
+                != ngx_http_dsa_ledger_free_cell
                 && ngx_http_dsa_ledger_seat(word) == seat)
             {
                 break;
@@ -405,7 +405,7 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
 }
 
 
-/* The caller has locked the seat, and no slot has it. */
+/* The caller has locked the seat, and no cell has it. */
 
 static ngx_int_t
 ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
@@ -423,7 +423,7 @@ ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
 
     /*
      * A product with the golden ratio keeps any number of seats apart.  Workers
-     * that search at distant slots rarely collide.
+     * that search at distant cells rarely collide.
      */
 
     groups = ngx_http_dsa_ledger_groups(ledger);
@@ -456,10 +456,10 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
     damaged = 0;
 
     for (i = 0; i < file->n; i++) {
-        word = file->slots[i].word;
+        word = file->cells[i].word;
         seat = ngx_http_dsa_ledger_seat(word);
 
-        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot) {
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_cell) {
             ngx_http_dsa_ledger_mark_free(ledger, i);
             continue;
         }
@@ -505,8 +505,8 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 
 
 /*
- * The caller has locked the seat, so no other process writes to its slots.
- * Returns the number of damaged slots and adds to *adopted.
+ * The caller has locked the seat, so no other process writes to its cells.
+ * Returns the number of damaged cells and adds to *adopted.
  */
 
 static ngx_uint_t
@@ -517,15 +517,15 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
     ngx_uint_t                   i, damaged;
     ngx_atomic_uint_t            word;
     dsa_schema_record_t          entry;
-    ngx_http_dsa_ledger_slot_t   copy, *slot;
+    ngx_http_dsa_ledger_cell_t   copy, *cell;
 
     damaged = 0;
 
     for (i = 0; i < ledger->file.n; i++) {
-        slot = &ledger->file.slots[i];
-        word = slot->word;
+        cell = &ledger->file.cells[i];
+        word = cell->word;
 
-        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_slot
+        if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_cell
             || ngx_http_dsa_ledger_seat(word) != seat)
         {
             continue;
@@ -559,7 +559,7 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
             ngx_http_dsa_ledger_charge(ledger, i, word);
 
         } else {
-            (void) ngx_atomic_cmp_set(&slot->word, word,
+            (void) ngx_atomic_cmp_set(&cell->word, word,
                                       ngx_http_dsa_ledger_word(
                                           ngx_http_dsa_ledger_ended,
                                           ledger->seat));
@@ -568,7 +568,7 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
         (*adopted)++;
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, log, 0,
-                       "dsa ledger slot %ui of seat %ui adopted", i, seat);
+                       "dsa ledger cell %ui of seat %ui adopted", i, seat);
     }
 
     return damaged;
@@ -576,12 +576,12 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
 
 
 static void
-ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_log_t *log)
 {
     ngx_log_error(NGX_LOG_ERR, log, 0,
-                  "dsa: a ledger entry is lost: slot %ui of \"%V\" is damaged",
-                  slot, &ledger->file.path);
+                  "dsa: a ledger entry is lost: cell %ui of \"%V\" is damaged",
+                  cell, &ledger->file.path);
 }
 
 
@@ -590,7 +590,7 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry)
 {
     ngx_int_t                    n;
-    ngx_http_dsa_ledger_slot_t   copy, *slot;
+    ngx_http_dsa_ledger_cell_t   copy, *cell;
 
     if (!ledger->seated) {
         return NGX_ERROR;
@@ -605,15 +605,15 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
         return n;
     }
 
-    slot = &ledger->file.slots[n];
+    cell = &ledger->file.cells[n];
 
-    ngx_memcpy((u_char *) slot + sizeof(ngx_atomic_t),
+    ngx_memcpy((u_char *) cell + sizeof(ngx_atomic_t),
                (u_char *) &copy + sizeof(ngx_atomic_t),
-               sizeof(ngx_http_dsa_ledger_slot_t) - sizeof(ngx_atomic_t));
+               sizeof(ngx_http_dsa_ledger_cell_t) - sizeof(ngx_atomic_t));
 
-    /* this is a barrier: a reader of the new word sees the whole slot */
+    /* this is a barrier: a reader of the new word sees the whole cell */
 
-    (void) ngx_atomic_cmp_set(&slot->word,
+    (void) ngx_atomic_cmp_set(&cell->word,
                               ngx_http_dsa_ledger_word(
                                   ngx_http_dsa_ledger_writing, ledger->seat),
                               ngx_http_dsa_ledger_word(
@@ -645,9 +645,9 @@ ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger)
 
 
 /*
- * Acquires a free slot, which is in the state of writing then.  Returns its
+ * Acquires a free cell, which is in the state of writing then.  Returns its
  * index, or NGX_BUSY.  The search always begins at the same group, because
- * Redis keeps a marker for each slot that was used; it ends with the bits that
+ * Redis keeps a marker for each cell that was used; it ends with the bits that
  * the first word has before that group.
  */
 
@@ -655,7 +655,7 @@ static ngx_int_t
 ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
 {
     uint64_t     bits;
-    ngx_int_t    slot;
+    ngx_int_t    cell;
     ngx_uint_t   i, w, first, group, groups, words;
 
     first = ledger->first;
@@ -677,10 +677,10 @@ ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
                 break;
             }
 
-            slot = ngx_http_dsa_ledger_find_in(ledger, group);
+            cell = ngx_http_dsa_ledger_find_in(ledger, group);
 
-            if (slot >= 0) {
-                return slot;
+            if (cell >= 0) {
+                return cell;
             }
         }
     }
@@ -689,25 +689,25 @@ ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
 }
 
 
-/* The same in one group, whose bit is set; clears it if no slot is free. */
+/* The same in one group, whose bit is set; clears it if no cell is free. */
 
 static ngx_int_t
 ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 {
     uint64_t    bit;
-    ngx_int_t   slot;
+    ngx_int_t   cell;
 
-    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+    cell = ngx_http_dsa_ledger_acquire(ledger, group);
 
     /*
      * If the file was enlarged since this process mapped it, other processes
-     * have more slots of the last group than this one.
+     * have more cells of the last group than this one.
      */
 
-    if (slot >= 0
+    if (cell >= 0
         || (group + 1) * NGX_HTTP_DSA_LEDGER_GROUP > ledger->file.n)
     {
-        return slot;
+        return cell;
     }
 
     bit = (uint64_t) 1 << group % 64;
@@ -715,22 +715,22 @@ ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
     (void) __atomic_fetch_and(&ledger->file.groups[group / 64], ~bit,
                               __ATOMIC_SEQ_CST);
 
-    /* a slot may have been freed meanwhile, when the bit was still set */
+    /* a cell may have been freed meanwhile, when the bit was still set */
 
-    slot = ngx_http_dsa_ledger_acquire(ledger, group);
+    cell = ngx_http_dsa_ledger_acquire(ledger, group);
 
-    if (slot >= 0) {
-        ngx_http_dsa_ledger_mark_free(ledger, slot);
+    if (cell >= 0) {
+        ngx_http_dsa_ledger_mark_free(ledger, cell);
     }
 
-    return slot;
+    return cell;
 }
 
 
 static ngx_int_t
 ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 {
-    ngx_uint_t          slot, last;
+    ngx_uint_t          cell, last;
     ngx_atomic_t       *word;
     ngx_atomic_uint_t   writing;
 
@@ -739,13 +739,13 @@ ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 
     last = ngx_min((group + 1) * NGX_HTTP_DSA_LEDGER_GROUP, ledger->file.n);
 
-    for (slot = group * NGX_HTTP_DSA_LEDGER_GROUP; slot < last; slot++) {
-        word = &ledger->file.slots[slot].word;
+    for (cell = group * NGX_HTTP_DSA_LEDGER_GROUP; cell < last; cell++) {
+        word = &ledger->file.cells[cell].word;
 
         if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0
             && ngx_atomic_cmp_set(word, 0, writing))
         {
-            return slot;
+            return cell;
         }
     }
 
@@ -753,31 +753,31 @@ ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
 }
 
 
-/* Frees a slot that has this word.  0: its word is another one. */
+/* Frees a cell that has this word.  0: its word is another one. */
 
 static ngx_uint_t
-ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_atomic_uint_t word)
 {
-    if (!ngx_atomic_cmp_set(&ledger->file.slots[slot].word, word, 0)) {
+    if (!ngx_atomic_cmp_set(&ledger->file.cells[cell].word, word, 0)) {
         return 0;
     }
 
-    ngx_http_dsa_ledger_mark_free(ledger, slot);
+    ngx_http_dsa_ledger_mark_free(ledger, cell);
 
     return 1;
 }
 
 
-/* Sets the bit of the slot's group.  A bit that is set is not written again. */
+/* Sets the bit of the cell's group.  A bit that is set is not written again. */
 
 static void
-ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
     uint64_t     bit, *word;
     ngx_uint_t   group;
 
-    group = slot / NGX_HTTP_DSA_LEDGER_GROUP;
+    group = cell / NGX_HTTP_DSA_LEDGER_GROUP;
     word = &ledger->file.groups[group / 64];
     bit = (uint64_t) 1 << group % 64;
 
@@ -788,15 +788,15 @@ ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
 
 
 void
-ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     const dsa_schema_record_t *entry)
 {
     ngx_uint_t                   next;
-    ngx_http_dsa_ledger_slot_t  *s;
+    ngx_http_dsa_ledger_cell_t  *s;
 
-    assert(ledger->seated && slot < ledger->file.n);
+    assert(ledger->seated && cell < ledger->file.n);
 
-    s = &ledger->file.slots[slot];
+    s = &ledger->file.cells[cell];
     next = s->current == 0;
 
     ngx_http_dsa_ledger_counts(&s->counts[next], entry, s->crc);
@@ -810,31 +810,31 @@ ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
 
 void
-ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
-    assert(ledger->seated && slot < ledger->file.n);
+    assert(ledger->seated && cell < ledger->file.n);
 
-    ngx_http_dsa_ledger_charge(ledger, slot,
+    ngx_http_dsa_ledger_charge(ledger, cell,
                                ngx_http_dsa_ledger_word(
                                   ngx_http_dsa_ledger_running, ledger->seat));
 }
 
 
 /*
- * The request of a slot with this word has ended: this worker owns the entry,
+ * The request of a cell with this word has ended: this worker owns the entry,
  * and its key is charged.  If the process is killed between the two, the next
  * section counts the entries.
  */
 
 static void
-ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_atomic_uint_t word)
 {
     ngx_uint_t                    section;
     dsa_schema_record_t           entry;
-    ngx_http_dsa_ledger_slot_t    copy, *s;
+    ngx_http_dsa_ledger_cell_t    copy, *s;
 
-    s = &ledger->file.slots[slot];
+    s = &ledger->file.cells[cell];
 
     section = ngx_http_dsa_ledger_section(ledger, s);
 
@@ -842,7 +842,7 @@ ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
                            ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_ended,
                                                     ledger->seat))
         && section
-        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+        && ngx_http_dsa_ledger_read(ledger, cell, &copy, &entry) == NGX_OK)
     {
         ngx_http_dsa_sums_charge(&ledger->sums, &entry);
     }
@@ -854,32 +854,32 @@ ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
 
 /*
- * Begins a section if the slot has an API key whose sums are counted.  Returns
+ * Begins a section if the cell has an API key whose sums are counted.  Returns
  * 0: there is none.
  */
 
 static ngx_uint_t
 ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
-    const ngx_http_dsa_ledger_slot_t *slot)
+    const ngx_http_dsa_ledger_cell_t *cell)
 {
-    return ledger->keys != 0 && slot->key_len != 0
+    return ledger->keys != 0 && cell->key_len != 0
            && ngx_http_dsa_sums_lock(&ledger->sums) == NGX_OK;
 }
 
 
 static ngx_int_t
 ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_slot_t *slot, const dsa_schema_record_t *entry)
+    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_record_t *entry)
 {
-    ngx_memzero(slot, sizeof(ngx_http_dsa_ledger_slot_t));
+    ngx_memzero(cell, sizeof(ngx_http_dsa_ledger_cell_t));
 
-    if (ngx_http_dsa_ledger_text(slot->request, &slot->request_len,
+    if (ngx_http_dsa_ledger_text(cell->request, &cell->request_len,
                                  entry->request)
         != NGX_OK
-        || ngx_http_dsa_ledger_text(slot->tenant, &slot->tenant_len,
+        || ngx_http_dsa_ledger_text(cell->tenant, &cell->tenant_len,
                                     entry->tenant)
            != NGX_OK
-        || ngx_http_dsa_ledger_text(slot->model, &slot->model_len,
+        || ngx_http_dsa_ledger_text(cell->model, &cell->model_len,
                                     entry->model)
            != NGX_OK)
     {
@@ -888,16 +888,16 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
 
     assert(entry->key.len <= NGX_HTTP_DSA_LEDGER_KEY);
 
-    slot->key_len = entry->key.len;
+    cell->key_len = entry->key.len;
 
     if (entry->key.len != 0) {
-        ngx_memcpy(slot->key, entry->key.data, entry->key.len);
+        ngx_memcpy(cell->key, entry->key.data, entry->key.len);
     }
 
-    slot->sender = ledger->sender;
-    slot->number = ngx_http_dsa_ledger_number(ledger);
-    slot->crc = ngx_http_dsa_ledger_file_crc(slot);
-    ngx_http_dsa_ledger_counts(&slot->counts[0], entry, slot->crc);
+    cell->sender = ledger->sender;
+    cell->number = ngx_http_dsa_ledger_number(ledger);
+    cell->crc = ngx_http_dsa_ledger_file_crc(cell);
+    ngx_http_dsa_ledger_counts(&cell->counts[0], entry, cell->crc);
 
     return NGX_OK;
 }
@@ -936,31 +936,31 @@ ngx_http_dsa_ledger_text(char *to, uint8_t *len, dsa_str_t s)
 
 
 ngx_int_t
-ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
-    ngx_http_dsa_ledger_slot_t *copy, dsa_schema_record_t *entry)
+ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
+    ngx_http_dsa_ledger_cell_t *copy, dsa_schema_record_t *entry)
 {
-    assert(slot < ledger->file.n);
+    assert(cell < ledger->file.n);
 
-    ngx_memcpy(copy, (void *) &ledger->file.slots[slot],
-               sizeof(ngx_http_dsa_ledger_slot_t));
+    ngx_memcpy(copy, (void *) &ledger->file.cells[cell],
+               sizeof(ngx_http_dsa_ledger_cell_t));
 
     if (ngx_http_dsa_ledger_check(copy, entry) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    entry->cell = (uint32_t) slot;
+    entry->cell = (uint32_t) cell;
 
     return NGX_OK;
 }
 
 
 /*
- * Checks the copy of a slot.  All of *entry but its cell is set; its strings
+ * Checks the copy of a cell.  All of *entry but its cell is set; its strings
  * point into the copy.  NGX_ERROR: it is damaged.
  */
 
 static ngx_int_t
-ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
+ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
     dsa_schema_record_t *entry)
 {
     ngx_http_dsa_ledger_counts_t  *counts;
@@ -1008,53 +1008,53 @@ ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_slot_t *copy,
 
 
 void
-ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     time_t when)
 {
-    assert(ledger->seated && slot < ledger->file.n);
+    assert(ledger->seated && cell < ledger->file.n);
 
-    ledger->file.slots[slot].sent = when;
+    ledger->file.cells[cell].sent = when;
 }
 
 
 void
-ngx_http_dsa_ledger_confirmed(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+ngx_http_dsa_ledger_confirmed(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
-    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_confirm);
+    ngx_http_dsa_ledger_end(ledger, cell, ngx_http_dsa_sums_confirm);
 }
 
 
 void
-ngx_http_dsa_ledger_lost(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+ngx_http_dsa_ledger_lost(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
-    ngx_http_dsa_ledger_end(ledger, slot, ngx_http_dsa_sums_lose);
+    ngx_http_dsa_ledger_end(ledger, cell, ngx_http_dsa_sums_lose);
 }
 
 
 /*
- * If the process is killed before the slot is free, the entry is sent again,
+ * If the process is killed before the cell is free, the entry is sent again,
  * and what it costs counts twice until then.
  */
 
 static void
-ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
+ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_http_dsa_ledger_end_pt end)
 {
     ngx_uint_t                  section;
     dsa_schema_record_t         entry;
-    ngx_http_dsa_ledger_slot_t  copy;
+    ngx_http_dsa_ledger_cell_t  copy;
 
-    assert(ledger->seated && slot < ledger->file.n);
+    assert(ledger->seated && cell < ledger->file.n);
 
-    section = ngx_http_dsa_ledger_section(ledger, &ledger->file.slots[slot]);
+    section = ngx_http_dsa_ledger_section(ledger, &ledger->file.cells[cell]);
 
     if (section
-        && ngx_http_dsa_ledger_read(ledger, slot, &copy, &entry) == NGX_OK)
+        && ngx_http_dsa_ledger_read(ledger, cell, &copy, &entry) == NGX_OK)
     {
         end(&ledger->sums, &entry);
     }
 
-    ngx_http_dsa_ledger_free(ledger, slot);
+    ngx_http_dsa_ledger_free(ledger, cell);
 
     if (section) {
         ngx_http_dsa_sums_unlock(&ledger->sums);
@@ -1063,16 +1063,16 @@ ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot,
 
 
 void
-ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t slot)
+ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
     ngx_atomic_uint_t  word;
 
-    assert(ledger->seated && slot < ledger->file.n);
+    assert(ledger->seated && cell < ledger->file.n);
 
-    word = ledger->file.slots[slot].word;
+    word = ledger->file.cells[cell].word;
 
     if (ngx_http_dsa_ledger_seat(word) == ledger->seat) {
-        (void) ngx_http_dsa_ledger_release(ledger, slot, word);
+        (void) ngx_http_dsa_ledger_release(ledger, cell, word);
     }
 }
 
@@ -1086,14 +1086,14 @@ ngx_http_dsa_ledger_use(ngx_http_dsa_ledger_t *ledger,
     ngx_memzero(use, sizeof(ngx_http_dsa_ledger_use_t));
 
     for (i = 0; i < ledger->file.n && ledger->file.map != NULL; i++) {
-        state = ngx_http_dsa_ledger_state(ledger->file.slots[i].word);
+        state = ngx_http_dsa_ledger_state(ledger->file.cells[i].word);
 
-        use->used += (state != ngx_http_dsa_ledger_free_slot);
+        use->used += (state != ngx_http_dsa_ledger_free_cell);
         use->waiting += (state == ngx_http_dsa_ledger_ended);
     }
 
     if (ledger->seated) {
-        use->slots = ledger->file.n;
+        use->cells = ledger->file.n;
     }
 }
 

@@ -28,8 +28,8 @@
 typedef struct {
     char                          magic[8];
     uint32_t                      version;
-    uint32_t                      slot_size;
-    uint64_t                      slots;
+    uint32_t                      cell_size;
+    uint64_t                      cells;
     uint32_t                      crc;      /* of all fields before it */
     uint32_t                      unused;
 } ngx_http_dsa_ledger_header_t;
@@ -42,11 +42,11 @@ typedef struct {
  */
 
 #define ngx_http_dsa_ledger_at(member, offset)                                \
-    _Static_assert(offsetof(ngx_http_dsa_ledger_slot_t, member) == (offset),  \
+    _Static_assert(offsetof(ngx_http_dsa_ledger_cell_t, member) == (offset),  \
                    #member)
 
 _Static_assert(sizeof(ngx_atomic_t) == 8, "state and seat are 8 bytes");
-_Static_assert(sizeof(ngx_http_dsa_ledger_slot_t) == 512, "size of a slot");
+_Static_assert(sizeof(ngx_http_dsa_ledger_cell_t) == 512, "size of a cell");
 ngx_http_dsa_ledger_at(word, 0);
 ngx_http_dsa_ledger_at(crc, 8);
 ngx_http_dsa_ledger_at(request_len, 12);
@@ -66,9 +66,9 @@ _Static_assert(offsetof(ngx_http_dsa_ledger_counts_t, check) == 80, "check");
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t) == 32, "size of a header");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, version) == 8,
                "version");
-_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, slot_size) == 12,
-               "slot_size");
-_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, slots) == 16, "slots");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, cell_size) == 12,
+               "cell_size");
+_Static_assert(offsetof(ngx_http_dsa_ledger_header_t, cells) == 16, "cells");
 _Static_assert(offsetof(ngx_http_dsa_ledger_header_t, crc) == 24, "crc");
 
 _Static_assert(sizeof(ngx_http_dsa_ledger_header_t)
@@ -76,10 +76,10 @@ _Static_assert(sizeof(ngx_http_dsa_ledger_header_t)
                "the header ends before the bits");
 _Static_assert((NGX_HTTP_DSA_LEDGER_HEADER - NGX_HTTP_DSA_LEDGER_BITS) * 8
                * NGX_HTTP_DSA_LEDGER_GROUP >= NGX_HTTP_DSA_LEDGER_MAX,
-               "each group has a bit before the slots");
+               "each group has a bit before the cells");
 _Static_assert(NGX_HTTP_DSA_LEDGER_HEADER % 64 == 0
-               && sizeof(ngx_http_dsa_ledger_slot_t) % 64 == 0,
-               "slots share no cache line");
+               && sizeof(ngx_http_dsa_ledger_cell_t) % 64 == 0,
+               "cells share no cache line");
 _Static_assert(NGX_HTTP_DSA_LEDGER_TEXT <= UINT8_MAX,
                "the length of a name is one byte");
 
@@ -95,7 +95,7 @@ static ngx_int_t ngx_http_dsa_ledger_file_replace(
     ngx_http_dsa_ledger_file_t *file, ngx_pool_t *pool, ngx_log_t *log,
     const char *why);
 static ngx_int_t ngx_http_dsa_ledger_file_map(
-    ngx_http_dsa_ledger_file_t *file, ngx_uint_t slots, ngx_file_info_t *fi,
+    ngx_http_dsa_ledger_file_t *file, ngx_uint_t cells, ngx_file_info_t *fi,
     ngx_log_t *log);
 static void ngx_http_dsa_ledger_file_truncated(
     const ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi,
@@ -104,7 +104,7 @@ static ngx_int_t ngx_http_dsa_ledger_file_allocate(
     ngx_http_dsa_ledger_file_t *file, ngx_file_info_t *fi, ngx_log_t *log);
 static void ngx_http_dsa_ledger_file_write_header(
     ngx_http_dsa_ledger_file_t *file);
-static off_t ngx_http_dsa_ledger_file_size(ngx_uint_t slots);
+static off_t ngx_http_dsa_ledger_file_size(ngx_uint_t cells);
 static uint32_t ngx_http_dsa_ledger_header_crc(
     const ngx_http_dsa_ledger_header_t *header);
 static ngx_int_t ngx_http_dsa_ledger_file_fcntl(
@@ -113,7 +113,7 @@ static ngx_int_t ngx_http_dsa_ledger_file_fcntl(
 
 ngx_int_t
 ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log)
+    ngx_uint_t cells, ngx_pool_t *pool, ngx_log_t *log)
 {
     ngx_int_t         rc;
     const char       *why;
@@ -150,7 +150,7 @@ ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
         }
     }
 
-    if (ngx_http_dsa_ledger_file_map(file, slots, &fi, log) != NGX_OK) {
+    if (ngx_http_dsa_ledger_file_map(file, cells, &fi, log) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -276,18 +276,18 @@ ngx_http_dsa_ledger_file_header(ngx_http_dsa_ledger_file_t *file)
     }
 
     if (header.crc != ngx_http_dsa_ledger_header_crc(&header)
-        || header.slots == 0 || header.slots > NGX_HTTP_DSA_LEDGER_MAX)
+        || header.cells == 0 || header.cells > NGX_HTTP_DSA_LEDGER_MAX)
     {
         return "its header is damaged";
     }
 
     if (header.version != NGX_HTTP_DSA_LEDGER_VERSION
-        || header.slot_size != sizeof(ngx_http_dsa_ledger_slot_t))
+        || header.cell_size != sizeof(ngx_http_dsa_ledger_cell_t))
     {
         return "it has the layout of another version";
     }
 
-    file->n = header.slots;
+    file->n = header.cells;
 
     return NULL;
 }
@@ -332,13 +332,13 @@ ngx_http_dsa_ledger_file_replace(ngx_http_dsa_ledger_file_t *file,
 
 static ngx_int_t
 ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t slots, ngx_file_info_t *fi, ngx_log_t *log)
+    ngx_uint_t cells, ngx_file_info_t *fi, ngx_log_t *log)
 {
     if (ngx_file_size(fi) != 0) {
         ngx_http_dsa_ledger_file_truncated(file, fi, log);
     }
 
-    file->n = ngx_max(file->n, slots);
+    file->n = ngx_max(file->n, cells);
     file->size = ngx_http_dsa_ledger_file_size(file->n);
 
     if (ngx_http_dsa_ledger_file_allocate(file, fi, log) != NGX_OK) {
@@ -356,7 +356,7 @@ ngx_http_dsa_ledger_file_map(ngx_http_dsa_ledger_file_t *file,
     ngx_http_dsa_ledger_file_write_header(file);
 
     file->groups = (uint64_t *) (file->map + NGX_HTTP_DSA_LEDGER_BITS);
-    file->slots = (ngx_http_dsa_ledger_slot_t *)
+    file->cells = (ngx_http_dsa_ledger_cell_t *)
                       (file->map + NGX_HTTP_DSA_LEDGER_HEADER);
 
     return NGX_OK;
@@ -384,7 +384,7 @@ ngx_http_dsa_ledger_file_restore(ngx_http_dsa_ledger_file_t *file,
         return NGX_ERROR;
     }
 
-    /* a header that is left may be of a configuration with more slots */
+    /* a header that is left may be of a configuration with more cells */
 
     if (ngx_memcmp(file->map, NGX_HTTP_DSA_LEDGER_MAGIC, 8) != 0) {
         ngx_http_dsa_ledger_file_write_header(file);
@@ -449,8 +449,8 @@ ngx_http_dsa_ledger_file_write_header(ngx_http_dsa_ledger_file_t *file)
     ngx_memzero(&header, sizeof(ngx_http_dsa_ledger_header_t));
     ngx_memcpy(header.magic, NGX_HTTP_DSA_LEDGER_MAGIC, 8);
     header.version = NGX_HTTP_DSA_LEDGER_VERSION;
-    header.slot_size = sizeof(ngx_http_dsa_ledger_slot_t);
-    header.slots = file->n;
+    header.cell_size = sizeof(ngx_http_dsa_ledger_cell_t);
+    header.cells = file->n;
     header.crc = ngx_http_dsa_ledger_header_crc(&header);
 
     ngx_memcpy(file->map, &header, sizeof(ngx_http_dsa_ledger_header_t));
@@ -458,10 +458,10 @@ ngx_http_dsa_ledger_file_write_header(ngx_http_dsa_ledger_file_t *file)
 
 
 static off_t
-ngx_http_dsa_ledger_file_size(ngx_uint_t slots)
+ngx_http_dsa_ledger_file_size(ngx_uint_t cells)
 {
     return NGX_HTTP_DSA_LEDGER_HEADER
-           + (off_t) slots * sizeof(ngx_http_dsa_ledger_slot_t);
+           + (off_t) cells * sizeof(ngx_http_dsa_ledger_cell_t);
 }
 
 
@@ -474,14 +474,14 @@ ngx_http_dsa_ledger_header_crc(const ngx_http_dsa_ledger_header_t *header)
 
 
 uint32_t
-ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot)
+ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_cell_t *cell)
 {
     size_t  start;
 
-    start = offsetof(ngx_http_dsa_ledger_slot_t, request_len);
+    start = offsetof(ngx_http_dsa_ledger_cell_t, request_len);
 
-    return ngx_crc32_long((u_char *) slot + start,
-                          offsetof(ngx_http_dsa_ledger_slot_t, current)
+    return ngx_crc32_long((u_char *) cell + start,
+                          offsetof(ngx_http_dsa_ledger_cell_t, current)
                           - start);
 }
 

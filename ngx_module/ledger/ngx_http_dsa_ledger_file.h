@@ -15,23 +15,23 @@
 
 
 /*
- * The file of ledger entries: a header and slots of one size, mapped by all
- * processes.  ngx_http_dsa_ledger.h describes how the slots are used.
+ * The file of ledger entries: a header and cells of one size, mapped by all
+ * processes.  ngx_http_dsa_ledger.h describes how the cells are used.
  */
 
-#define NGX_HTTP_DSA_LEDGER_HEADER  4096        /* bytes before the slots */
-#define NGX_HTTP_DSA_LEDGER_MAX     1000000     /* slots */
+#define NGX_HTTP_DSA_LEDGER_HEADER  4096        /* bytes before the cells */
+#define NGX_HTTP_DSA_LEDGER_MAX     1000000     /* cells */
 #define NGX_HTTP_DSA_LEDGER_TEXT    64          /* bytes of a name */
 #define NGX_HTTP_DSA_LEDGER_KEY     24          /* of the id of an API key */
 
 /*
- * The page of the header also has a bit for each group of slots, so that a free
- * slot is found without reading all slots: 0 if no slot of the group is free.
- * A process that frees a slot may be killed before it sets the bit.
+ * The page of the header also has a bit for each group of cells, so that a free
+ * cell is found without reading all cells: 0 if no cell of the group is free.
+ * A process that frees a cell may be killed before it sets the bit.
  * ngx_http_dsa_ledger_adopt() sets it then.
  */
 
-#define NGX_HTTP_DSA_LEDGER_GROUP   32          /* slots */
+#define NGX_HTTP_DSA_LEDGER_GROUP   32          /* cells */
 
 /*
  * Processes lock single bytes of the file: one byte for each seat, and one
@@ -55,12 +55,12 @@ typedef struct {
     int64_t                       cost_miss;    /* 10^-12 of a unit */
     int64_t                       cost_hit;
     int64_t                       cost_output;
-    uint64_t                      check;    /* of these, and of the slot */
+    uint64_t                      check;    /* of these, and of the cell */
 } ngx_http_dsa_ledger_counts_t;
 
 
 /*
- * A slot in the file, in the byte order of the machine.  A reader does not
+ * A cell in the file, in the byte order of the machine.  A reader does not
  * trust it: it may be half written, or written by another program.
  *
  * The names, sender and number are written once.  The counts change with each
@@ -81,7 +81,7 @@ typedef struct {
     char                          model[NGX_HTTP_DSA_LEDGER_TEXT];
     char                          key[NGX_HTTP_DSA_LEDGER_KEY];
     uint64_t                      sender;   /* the entry's in Redis, where the
-                                               slot's index is its cell */
+                                               cell's index is its cell */
     uint64_t                      number;   /* the same */
     ngx_atomic_t                  current;  /* 0 or 1 */
     ngx_http_dsa_ledger_counts_t  counts[2];
@@ -89,7 +89,7 @@ typedef struct {
                                                attempt that Redis may have
                                                executed; 0: none */
     uint8_t                       unused[72];
-} ngx_http_dsa_ledger_slot_t;
+} ngx_http_dsa_ledger_cell_t;
 
 
 typedef struct {
@@ -98,19 +98,19 @@ typedef struct {
     u_char                       *map;      /* NULL: not open */
     size_t                        size;
     uint64_t                     *groups;   /* in map: the bits of groups */
-    ngx_http_dsa_ledger_slot_t   *slots;    /* in map */
-    ngx_uint_t                    n;        /* slots */
+    ngx_http_dsa_ledger_cell_t   *cells;    /* in map */
+    ngx_uint_t                    n;        /* cells */
 } ngx_http_dsa_ledger_file_t;
 
 
 /*
  * Opens, creates, checks and maps the file at path.  It gets the number of
- * slots that is asked for, or keeps a larger one.  A file that is damaged or
+ * cells that is asked for, or keeps a larger one.  A file that is damaged or
  * has another layout is renamed and replaced.  pool: for the new name.  NGX_OK,
  * or NGX_ERROR, which is logged, and the file is closed.
  */
 ngx_int_t ngx_http_dsa_ledger_file_open(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t slots, ngx_pool_t *pool, ngx_log_t *log);
+    ngx_uint_t cells, ngx_pool_t *pool, ngx_log_t *log);
 
 /*
  * In a worker that begins: allocates the file again if it was truncated since
@@ -133,11 +133,11 @@ ngx_int_t ngx_http_dsa_ledger_file_lock(ngx_http_dsa_ledger_file_t *file,
 void ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
     ngx_uint_t seat);
 
-/* The checksum that slot->crc must have. */
-uint32_t ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_slot_t *slot);
+/* The checksum that cell->crc must have. */
+uint32_t ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_cell_t *cell);
 
 /*
- * The checksum that counts->check must have in a slot with this crc.  It is
+ * The checksum that counts->check must have in a cell with this crc.  It is
  * computed for each token, so it is a product for each word and no CRC.
  */
 uint64_t ngx_http_dsa_ledger_file_check(

@@ -22,8 +22,8 @@
  * two masters during a binary upgrade, so each of them counts what the others
  * charge.  It survives the end of any process as the queue file does.
  *
- * An entry is charged when its request has ended, which its slot in the queue
- * file has as its state, and confirmed or lost when its slot is freed.  Slot
+ * An entry is charged when its request has ended, which its cell in the queue
+ * file has as its state, and confirmed or lost when its cell is freed.  Cell
  * and sums change in one section, under a lock of the file.  If a process is
  * killed in a section, the next one counts the entries in the queue file again.
  * If the file is missing or damaged, the sums are not known.
@@ -69,7 +69,7 @@ void ngx_http_dsa_sums_close(ngx_http_dsa_sums_t *sums);
 /*
  * Begins and ends a section.  NGX_ERROR: it has not begun, which is logged;
  * then no sums are known until a later section has counted the entries again,
- * so that the state of a slot may be changed without a section.
+ * so that the state of a cell may be changed without a section.
  */
 ngx_int_t ngx_http_dsa_sums_lock(ngx_http_dsa_sums_t *sums);
 void ngx_http_dsa_sums_unlock(ngx_http_dsa_sums_t *sums);

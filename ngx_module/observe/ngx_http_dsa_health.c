@@ -54,7 +54,7 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
 
         /* every chat is refused, because nothing can be charged */
 
-        ok = ok && use.used < use.slots;
+        ok = ok && use.used < use.cells;
     }
 
     ngx_memzero(&b, sizeof(dsa_buf_t));
@@ -133,7 +133,7 @@ ngx_http_dsa_health_ledger(dsa_json_writer_t *w, ngx_shm_zone_t *metrics,
     dsa_json_key(w, "ledger");
     dsa_json_object(w);
     dsa_json_key(w, "capacity");
-    dsa_json_uint(w, use->slots);
+    dsa_json_uint(w, use->cells);
     dsa_json_key(w, "used");
     dsa_json_uint(w, use->used);
     dsa_json_key(w, "waiting");

@@ -374,7 +374,7 @@ ngx_http_dsa_prometheus_redis(dsa_buf_t *b, const ngx_http_dsa_block_t *total,
 
     ngx_http_dsa_prometheus_one(b, "dsa_redis_queue_capacity", "gauge",
                                 "How many of them there may be; further "
-                                "requests are refused.", use.slots);
+                                "requests are refused.", use.cells);
 
     if (ngx_http_dsa_redis_memory(redis, &memory) == NGX_OK) {
         ngx_http_dsa_prometheus_memory(b, &memory);

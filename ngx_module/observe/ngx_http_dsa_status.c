@@ -398,7 +398,7 @@ ngx_http_dsa_status_redis(dsa_json_writer_t *w,
     dsa_json_bool(w, total->redis_up != 0 && total->redis_refuses == 0);
     ngx_http_dsa_status_uint(w, "queue", use.waiting);
     ngx_http_dsa_status_uint(w, "queue_used", use.used);
-    ngx_http_dsa_status_uint(w, "queue_capacity", use.slots);
+    ngx_http_dsa_status_uint(w, "queue_capacity", use.cells);
 
     if (ngx_http_dsa_redis_memory(redis, &memory) == NGX_OK) {
         ngx_http_dsa_status_uint(w, "memory_used", memory.used);

@@ -27,7 +27,7 @@ typedef struct {
     ngx_int_t     db;
     ngx_msec_t    timeout;              /* of a command */
     ngx_msec_t    connect_timeout;
-    ngx_int_t     queue;                /* slots for ledger entries */
+    ngx_int_t     queue;                /* cells for ledger entries */
     ngx_str_t     queue_file;           /* empty: beside the pid file */
     dsa_schema_storage_t
                   storage;              /* of each tenant */

@@ -86,7 +86,7 @@ static const ngx_http_dsa_chat_stage_t  ngx_http_dsa_chat_stages[] = {
     { "check", NULL, NGX_HTTP_DSA_STAGE_CHECK,
       ngx_http_dsa_chat_check, ngx_http_dsa_chat_checked },
 
-    /* a slot of the ledger, without which nothing may be computed */
+    /* a cell of the ledger, without which nothing may be computed */
     { "record", ngx_http_dsa_chat_record, 0, NULL, NULL },
 
     { "window", ngx_http_dsa_chat_window, 0, NULL, NULL },

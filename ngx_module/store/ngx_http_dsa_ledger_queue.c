@@ -58,8 +58,8 @@ typedef struct {
     ngx_http_dsa_ledger_queue_t  *owner;
     ngx_http_dsa_redis_call_t    *call;         /* NULL: it is not sent */
     ngx_http_dsa_save_t          *turn;         /* NULL: none */
-    ngx_uint_t                    slot;
-    ngx_http_dsa_ledger_slot_t    copy;         /* the strings of record */
+    ngx_uint_t                    cell;
+    ngx_http_dsa_ledger_cell_t    copy;         /* the strings of record */
     dsa_schema_record_t           record;
     const char                   *why;          /* the turn's last attempt
                                                    failed; NULL: there was
@@ -73,7 +73,7 @@ typedef struct {
 static ngx_http_dsa_ledger_queue_t *ngx_http_dsa_ledger_queue_create(
     ngx_http_dsa_redis_t *redis, ngx_cycle_t *cycle);
 static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_entry_read(
-    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t slot, const char **why);
+    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t cell, const char **why);
 static void ngx_http_dsa_ledger_queue_retry_soon(
     ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_queue_send(
@@ -108,7 +108,7 @@ static void ngx_http_dsa_ledger_queue_ready(void *data);
 static void ngx_http_dsa_ledger_queue_done(void *data);
 static void ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev);
 static ngx_int_t ngx_http_dsa_ledger_queue_adopted(void *data,
-    ngx_uint_t slot);
+    ngx_uint_t cell);
 
 
 static const char  ngx_http_dsa_ledger_refused[] =
@@ -186,22 +186,22 @@ ngx_int_t
 ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
     const dsa_schema_record_t *record, const char **why)
 {
-    ngx_int_t  slot;
+    ngx_int_t  cell;
 
     *why = "its names are not valid";
 
     if (dsa_schema_entry_ok(record)) {
-        slot = ngx_http_dsa_ledger_reserve(ngx_http_dsa_redis_ledger(redis),
+        cell = ngx_http_dsa_ledger_reserve(ngx_http_dsa_redis_ledger(redis),
                                            record);
 
-        if (slot >= 0) {
-            return slot;
+        if (cell >= 0) {
+            return cell;
         }
 
-        if (slot == NGX_BUSY) {
+        if (cell == NGX_BUSY) {
             *why = "the queue for Redis is full";
 
-        } else if (slot == NGX_ERROR) {
+        } else if (cell == NGX_ERROR) {
             *why = "the worker has no seat in the queue for Redis";
         }
     }
@@ -211,7 +211,7 @@ ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
 
 
 ngx_int_t
-ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
+ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
     const dsa_schema_record_t *record, ngx_http_dsa_save_t *turn,
     const char **why)
 {
@@ -222,28 +222,28 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     ledger = ngx_http_dsa_redis_ledger(redis);
     queue = ngx_http_dsa_redis_data(redis);
 
-    ngx_http_dsa_ledger_update(ledger, slot, record);
-    ngx_http_dsa_ledger_ready(ledger, slot);
+    ngx_http_dsa_ledger_update(ledger, cell, record);
+    ngx_http_dsa_ledger_ready(ledger, cell);
 
     if (queue == NULL) {
 
-        /* the worker exits, and another one adopts the slot */
+        /* the worker exits, and another one adopts the cell */
 
         *why = "this process has no connection to Redis";
         return NGX_DECLINED;
     }
 
-    e = ngx_http_dsa_ledger_entry_read(queue, slot, why);
+    e = ngx_http_dsa_ledger_entry_read(queue, cell, why);
 
     if (e == NULL) {
-        ngx_http_dsa_ledger_lost(ledger, slot);
+        ngx_http_dsa_ledger_lost(ledger, cell);
         ngx_http_dsa_ledger_queue_lost(record, *why);
         return NGX_DECLINED;
     }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa ledger entry %ui queued%s: %ui entries",
-                   e->slot, turn != NULL ? " with a turn" : "", queue->n);
+                   e->cell, turn != NULL ? " with a turn" : "", queue->n);
 
     if (turn == NULL) {
         ngx_queue_insert_tail(&queue->entries, &e->queue);
@@ -271,7 +271,7 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
 
 static ngx_http_dsa_ledger_entry_t *
 ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
-    ngx_uint_t slot, const char **why)
+    ngx_uint_t cell, const char **why)
 {
     ngx_http_dsa_ledger_entry_t  *e;
 
@@ -281,16 +281,16 @@ ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
         return NULL;
     }
 
-    if (ngx_http_dsa_ledger_read(queue->ledger, slot, &e->copy, &e->record)
+    if (ngx_http_dsa_ledger_read(queue->ledger, cell, &e->copy, &e->record)
         != NGX_OK)
     {
-        *why = "its slot in the queue is damaged";
+        *why = "its cell in the queue is damaged";
         ngx_free(e);
         return NULL;
     }
 
     e->owner = queue;
-    e->slot = slot;
+    e->cell = cell;
     e->unconfirmed = (e->copy.sent != 0);
     queue->n++;
 
@@ -343,7 +343,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
         if (ngx_http_dsa_ledger_entry_stale(e)) {
             ngx_http_dsa_ledger_queue_lost(&e->record,
                                            ngx_http_dsa_ledger_stale);
-            ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
+            ngx_http_dsa_ledger_lost(queue->ledger, e->cell);
             ngx_http_dsa_ledger_entry_free(e);
             continue;
         }
@@ -431,7 +431,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa ledger entry %ui sent%s: %ui sent",
-                   e->slot, turn != NULL ? " with a turn" : "", queue->sent);
+                   e->cell, turn != NULL ? " with a turn" : "", queue->sent);
 
     return NGX_OK;
 }
@@ -443,7 +443,7 @@ static void
 ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e, time_t when)
 {
     e->copy.sent = when;
-    ngx_http_dsa_ledger_sent(e->owner->ledger, e->slot, when);
+    ngx_http_dsa_ledger_sent(e->owner->ledger, e->cell, when);
 }
 
 
@@ -480,7 +480,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
 
     if (dsa_resp_is_error(reply, "NOSCRIPT") && !e->eval) {
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                       "dsa ledger entry %ui needs the script", e->slot);
+                       "dsa ledger entry %ui needs the script", e->cell);
 
         queue->eval = 1;
         ngx_http_dsa_ledger_queue_send(queue);
@@ -502,7 +502,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     }
 
     ngx_http_dsa_ledger_queue_lost(&e->record, err.text);
-    ngx_http_dsa_ledger_lost(queue->ledger, e->slot);
+    ngx_http_dsa_ledger_lost(queue->ledger, e->cell);
     ngx_http_dsa_ledger_entry_done(e);
 }
 
@@ -514,7 +514,7 @@ ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
     redisReply *reply, const char *why)
 {
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "dsa ledger entry %ui not confirmed: %s", e->slot, why);
+                   "dsa ledger entry %ui not confirmed: %s", e->cell, why);
 
     e->why = why;
 
@@ -536,7 +536,7 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa ledger entry %ui confirmed: %s",
-                   e->slot, dsa_schema_result(result));
+                   e->cell, dsa_schema_result(result));
 
     if (e->eval) {
         queue->eval = 0;
@@ -560,7 +560,7 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 
     e->turn = NULL;
 
-    ngx_http_dsa_ledger_confirmed(queue->ledger, e->slot);
+    ngx_http_dsa_ledger_confirmed(queue->ledger, e->cell);
     ngx_http_dsa_ledger_entry_done(e);
 
     if (turn != NULL) {
@@ -593,7 +593,7 @@ ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
     }
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "dsa ledger entry %ui: turn withdrawn: %s", e->slot, why);
+                   "dsa ledger entry %ui: turn withdrawn: %s", e->cell, why);
 
     /* the entry goes on, behind those whose turn an answer waits for */
 
@@ -678,7 +678,7 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
 }
 
 
-/* The slot of the entry is free, and so is its place in the window. */
+/* The cell of the entry is free, and so is its place in the window. */
 
 static void
 ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
@@ -704,7 +704,7 @@ ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
 }
 
 
-/* The memory of an entry.  Its slot is not freed. */
+/* The memory of an entry.  Its cell is not freed. */
 
 static void
 ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e)
@@ -825,13 +825,13 @@ ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev)
 
 
 static ngx_int_t
-ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t slot)
+ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t cell)
 {
     const char                   *why;
     ngx_http_dsa_ledger_entry_t  *e;
     ngx_http_dsa_ledger_queue_t  *queue = data;
 
-    e = ngx_http_dsa_ledger_entry_read(queue, slot, &why);
+    e = ngx_http_dsa_ledger_entry_read(queue, cell, &why);
     if (e == NULL) {
         return NGX_ERROR;
     }

@@ -16,7 +16,7 @@
 
 
 /*
- * A worker's queue of ledger entries for Redis.  Each entry keeps its slot in
+ * A worker's queue of ledger entries for Redis.  Each entry keeps its cell in
  * the file of ngx_http_dsa_ledger.h until Redis has confirmed it, and is sent
  * again when no reply came: the script counts it once.
  *
@@ -36,15 +36,15 @@ ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle);
 
 /*
- * Reserves a slot of the file for a request that runs, with its names and
- * counts.  Returns the slot, or NGX_DECLINED; *why is the reason, which is
+ * Reserves a cell of the file for a request that runs, with its names and
+ * counts.  Returns the cell, or NGX_DECLINED; *why is the reason, which is
  * static, for the answer and the log.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
     const dsa_schema_record_t *entry, const char **why);
 
 /*
- * The request of a slot has ended: writes its counts to the slot and queues the
+ * The request of a cell has ended: writes its counts to the cell and queues the
  * entry, together with turn (NULL: none).  The strings of entry are copied.
  * NGX_OK: the queue ends the turn later, never from within this function.
  * NGX_DECLINED: *why is the reason, which is static, and the turn still belongs
@@ -52,7 +52,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
  * figures and counted, unless the worker exits and another one adopts it.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t slot, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_record_t *entry,
     ngx_http_dsa_save_t *turn, const char **why);
 
 /* Why Redis accepts no writes at present; NULL: no write was refused. */

@@ -65,7 +65,7 @@ typedef struct {
 
 /*
  * Writes the entry of a request that has ended, and the turn (NULL: none), by
- * one idempotent script.  The entry is written to the slot that was reserved
+ * one idempotent script.  The entry is written to the cell that was reserved
  * for it.  It is sent to Redis until Redis confirms it, and is counted once.
  * If it cannot be written, for example without memory, the entry is lost,
  * which is logged with all figures and counted.  What is kept is copied.
@@ -76,7 +76,7 @@ typedef struct {
  * static string, and the handler is not called.
  */
 ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t slot, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_record_t *entry,
     const ngx_http_dsa_turn_t *turn, const char **why);
 
 

@@ -15,23 +15,23 @@
 
 
 static ngx_int_t ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t slot, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_record_t *entry,
     const ngx_http_dsa_turn_t *turn, const char **why);
 
 
 ngx_int_t
-ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
+ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
     const dsa_schema_record_t *entry, const ngx_http_dsa_turn_t *turn,
     const char **why)
 {
     ngx_int_t  rc;
 
     if (turn == NULL) {
-        (void) ngx_http_dsa_ledger_queue_add(redis, slot, entry, NULL, why);
+        (void) ngx_http_dsa_ledger_queue_add(redis, cell, entry, NULL, why);
         return NGX_OK;
     }
 
-    rc = ngx_http_dsa_store_turn(redis, slot, entry, turn, why);
+    rc = ngx_http_dsa_store_turn(redis, cell, entry, turn, why);
 
     if (rc != NGX_OK) {
         ngx_http_dsa_metrics_add(redis_refused, 1);
@@ -49,7 +49,7 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
 /* Creates the turn.  If it fails, the ledger entry is written without it. */
 
 static ngx_int_t
-ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
+ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
     const dsa_schema_record_t *entry, const ngx_http_dsa_turn_t *turn,
     const char **why)
 {
@@ -59,7 +59,7 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
     full = ngx_http_dsa_redis_full(redis);
 
     if (full != NULL) {
-        (void) ngx_http_dsa_ledger_queue_add(redis, slot, entry, NULL, why);
+        (void) ngx_http_dsa_ledger_queue_add(redis, cell, entry, NULL, why);
         *why = full;
         return NGX_DECLINED;
     }
@@ -68,7 +68,7 @@ ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t slot,
                                     turn->version, turn->messages,
                                     turn->handler);
 
-    if (ngx_http_dsa_ledger_queue_add(redis, slot, entry, save, why)
+    if (ngx_http_dsa_ledger_queue_add(redis, cell, entry, save, why)
         != NGX_OK)
     {
 
