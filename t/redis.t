@@ -265,7 +265,7 @@ sub fake {
         LocalAddr => '127.0.0.1', LocalPort => $port, Proto => 'tcp',
         Listen => 16, ReuseAddr => 1) or die "listen: $!\n";
     my $select = IO::Select->new($listen);
-    my %in;
+    my (%in, %silent, %behind);
     my @held;
 
     local $SIG{PIPE} = 'IGNORE';
@@ -278,6 +278,8 @@ sub fake {
                 setsockopt $c, IPPROTO_TCP, TCP_NODELAY, 1;
                 $select->add($c);
                 $in{$c} = '';
+                delete $silent{$c};
+                delete $behind{$c};
                 note_command('connect');
                 answer($c, $select, script()->{connect});
                 next;
@@ -294,6 +296,14 @@ sub fake {
 
                 note_command(join ' ', map { substr $_, 0, 100 } @words);
 
+                # replies are in the order of the commands, so that none may
+                # follow one that is not sent, or not yet
+
+                my $reply = $script->{$words[0]} || ["+OK\r\n"];
+
+                $silent{$s} ||= !@$reply;
+                next if $silent{$s};
+
                 if ($script->{hold} && $words[0] eq 'HGETALL') {
                     push @held, [ $s, $words[1] ];
                     next if @held < $script->{hold};
@@ -303,6 +313,15 @@ sub fake {
                         answer($to, $select, [ stored(length $key, $key) ]);
                     }
 
+                    answer($_->[0], $select, $_->[1])
+                        for map { @$_ } values %behind;
+                    %behind = ();
+
+                    next;
+                }
+
+                if (grep { $_->[0] == $s } @held) {
+                    push @{ $behind{$s} }, [ $s, $reply ];
                     next;
                 }
 
@@ -311,7 +330,7 @@ sub fake {
                     next;
                 }
 
-                answer($s, $select, $script->{$words[0]} || ["+OK\r\n"]);
+                answer($s, $select, $reply);
             }
         }
     }
