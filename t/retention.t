@@ -420,8 +420,14 @@ is(evals(), $evals + 2, 'ids of another form are not looked up');
 sub invalid { metric('messages_total{result="invalid"}') }
 
 sub key {
-    my ($key) = $redis->keys('dsa1:*:s:'
-                             . substr $m->{tool_calls}[0]{id}, -22);
+    my $key;
+    my $pattern = 'dsa1:*:s:' . substr $m->{tool_calls}[0]{id}, -22;
+
+    # the answer is stored after its end was sent
+
+    wait_until(sub { ($key) = $redis->keys($pattern); defined $key }, 30,
+               'the stored answer');
+
     return $key;
 }
 
