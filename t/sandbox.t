@@ -275,6 +275,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
 
     defined $old ? $t->reload() : $t->start_nginx();
     $old = 1;
+    wait_until(sub { $t->workers == 1 }, 30, 'the old worker to leave');
 
     wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30, 'a session');
     chat($prompt);
