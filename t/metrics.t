@@ -187,9 +187,10 @@ is($t->request('DELETE', '/healthz')->{status}, 405, 'no DELETE');
 
 $fake->kill9();
 wait_until(sub { $t->get('/healthz')->{status} == 503 }, 10, '503');
+wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 10,
+           'all workers to see the end of the session');
 is(check($t->get('/metrics')->{body}), '', 'well-formed without an engine');
 is($t->metrics->{"dsa_engine_up$engine"}, 0, 'the engine is down');
-is($t->metrics->{dsa_sessions}, 0, 'no session');
 
 
 # mistakes in the configuration
