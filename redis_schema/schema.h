@@ -175,10 +175,11 @@ uint32_t dsa_schema_split(dsa_str_t text, dsa_str_t *messages);
 
 
 /*
- * What is written to Redis when a request ends.  Whoever sends the entry, and
- * how often, its sender, cell and number are the same.  A sender is a random
- * number.  It has one entry at a time in a cell, and uses a cell again, with a
- * higher number, only when the entry before it is confirmed or given up.
+ * What is written to Redis when a request ends.  Its sender, cell and number
+ * are the same whichever process sends the entry, and however often.  A sender
+ * is a random number.  It has one entry at a time in a cell, and uses a cell
+ * again, with a higher number, only when the entry before it is confirmed or
+ * given up.
  */
 
 typedef struct {

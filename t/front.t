@@ -361,7 +361,7 @@ billed('kills', $before, $got);
 
 
 # A tenant that floods: its own excess is 429, which no other host gets, and
-# nobody else is refused.
+# no other is refused.
 
 my %flood;
 my @streams;

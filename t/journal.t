@@ -108,7 +108,7 @@ $t->stop_nginx('TERM');
 $engine->stop;
 
 
-# The engine does not wait for its journal: a pipe that nobody reads stops the
+# The engine does not wait for its journal: a pipe without a reader stops the
 # journal's thread only.
 
 sub slow_journal {

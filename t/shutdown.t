@@ -37,7 +37,7 @@ my %conf = (
 $t->start_nginx(%conf, workers => 2);
 
 
-# The lines that tell the fake engine to send N tokens and then nothing.
+# The lines that make the fake engine send N tokens and then nothing.
 
 sub hold { '!fake' . "\n" . "t word\n" x $_[0] . "hold\n" }
 

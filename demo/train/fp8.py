@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
 """FP8 e4m3 as in the published checkpoints and in serving: blocks of 128, each
-with a power of two as its scale (kernels/fp8.h).
+with a power of two as its scale (kernels/core/fp8.h).
 
 Values are rounded by arithmetic on float32 and its bits, without casts and
 divisions.  So every version of PyTorch gives the same bits as the engine.

@@ -20,8 +20,9 @@
  *
  * The bits of a token depend on the tokens before it and on the number of GPUs
  * only: not on the number of threads, the other sequences of a step, how the
- * tokens are cut into steps, or who computed the pages.  So all attention is
- * absorbed MQA (kernels/attention.h), also where MHA needs fewer operations.
+ * tokens are cut into steps, or which sequence computed the pages.  So all
+ * attention is absorbed MQA (kernels/attention/attention.h), also where MHA
+ * needs fewer operations.
  */
 
 typedef struct dsa_model_s  dsa_model_t;

@@ -179,7 +179,7 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 /*
  * Ends a step without samples, which gathers no logits.  The next step may sum
  * more tokens than this one.  Then it must not begin on another rank before
- * this rank has read the last sum: see kernels/exchange.h.
+ * this rank has read the last sum: see kernels/exchange/exchange.h.
  */
 
 static int

@@ -27,7 +27,7 @@
  * The forward pass of "precision served" on one GPU.  A rank owns all state of
  * its GPU.  Ranks of one process share nothing on the host, and each is used
  * by a thread of its own.  On the GPUs they store into each other's memory:
- * see kernels/exchange.h and dsa_cuda_peers_t.  Files:
+ * see kernels/exchange/exchange.h and dsa_cuda_peers_t.  Files:
  *
  *     loader, reader, weights          the weights, and a rank's part of them
  *     check, layout, rank              what is accepted, the memory of a rank,
@@ -54,7 +54,7 @@
 
 /*
  * Prompts of up to so many tokens are computed by MHA prefill, longer ones and
- * all answers by absorbed MQA (kernels/attention.h).  The two round
+ * all answers by absorbed MQA (kernels/attention/attention.h).  The two round
  * differently.  Which one computes a token follows from the length of the
  * request's prompt alone, not from how the request is batched or chunked.
  *
@@ -136,7 +136,10 @@ typedef struct {
 } dsa_cuda_input_t;
 
 
-/* This rank's memory that other ranks store into; see kernels/exchange.h. */
+/*
+ * This rank's memory that other ranks store into; see
+ * kernels/exchange/exchange.h.
+ */
 
 typedef struct {
     dsa_exchange_state_t   *state;
@@ -337,12 +340,12 @@ int dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
 
 /* check.c: what the kernels support; DSA_ERROR with err. */
 int dsa_cuda_check_config(const dsa_model_config_t *config, dsa_err_t *err);
-
-/* Sets the layout of a page. */
-void dsa_cuda_cache_layout(dsa_cache_t *cache,
-    const dsa_model_config_t *config);
 int dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err);
 int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
+
+/* rank.c: sets the layout of a page of the cache. */
+void dsa_cuda_cache_layout(dsa_cache_t *cache,
+    const dsa_model_config_t *config);
 
 /*
  * layout.c: sets the pointers of the workspace, which begins at base, and

@@ -34,7 +34,7 @@ static void dsa_redis_cancel_queue(dsa_redis_t *c, dsa_redis_queue_t *q,
     const void *owner);
 static void dsa_redis_free_queue(dsa_redis_queue_t *q);
 static void dsa_redis_done(dsa_redis_t *c, dsa_tier_op_t *op,
-    dsa_tier_result_e  result);
+    dsa_tier_result_e result);
 
 
 uint64_t

@@ -17,7 +17,7 @@
  * The interface of a tier behind host memory.  The caller submits operations
  * on pages, which are identified by their digests; the tier executes them in
  * its own threads; the caller collects them when they have ended.  A page is
- * read into a slot of host memory and written from one.
+ * read into a host page and written from one.
  */
 
 typedef enum {

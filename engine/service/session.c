@@ -198,7 +198,7 @@ dsa_session_hello(const dsa_session_t *s, uint32_t version,
     (void) snprintf(hello->fingerprint, sizeof(hello->fingerprint), "%s",
                     service->fingerprint);
     (void) snprintf(hello->family, sizeof(hello->family), "%s",
-                    s->all->service->prompt.name);
+                    service->prompt.name);
 }
 
 

@@ -109,9 +109,10 @@ typedef struct {
 
 
 /*
- * A layer's part of the paged cache (kernels/cache.h) in the published
- * dimensions: 656-byte latent records, then 64 x 128 e4m3 index keys and 64
- * float32 scales.  A token's slot is page * 64 + position % 64, an int32_t:
+ * A layer's part of the paged cache (kernels/attention/cache.h) in the
+ * published dimensions: 656-byte latent records, then 64 x 128 e4m3 index keys
+ * and 64 float32 scales.  A token's slot is page * 64 + position % 64, an
+ * int32_t:
  *
  *     latent   base + (slot / 64) * page + (slot % 64) * 656
  *     key      base + (slot / 64) * page + keys + (slot % 64) * 128

@@ -72,8 +72,8 @@ dsa_float_ue8m0(float s)
 
 
 /*
- * Maps floats to unsigned numbers of the same order (kernels/indexer.h), and
- * back.  -0 counts as 0; the unsigned number 0 is below all floats.
+ * Maps floats to unsigned numbers of the same order (kernels/index/indexer.h),
+ * and back.  -0 counts as 0; the unsigned number 0 is below all floats.
  */
 
 static __device__ __forceinline__ uint32_t

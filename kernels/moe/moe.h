@@ -106,7 +106,7 @@ typedef struct {
 
 /*
  * CUDA.  As dsa_route(); at most DSA_CUDA_EXPERTS experts and DSA_CUDA_CHOICES
- * for each row.  bias is a constant, as weights in kernels/gemm.h are.
+ * for each row.  bias is a constant, as weights in kernels/gemm/gemm.h are.
  */
 int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, const dsa_router_t *r,

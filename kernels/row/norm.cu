@@ -103,7 +103,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     uint32_t          col, lane, warp, warps, turn;
     __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
-    /* weights are constant, see kernels/gemm.h */
+    /* weights are constant, see kernels/gemm/gemm.h */
 
     if (C == 1 && threadIdx.x * DSA_CHUNK < cols) {
         dsa_norm_weights(weight, w + threadIdx.x * DSA_CHUNK);

@@ -30,7 +30,7 @@
  * What a request is charged with, and the calls whose events it is counted
  * from: one for each choice.  The prompt is that of the first call, because the
  * other ones use what it has computed.  The handlers and data of the calls are
- * the owner's, who passes on the events until it has the record drained.
+ * the owner's, which passes on the events until it has the record drained.
  * A record is allocated on its own, because an engine may not end a call.
  */
 

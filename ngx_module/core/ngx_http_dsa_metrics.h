@@ -97,7 +97,7 @@ typedef struct {
     uint64_t                  cancelled[NGX_HTTP_DSA_CANCELS];
     uint64_t                  prompt;       /* tokens, cached included */
     uint64_t                  cached;
-    uint64_t                  tier[DSA_TIERS];     /* of cached */
+    uint64_t                  tier[DSA_TIERS];  /* of cached */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
     uint64_t                  cost_miss;    /* 10^-12 of a unit */

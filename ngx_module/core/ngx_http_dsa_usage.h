@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "engine/link_control.h"
+#include "base/tiers.h"
 
 
 /* The tokens that a request is charged with. */

@@ -494,7 +494,7 @@ ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc)
 }
 
 
-/* A COUNT is not charged, so nobody waits for its end. */
+/* A COUNT is not charged, so no record waits for its end. */
 
 static ngx_uint_t
 ngx_http_dsa_request_live(const ngx_http_dsa_request_t *req)

@@ -268,7 +268,7 @@ test_budget(void **state)
 }
 
 
-/* Drafts use free pages only, and preempt nobody. */
+/* Drafts use free pages only, and preempt no sequence. */
 
 static void
 test_pages(void **state)

@@ -197,7 +197,7 @@ test_cut_many(void **state)
         assert_int_equal(link_client_submit(&c, dsa_link_id(1, i), &s), 0);
     }
 
-    /* nobody reads the tokens: what is left has no room for all errors */
+    /* the tokens are not read: what is left has no room for all errors */
 
     end = link_client_now() + DEADLINE;
     ring = &c.link.event;

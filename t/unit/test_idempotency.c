@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Idempotency keys in a redis-server: who has one, for how long, and what the
- * others are told.
+ * Idempotency keys in a redis-server: which request has one, for how long, and
+ * what the others get.
  */
 
 

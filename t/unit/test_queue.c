@@ -292,8 +292,9 @@ test_weight(void **state)
 
 
 /*
- * Who is to blame for a full queue: a tenant that waits already, and not one
- * that comes to a queue in which no tenant has more than it would have.
+ * The tenant that is refused when the queue is full: one that waits already,
+ * and not one that comes to a queue in which no tenant has more than it would
+ * have.
  */
 
 static void

@@ -121,8 +121,8 @@ sub filter {
 }
 
 
-# The arguments of setpriv and of prlimit.  The user of the unit is nobody where
-# its package is not installed.
+# The arguments of setpriv and of prlimit.  The user is "nobody" if the
+# user of the unit does not exist, because the package is not installed.
 
 sub privileges {
     my ($self) = @_;
