@@ -198,11 +198,11 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
     uint8_t *q, uint32_t k, dsa_prefill_shared_t *sh)
 {
     int       b, i, j;
-    uint32_t  job, row, n, pairs, pair, at, turn, bits, tile, key[2][4],
+    uint32_t  job, row, n, pairs, pair, at, q_round, bits, tile, key[2][4],
               check[2][2], next[2][4], next_check[2][2];
 
     at = 0;
-    turn = 0;
+    q_round = 0;
 
     for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
         row = job / a->groups;
@@ -216,7 +216,7 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
         dsa_prefill_picks(a, row, 0, n, key, check);
 
         if (threadIdx.x % 128 == 0) {
-            dsa_mbar_wait(&sh->q_empty, (turn + 1) % 2);
+            dsa_mbar_wait(&sh->q_empty, (q_round + 1) % 2);
             dsa_mbar_arrive_expect(&sh->q_full, DSA_PREFILL_TILE);
 
             for (i = 0; i < 9; i++) {
@@ -229,7 +229,7 @@ dsa_prefill_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
 
         __syncwarp();
 
-        turn++;
+        q_round++;
 
         for (pair = 0; pair < pairs; pair++, at++) {
             dsa_prefill_picks(a, row, pair + 1, n, next, next_check);
@@ -602,11 +602,11 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 {
     int                 i;
     float               o[128], s[32], r[2], sum[2];
-    uint32_t            job, pair, pairs, at, turn, p[16];
+    uint32_t            job, pair, pairs, at, q_round, p[16];
     dsa_prefill_rows_t  t;
 
     at = 0;
-    turn = 0;
+    q_round = 0;
 
     for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
         pairs = dsa_prefill_pairs(a, job / a->groups);
@@ -622,7 +622,7 @@ dsa_prefill_even(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
         }
 
         if (pairs > 0) {
-            dsa_mbar_wait(&sh->q_full, turn++ % 2);
+            dsa_mbar_wait(&sh->q_full, q_round++ % 2);
         }
 
         for (pair = 0; pair < pairs; pair++, at++) {
@@ -665,11 +665,11 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
 {
     int                 i;
     float               o[128], s[32], r[2], r0[2], sum[2];
-    uint32_t            job, pair, pairs, at, turn, p[16];
+    uint32_t            job, pair, pairs, at, q_round, p[16];
     dsa_prefill_rows_t  t;
 
     at = 0;
-    turn = 0;
+    q_round = 0;
 
     for (job = blockIdx.x; job < a->rows * a->groups; job += gridDim.x) {
         pairs = dsa_prefill_pairs(a, job / a->groups);
@@ -685,7 +685,7 @@ dsa_prefill_odd(const dsa_prefill_args_t *a, uint64_t q, uint64_t k0,
         }
 
         if (pairs > 0) {
-            dsa_mbar_wait(&sh->q_full, turn++ % 2);
+            dsa_mbar_wait(&sh->q_full, q_round++ % 2);
         }
 
         for (pair = 0; pair < pairs; pair++, at++) {

@@ -114,13 +114,13 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
     uint8_t *q, uint32_t ring, dsa_narrow_shared_t<HEADS> *sh)
 {
     int                 i, j;
-    uint32_t            row, n, blocks, block, at, turn, part, slot, round,
+    uint32_t            row, n, blocks, block, at, q_round, part, slot, round,
                         bits, to, size, key[4], next[4], check[2],
                         next_check[2];
     const dsa_bf16_t   *from;
 
     at = 0;
-    turn = 0;
+    q_round = 0;
     slot = 0;
     round = 0;
 
@@ -133,7 +133,7 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
         }
 
         if (threadIdx.x % 128 == 0) {
-            dsa_mbar_wait(&sh->q_empty, (turn + 1) % 2);
+            dsa_mbar_wait(&sh->q_empty, (q_round + 1) % 2);
             dsa_mbar_arrive_expect(&sh->q_full, dsa_narrow_t<HEADS>::q);
 
             for (i = 0; i < 9; i++) {
@@ -144,7 +144,7 @@ dsa_narrow_load(const dsa_prefill_args_t *a, const CUtensorMap *q_map,
 
         __syncwarp();
 
-        turn++;
+        q_round++;
 
 #pragma unroll
         for (i = 0; i < 4; i++) {
@@ -253,7 +253,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
     int             i, j, n, c;
     float           o[8][HEADS / 2], s[HEADS / 2], r[HEADS / 4],
                     sum[HEADS / 4], m[HEADS / 4], f[HEADS / 4], x;
-    uint32_t        row, blocks, block, at, first, turn, met, part, slot,
+    uint32_t        row, blocks, block, at, first, q_round, met, part, slot,
                     lane, warp, word, to, p[HEADS / 4];
     uint64_t        q, k, v, pd;
     dsa_bf16_t     *out;
@@ -274,7 +274,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
          + ((warp * 2 + lane / 8 % 2) ^ lane % 8) * 16;
 
     first = 0;
-    turn = 0;
+    q_round = 0;
     met = 0;
 
     for (row = blockIdx.x; row < a->rows; row += gridDim.x) {
@@ -296,7 +296,7 @@ dsa_narrow_compute(const dsa_prefill_args_t *a, uint8_t *sq, uint8_t *ring,
         }
 
         if (blocks > 0) {
-            dsa_mbar_wait(&sh->q_full, turn++ % 2);
+            dsa_mbar_wait(&sh->q_full, q_round++ % 2);
         }
 
         for (block = (first + group) % 2; block < blocks; block += 2) {

@@ -116,7 +116,7 @@ dsa_exchange_fail(const dsa_cuda_exchange_t *x, uint32_t missing,
 
 
 /*
- * Checks the time limit of a wait in every DSA_EXCHANGE_POLLS-th turn.  The
+ * Checks the time limit of a wait in every DSA_EXCHANGE_POLLS-th round.  The
  * time is counted from the first check, so a short wait does not read the
  * clock.  Returns 1 if the wait has to end, because an earlier one has failed
  * or the time limit is exceeded.

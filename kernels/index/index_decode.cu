@@ -84,7 +84,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
     int       i, lane, draws;
     int32_t   number, one, row;
     uint32_t  all, dealt, begin, n, base, count, scan, found, page, last, j;
-    uint32_t  s, turn, ticket;
+    uint32_t  s, phase, ticket;
 
     lane = threadIdx.x % 32;
 
@@ -105,7 +105,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
 
     i = 0;
     s = 0;
-    turn = 0;
+    phase = 0;
     row = -1;
     draws = 0;
     number = 0;
@@ -197,7 +197,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
 
             one = __shfl_sync(0xffffffff, number, j % 32);
 
-            dsa_mbar_wait(&smem->k_empty[s], turn ^ 1);
+            dsa_mbar_wait(&smem->k_empty[s], phase ^ 1);
 
             if (lane == 0) {
                 smem->work[s].row = row;
@@ -212,12 +212,12 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
 
             if (++s == DSA_INDEX_DEPTH) {
                 s = 0;
-                turn ^= 1;
+                phase ^= 1;
             }
         }
     }
 
-    dsa_mbar_wait(&smem->k_empty[s], turn ^ 1);
+    dsa_mbar_wait(&smem->k_empty[s], phase ^ 1);
 
     if (lane == 0) {
         smem->work[s].row = -1;
@@ -240,7 +240,7 @@ dsa_index_decode_consume(dsa_index_decode_smem_t<H> *smem, float *score,
 {
     int                i, col, row, lane;
     float              kscale, d[H / 2], sum[2], w[H / 4];
-    uint32_t           s, turn;
+    uint32_t           s, phase;
     uint64_t           q;
     dsa_index_work_t   work;
 
@@ -250,11 +250,11 @@ dsa_index_decode_consume(dsa_index_decode_smem_t<H> *smem, float *score,
     i = 0;
     q = 0;
     s = 0;
-    turn = 0;
+    phase = 0;
     row = -1;
 
     for ( ;; ) {
-        dsa_mbar_wait(&smem->k_full[s], turn);
+        dsa_mbar_wait(&smem->k_full[s], phase);
 
         work = smem->work[s];
 
@@ -285,7 +285,7 @@ dsa_index_decode_consume(dsa_index_decode_smem_t<H> *smem, float *score,
 
         if (++s == DSA_INDEX_DEPTH) {
             s = 0;
-            turn ^= 1;
+            phase ^= 1;
         }
 
         dsa_index_sum<H, H>(sum, d, w);

@@ -136,7 +136,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
     const int  Q = N / H;                       /* queries of a half */
     int        i, lane, row, group;
     float      kscale, d0[N / 2], d1[N / 2], w0[N / 4], w1[N / 4], *out;
-    uint32_t   s, turn, left, query, n0, n1;
+    uint32_t   s, phase, left, query, n0, n1;
     uint64_t   k, q;
 
     lane = threadIdx.x % 32;
@@ -144,7 +144,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
     row = threadIdx.x % 128 / 32 * 16 + lane / 4 + lane % 2 * 8;
 
     s = 0;
-    turn = 0;
+    phase = 0;
 
     for (i = 0; n > 0; i++, block++, page = 0) {
         left = plan.pages(block) - page;
@@ -165,7 +165,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
         out = score + query * ld + page * DSA_INDEX_PAGE + row;
 
         for ( ; left > 0; left--) {
-            dsa_mbar_wait(&smem->k_full[s], turn);
+            dsa_mbar_wait(&smem->k_full[s], phase);
 
             k = dsa_index_tile(smem->k[s]);
             q = dsa_index_tile(smem->q[i % 2] + group * 2 * N * 128);
@@ -183,7 +183,7 @@ dsa_index_consume(dsa_index_smem_t *smem, float *score, size_t ld,
 
             if (++s == DSA_INDEX_STAGES) {
                 s = 0;
-                turn ^= 1;
+                phase ^= 1;
             }
 
             dsa_index_finish<H>(out + Q * ld, ld, d1, w1, kscale, lane, n1);
@@ -207,12 +207,12 @@ dsa_index_produce(dsa_index_smem_t *smem, const CUtensorMap *map_q,
 {
     int       i, lane;
     int32_t   number, one;
-    uint32_t  j, s, turn, left, query, size;
+    uint32_t  j, s, phase, left, query, size;
 
     lane = threadIdx.x % 32;
     number = 0;
     s = 0;
-    turn = 0;
+    phase = 0;
 
     for (i = 0; n > 0; i++, block++, page = 0) {
         left = plan.pages(block) - page;
@@ -241,7 +241,7 @@ dsa_index_produce(dsa_index_smem_t *smem, const CUtensorMap *map_q,
 
             one = __shfl_sync(0xffffffff, number, j % 32);
 
-            dsa_mbar_wait(&smem->k_empty[s], turn ^ 1);
+            dsa_mbar_wait(&smem->k_empty[s], phase ^ 1);
 
             if (lane == 0) {
                 dsa_mbar_arrive_expect(&smem->k_full[s], DSA_INDEX_STAGE);
@@ -253,7 +253,7 @@ dsa_index_produce(dsa_index_smem_t *smem, const CUtensorMap *map_q,
 
             if (++s == DSA_INDEX_STAGES) {
                 s = 0;
-                turn ^= 1;
+                phase ^= 1;
             }
         }
     }

@@ -100,7 +100,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
                       weight[DSA_CHUNK] = { 0 };
     uint4             in[3 - C][C][2];
     size_t            row;
-    uint32_t          col, lane, warp, warps, turn;
+    uint32_t          col, lane, warp, warps, parity;
     __shared__ float  part[2][DSA_NORM_COLS / DSA_CHUNK / 32];
 
     /* weights are constant, see kernels/gemm/gemm.h */
@@ -115,7 +115,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     warp = threadIdx.x / 32;
     warps = blockDim.x / 32;
     row = blockIdx.x;
-    turn = 0;
+    parity = 0;
 
 #pragma unroll
     for (s = 0; s < 3 - C; s++) {
@@ -154,7 +154,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
                 sum = dsa_norm_sum(v[i]);
 
                 if (lane == 0) {
-                    part[turn][warp + i * warps] = sum;
+                    part[parity][warp + i * warps] = sum;
                 }
 
                 col = (threadIdx.x + i * blockDim.x) * DSA_CHUNK;
@@ -167,8 +167,8 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
 
             __syncthreads();
 
-            sum = lane < C * warps ? part[turn][lane] : 0;
-            sum = __fadd_rn(sum, lane + 32 < C * warps ? part[turn][lane + 32]
+            sum = lane < C * warps ? part[parity][lane] : 0;
+            sum = __fadd_rn(sum, lane + 32 < C * warps ? part[parity][lane + 32]
                                                        : 0);
             sum = dsa_warp_sum(sum);
             sum = __fadd_rn(__fdiv_rn(sum, (float) cols), eps);
@@ -199,7 +199,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
             }
 
             row += gridDim.x;
-            turn ^= 1;
+            parity ^= 1;
         }
     }
 }
