@@ -65,18 +65,19 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 }
 
 
-/* Returns the id that u draws, in thread 0.  Called in the first block. */
+/*
+ * Finds the chunk that point, u times the sum of all kept weights, falls into;
+ * if there is none, because sums are rounded, the last chunk with a kept
+ * weight.  s has the sum and the number of equal weights before the chunk.
+ */
 
-static __device__ uint32_t
-dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    uint32_t least, uint32_t ties, double u)
+static __device__ __forceinline__ uint32_t
+dsa_sample_choose_chunk(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t least, uint32_t ties, double u, double *point)
 {
-    int                       i, j;
-    float                     w[16];
-    float4                    f;
-    double                    sum, base, total, point;
-    uint32_t                  c, equal, before, bits, lane, id, last, take;
-    dsa_sample_shared_t      *other;
+    double                sum, base, total;
+    uint32_t              c, equal, before, take;
+    dsa_sample_shared_t  *other;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
@@ -107,14 +108,14 @@ dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     }
 
     base = dsa_sample_before(s, sum, &total);
-    point = u * total;
+    *point = u * total;
 
     if (threadIdx.x == 0) {
         s->kept = total;
     }
 
     if (sum > 0) {
-        if (base + sum > point) {
+        if (base + sum > *point) {
             atomicMin(&s->found, c);
         }
 
@@ -131,6 +132,24 @@ dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     }
 
     __syncthreads();
+
+    return take;
+}
+
+
+/* Returns the id that u draws, in thread 0.  Called in the first block. */
+
+static __device__ uint32_t
+dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t least, uint32_t ties, double u)
+{
+    int       i, j;
+    float     w[16];
+    float4    f;
+    double    sum, point;
+    uint32_t  equal, before, bits, lane, id, last, take;
+
+    take = dsa_sample_choose_chunk(s, r, least, ties, u, &point);
 
     if (threadIdx.x >= 32) {
         return 0;
@@ -192,26 +211,77 @@ dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
+ * Lists the logits that may be among the n_top greatest in item.  They are
+ * not less than the n_top-th greatest of the maxima of the n chunks, which is
+ * found in item before.  g is the maximum of the thread's chunk.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_list_top(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t n_top, uint32_t n, uint64_t g)
+{
+    int       i, j;
+    float     v[4];
+    uint32_t  id, lane, warp, rank;
+    uint64_t  x;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    if (g != 0) {
+        for (i = 0, rank = 0; i < (int) n; i++) {
+            rank += s->item[i] > g;
+        }
+
+        if (rank < n_top) {
+            s->top_chunk[rank] = threadIdx.x;
+        }
+
+        if (rank == n_top - 1) {
+            s->bound = g;
+        }
+    }
+
+    __syncthreads();
+
+    if (warp < n_top && s->top_chunk[warp] != ~0U) {
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            id = s->top_chunk[warp] * DSA_SAMPLE_CHUNK + j * 128 + lane * 4;
+            dsa_sample_raw(v, r, id);
+
+            for (i = 0; i < 4; i++) {
+                x = isnan(v[i]) ? 0
+                                : (uint64_t) dsa_float_order(v[i]) << 32
+                                  | ~(id + i);
+
+                if (x >= s->bound) {
+                    s->item[atomicAdd(&s->n_items, 1)] = x;
+                }
+            }
+        }
+    }
+
+    __syncthreads();
+}
+
+
+/*
  * Computes the logprobs of a row.  Called in the first block, after thread 0
- * has written the token.  The n_top greatest logits are not less than the
- * n_top-th greatest of the chunks' maxima, so only few logits have to be
- * ranked.
+ * has written the token.  Only few logits have to be ranked.
  */
 
 static __device__ void
 dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
     const dsa_sample_row_t *r, uint32_t n_top)
 {
-    int       i, j;
-    float     max, v[4];
+    int       i;
+    float     max;
     double    norm, total;
-    uint32_t  c, n, id, lane, warp, rank;
+    uint32_t  c, n, rank;
     uint64_t  g, x;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x / 32;
     c = threadIdx.x;
     norm = 0;
     g = 0;
@@ -253,42 +323,7 @@ dsa_sample_logprobs(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
         return;
     }
 
-    n = (uint32_t) dsa_sample_chunks(r->n);
-
-    if (g != 0) {
-        for (i = 0, rank = 0; i < (int) n; i++) {
-            rank += s->item[i] > g;
-        }
-
-        if (rank < n_top) {
-            s->top_chunk[rank] = c;
-        }
-
-        if (rank == n_top - 1) {
-            s->bound = g;
-        }
-    }
-
-    __syncthreads();
-
-    if (warp < n_top && s->top_chunk[warp] != ~0U) {
-        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-            id = s->top_chunk[warp] * DSA_SAMPLE_CHUNK + j * 128 + lane * 4;
-            dsa_sample_raw(v, r, id);
-
-            for (i = 0; i < 4; i++) {
-                x = isnan(v[i]) ? 0
-                                : (uint64_t) dsa_float_order(v[i]) << 32
-                                  | ~(id + i);
-
-                if (x >= s->bound) {
-                    s->item[atomicAdd(&s->n_items, 1)] = x;
-                }
-            }
-        }
-    }
-
-    __syncthreads();
+    dsa_sample_list_top(s, r, n_top, (uint32_t) dsa_sample_chunks(r->n), g);
 
     n = s->n_items;
 
@@ -359,58 +394,39 @@ dsa_sample_report(dsa_cuda_sample_t *out, const dsa_sample_shared_t *s,
 }
 
 
-static __global__ void __launch_bounds__(DSA_SAMPLE_THREADS, 1)
-dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
-    const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
-    const uint32_t *history, const uint32_t *masks, uint8_t *work,
-    uint32_t aligned)
+/*
+ * Describes the row of logits, and the chunks of the block of this rank among
+ * parts blocks.  changed: some ids are penalized, biased or masked.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_row(dsa_sample_row_t *r, const float *logits, uint8_t *work,
+    uint32_t vocab, uint32_t allowed, uint32_t aligned, uint32_t changed,
+    uint32_t rank, uint32_t parts)
 {
-    int                   i, j;
-    float                 v[4 * DSA_SAMPLE_VECTORS], x, best, raw, max, floor;
-    double                sum, g, scale;
-    uint32_t              c, lane, warp, parts, rank, row, best_id, raw_id;
-    uint32_t              id, least, ties, random, chunks, n_top, nucleus;
-    uint64_t              b, best_raw;
-    const uint32_t       *mask;
-    dsa_sampling_t        p;
-    dsa_sample_row_t      r;
-    dsa_sample_shared_t  *s, *other;
-    dsa_cuda_sample_row_t  want;
+    uint32_t  chunks;
 
-    const cg::cluster_group  cluster = cg::this_cluster();
-
-    extern __shared__ __align__(16) uint8_t  shared[];
-
-    s = (dsa_sample_shared_t *) shared;
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x / 32;
-    rank = cluster.block_rank();
-    parts = cluster.num_blocks();
-    row = blockIdx.x / parts;
-
-    want = in[row];
-    p = want.sampling;
-    random = p.temperature > 0;
-    nucleus = p.top_p < 1;
-    n_top = p.top_logprobs < DSA_SAMPLE_MAX_TOP ? p.top_logprobs
-                                                : DSA_SAMPLE_MAX_TOP;
-
-    work += row * dsa_sample_row_size(vocab);
     chunks = (uint32_t) dsa_sample_chunks(allowed);
 
-    r.logits = logits + row * ld;
-    r.weight = (float *) work;
-    mask = dsa_sample_mask(&want, masks, vocab);
-    r.bit = mask != NULL || want.n_bias != 0
-            || dsa_sample_penalizes(&want, history)
-            ? (uint32_t *) (r.weight + dsa_sample_chunks(vocab)
-                                       * DSA_SAMPLE_CHUNK)
-            : NULL;
-    r.n = allowed;
-    r.aligned = aligned;
-    r.part = (chunks + parts - 1) / parts;
-    r.first = rank * r.part;
-    r.end = r.first + r.part < chunks ? r.first + r.part : chunks;
+    r->logits = logits;
+    r->weight = (float *) work;
+    r->bit = changed ? (uint32_t *) (r->weight + dsa_sample_chunks(vocab)
+                                                 * DSA_SAMPLE_CHUNK)
+                     : NULL;
+    r->n = allowed;
+    r->aligned = aligned;
+    r->part = (chunks + parts - 1) / parts;
+    r->first = rank * r->part;
+    r->end = r->first + r->part < chunks ? r->first + r->part : chunks;
+}
+
+
+/* Initializes the shared memory. */
+
+static __device__ __forceinline__ void
+dsa_sample_clear(dsa_sample_shared_t *s)
+{
+    uint32_t  c;
 
     if (threadIdx.x == 0) {
         s->best = 0;
@@ -428,24 +444,40 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
     }
 
     __syncthreads();
+}
 
-    /* the greatest */
+
+/*
+ * Finds the greatest logit of the block's chunks, in item's order, for best.
+ * With logprobs also those before penalties, for greatest and best_raw.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_greatest(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t logprobs)
+{
+    int       j;
+    float     v[4 * DSA_SAMPLE_VECTORS], x, best, raw;
+    uint32_t  c, id, lane, warp, best_id, raw_id;
+    uint64_t  b;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
 
     best = -INFINITY;
     best_id = ~0U;
     raw = best;
     raw_id = best_id;
-    b = 0;
 
-    for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
         id = c * DSA_SAMPLE_CHUNK + lane * 4;
 
 #pragma unroll
         for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-            dsa_sample_raw(&v[4 * j], &r, id + j * 128);
+            dsa_sample_raw(&v[4 * j], r, id + j * 128);
         }
 
-        if (p.logprobs) {
+        if (logprobs) {
             raw_id = ~0U;
 
 #pragma unroll
@@ -461,14 +493,14 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
             b = dsa_sample_warp_best(raw, raw_id);
 
             if (lane == 0) {
-                s->greatest[c - r.first] = b;
+                s->greatest[c - r->first] = b;
                 atomicMax(&s->best_raw, (unsigned long long) b);
             }
         }
 
 #pragma unroll
         for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-            dsa_sample_penalized(&v[4 * j], &r, id + j * 128);
+            dsa_sample_penalized(&v[4 * j], r, id + j * 128);
         }
 
 #pragma unroll
@@ -485,6 +517,24 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
     if (lane == 0) {
         atomicMax(&s->best, (unsigned long long) b);
     }
+}
+
+
+/*
+ * Returns the greatest logit of the row's blocks, in item's order.  With
+ * logprobs best_raw of each block becomes that of the row.
+ */
+
+static __device__ __forceinline__ uint64_t
+dsa_sample_agree(dsa_sample_shared_t *s, uint32_t parts, uint32_t logprobs)
+{
+    uint32_t              lane;
+    uint64_t              b, best_raw;
+    dsa_sample_shared_t  *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    lane = threadIdx.x % 32;
 
     if (parts > 1) {
         cluster.sync();
@@ -500,7 +550,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
 
         b = dsa_sample_warp_max(b);
 
-        if (p.logprobs) {
+        if (logprobs) {
             best_raw = dsa_sample_warp_max(best_raw);
             cluster.sync();
             s->best_raw = best_raw;
@@ -513,96 +563,179 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
 
     __syncthreads();
 
+    return b;
+}
+
+
+/*
+ * Writes the weights of the block's chunks.  For a nucleus they are counted in
+ * the histogram; otherwise the chunks' sums are stored.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_weights(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    float best, float temperature, uint32_t nucleus)
+{
+    int       i, j;
+    float     v[4 * DSA_SAMPLE_VECTORS], x, floor;
+    double    sum, g, scale;
+    uint32_t  c, id, lane, warp;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    g = (double) best;
+    dsa_sample_scale(best, temperature, &floor, &scale);
+
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
+        id = c * DSA_SAMPLE_CHUNK + lane * 4;
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            dsa_sample_raw(&v[4 * j], r, id + j * 128);
+            dsa_sample_penalized(&v[4 * j], r, id + j * 128);
+        }
+
+        sum = 0;
+
+#pragma unroll
+        for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
+            x = (float) dsa_sample_exp(s->power, (double) v[j] - g, scale);
+            x = v[j] > floor ? x : 0;
+            v[j] = x;
+
+            if (nucleus) {
+                if (x > 0) {
+                    i = (int) (__float_as_uint(x) >> 20);
+                    dsa_sample_count(&s->high[i], &s->low[i],
+                                     __float_as_uint(x));
+                }
+
+            } else {
+                sum += (double) x;
+            }
+        }
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            *(float4 *) &r->weight[id + j * 128] =
+                make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2],
+                            v[4 * j + 3]);
+        }
+
+        if (!nucleus) {
+            sum = dsa_sample_warp_sum(sum);
+
+            if (lane == 0) {
+                dsa_sample_chunk(s, c - r->first, sum);
+            }
+        }
+    }
+}
+
+
+/*
+ * Sums the block's chunks for logprobs.  These have to be right to 1e-5:
+ * float32 is enough for each term.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_norms(dsa_sample_shared_t *s, const dsa_sample_row_t *r)
+{
+    int       i, j;
+    float     v[4], x, max;
+    double    sum;
+    uint32_t  c, id, lane, warp;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    max = dsa_order_float((uint32_t) (s->best_raw >> 32));
+
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
+        id = c * DSA_SAMPLE_CHUNK + lane * 4;
+        x = 0;
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            dsa_sample_raw(v, r, id + j * 128);
+
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                x += isnan(v[i]) ? 0 : __expf(v[i] - max);
+            }
+        }
+
+        sum = dsa_sample_warp_sum((double) x);
+
+        if (lane == 0) {
+            s->norm[c - r->first] = sum;
+        }
+    }
+}
+
+
+static __global__ void __launch_bounds__(DSA_SAMPLE_THREADS, 1)
+dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
+    const float *logits, size_t ld, uint32_t vocab, uint32_t allowed,
+    const uint32_t *history, const uint32_t *masks, uint8_t *work,
+    uint32_t aligned)
+{
+    float                   best;
+    uint32_t                parts, rank, row, best_id, id, least, ties;
+    uint32_t                random, n_top, nucleus;
+    uint64_t                b;
+    const uint32_t         *mask;
+    dsa_sampling_t          p;
+    dsa_sample_row_t        r;
+    dsa_sample_shared_t    *s;
+    dsa_cuda_sample_row_t   want;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    extern __shared__ __align__(16) uint8_t  shared[];
+
+    s = (dsa_sample_shared_t *) shared;
+    rank = cluster.block_rank();
+    parts = cluster.num_blocks();
+    row = blockIdx.x / parts;
+
+    want = in[row];
+    p = want.sampling;
+    nucleus = p.top_p < 1;
+    n_top = p.top_logprobs < DSA_SAMPLE_MAX_TOP ? p.top_logprobs
+                                                : DSA_SAMPLE_MAX_TOP;
+
+    mask = dsa_sample_mask(&want, masks, vocab);
+
+    dsa_sample_row(&r, logits + row * ld,
+                   work + row * dsa_sample_row_size(vocab), vocab, allowed,
+                   aligned,
+                   mask != NULL || want.n_bias != 0
+                   || dsa_sample_penalizes(&want, history), rank, parts);
+
+    dsa_sample_clear(s);
+
+    dsa_sample_greatest(s, &r, p.logprobs);
+
+    b = dsa_sample_agree(s, parts, p.logprobs);
     best_id = b != 0 ? ~(uint32_t) b : 0;
     best = b != 0 ? dsa_order_float((uint32_t) (b >> 32)) : -INFINITY;
-
-    random = random && isfinite(best);
-
-    /* weights */
+    random = p.temperature > 0 && isfinite(best);
 
     least = 0;
     ties = 0;
 
     if (random) {
-        g = (double) best;
-        dsa_sample_scale(best, p.temperature, &floor, &scale);
-
-        for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
-            id = c * DSA_SAMPLE_CHUNK + lane * 4;
-
-#pragma unroll
-            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-                dsa_sample_raw(&v[4 * j], &r, id + j * 128);
-                dsa_sample_penalized(&v[4 * j], &r, id + j * 128);
-            }
-
-            sum = 0;
-
-#pragma unroll
-            for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
-                x = (float) dsa_sample_exp(s->power, (double) v[j] - g,
-                                           scale);
-                x = v[j] > floor ? x : 0;
-                v[j] = x;
-
-                if (nucleus) {
-                    if (x > 0) {
-                        i = (int) (__float_as_uint(x) >> 20);
-                        dsa_sample_count(&s->high[i], &s->low[i],
-                                         __float_as_uint(x));
-                    }
-
-                } else {
-                    sum += (double) x;
-                }
-            }
-
-#pragma unroll
-            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-                *(float4 *) &r.weight[id + j * 128] =
-                    make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2],
-                                v[4 * j + 3]);
-            }
-
-            if (!nucleus) {
-                sum = dsa_sample_warp_sum(sum);
-
-                if (lane == 0) {
-                    dsa_sample_chunk(s, c - r.first, sum);
-                }
-            }
-        }
+        dsa_sample_weights(s, &r, best, p.temperature, nucleus);
 
         if (nucleus) {
             least = dsa_sample_nucleus(s, &r, parts, p.top_p, &ties);
         }
     }
 
-    /* logprobs have to be right to 1e-5: float32 is enough for each term */
-
     if (p.logprobs) {
-        max = dsa_order_float((uint32_t) (s->best_raw >> 32));
-
-        for (c = r.first + warp; c < r.end; c += DSA_SAMPLE_WARPS) {
-            id = c * DSA_SAMPLE_CHUNK + lane * 4;
-            x = 0;
-
-#pragma unroll
-            for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
-                dsa_sample_raw(v, &r, id + j * 128);
-
-#pragma unroll
-                for (i = 0; i < 4; i++) {
-                    x += isnan(v[i]) ? 0 : __expf(v[i] - max);
-                }
-            }
-
-            sum = dsa_sample_warp_sum((double) x);
-
-            if (lane == 0) {
-                s->norm[c - r.first] = sum;
-            }
-        }
+        dsa_sample_norms(s, &r);
     }
 
     /* the first block collects the results and writes them */

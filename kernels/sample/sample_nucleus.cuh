@@ -154,39 +154,21 @@ dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * Finds the kept weights: those above the returned bits, and the first *ties
- * of those that are equal to them.  The sums of the kept weights are in sum,
- * chunk_high, chunk_low and equal.
+ * Sums the weights of each of the block's chunks above the bin, and lists the
+ * weights in it.
  */
 
-static __device__ uint32_t
-dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    uint32_t parts, float top_p, uint32_t *ties)
+static __device__ __forceinline__ void
+dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t bin)
 {
     int       j, i;
     float4    f[DSA_SAMPLE_VECTORS];
-    double    sum, want, taken, least;
-    uint32_t  c, u, id, at, bin, hit, n, exponent, lane, warp, known;
+    double    sum;
+    uint32_t  c, u, id, at, hit, n, lane, warp;
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
-
-    /* all weights, one bin for each thread; no weight is above 1 */
-
-    dsa_sample_merge(s, parts);
-
-    want = dsa_sample_value(s->all[threadIdx.x],
-                            s->all[DSA_SAMPLE_BINS + threadIdx.x],
-                            threadIdx.x / 8);
-
-    (void) dsa_sample_before(s, want, &sum);
-    want = (double) top_p * sum;
-
-    taken = 0;
-    bin = dsa_sample_find(s, ~0U, want, &taken);
-    exponent = bin / 8;
-
-    /* the sums of chunks above the bin, and the list of the weights in it */
 
     for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
 
@@ -247,6 +229,38 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     }
 
     __syncthreads();
+}
+
+
+/*
+ * Finds the kept weights: those above the returned bits, and the first *ties
+ * of those that are equal to them.  The sums of the kept weights are in sum,
+ * chunk_high, chunk_low and equal.
+ */
+
+static __device__ uint32_t
+dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t parts, float top_p, uint32_t *ties)
+{
+    double    sum, want, taken, least;
+    uint32_t  c, u, id, at, bin, n, exponent, known;
+
+    /* all weights, one bin for each thread; no weight is above 1 */
+
+    dsa_sample_merge(s, parts);
+
+    want = dsa_sample_value(s->all[threadIdx.x],
+                            s->all[DSA_SAMPLE_BINS + threadIdx.x],
+                            threadIdx.x / 8);
+
+    (void) dsa_sample_before(s, want, &sum);
+    want = (double) top_p * sum;
+
+    taken = 0;
+    bin = dsa_sample_find(s, ~0U, want, &taken);
+    exponent = bin / 8;
+
+    dsa_sample_list(s, r, bin);
 
     n = s->n_items <= DSA_SAMPLE_ITEMS
         ? s->n_items

@@ -26,6 +26,39 @@ dsa_sample_masked(const uint32_t *mask, uint32_t i, uint32_t allowed)
 
 
 /*
+ * Returns a logit less the penalties of an id that occurs n times.  When a
+ * subtraction changes nothing, those that follow would not, either.
+ */
+
+static __device__ __forceinline__ float
+dsa_sample_subtract(float logit, uint32_t n, const dsa_sampling_t *p)
+{
+    float     x, y;
+    uint32_t  j;
+
+    x = isnan(logit) ? -INFINITY : logit;
+
+    if (n != 0 && p->presence_penalty != 0 && x == logit) {
+        x -= p->presence_penalty;
+    }
+
+    if (p->frequency_penalty != 0) {
+        for (j = 0; j < n; j++) {
+            y = x - p->frequency_penalty;
+
+            if (y == x) {
+                break;
+            }
+
+            x = y;
+        }
+    }
+
+    return x;
+}
+
+
+/*
  * Writes the penalized logits of a row in place of its weights, and a bit for
  * each: logit - presence, once, then - frequency for each occurrence, rounded
  * after each subtraction, then + bias.  Masked ids get minus infinity.
@@ -37,8 +70,8 @@ dsa_sample_penalize_kernel(const dsa_cuda_sample_row_t *in,
     const uint32_t *history, const uint32_t *masks, const dsa_bias_t *biases,
     uint8_t *work)
 {
-    float                  x, y, logit;
-    uint32_t               i, j, id, n, b, words, masked, n_history;
+    float                  x;
+    uint32_t               i, id, b, words, masked, n_history;
     uint32_t              *count, *bit;
     dsa_bias_t             bias;
     const uint32_t        *mask;
@@ -112,26 +145,7 @@ dsa_sample_penalize_kernel(const dsa_cuda_sample_row_t *in,
 
         for (b = bit[i] & ~masked; b != 0; b &= b - 1) {
             id = i * 32 + __ffs(b) - 1;
-            n = __ldcg(&count[id]);
-            logit = logits[id];
-            x = isnan(logit) ? -INFINITY : logit;
-
-            if (n != 0 && p.presence_penalty != 0 && x == logit) {
-                x -= p.presence_penalty;
-            }
-
-            if (p.frequency_penalty != 0) {
-                for (j = 0; j < n; j++) {
-                    y = x - p.frequency_penalty;
-
-                    if (y == x) {
-                        break;
-                    }
-
-                    x = y;
-                }
-            }
-
+            x = dsa_sample_subtract(logits[id], __ldcg(&count[id]), &p);
             count[id] = __float_as_uint(x);
         }
     }
