@@ -73,6 +73,111 @@ dsa_index_scan(uint32_t v, int lane)
 }
 
 
+/*
+ * Returns which of the 32 rows from *base on has page begin.  If none of them
+ * has it, the search goes on with the next 32 rows: begin never decreases, so
+ * rows are visited in order.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_index_find(const int32_t *keys, uint32_t rows, uint32_t begin, int lane,
+    uint32_t *base, uint32_t *count, uint32_t *scan)
+{
+    uint32_t  found;
+
+    for ( ;; ) {
+        found = __ballot_sync(0xffffffff, *scan > begin);
+
+        if (found != 0) {
+            return __ffs(found) - 1;
+        }
+
+        found = __shfl_sync(0xffffffff, *scan, 31);
+        *base += 32;
+        *count = dsa_index_pages(keys, *base + lane, rows);
+        *scan = found + dsa_index_scan(*count, lane);
+    }
+}
+
+
+/*
+ * Computes the number of all pages, and returns how many of them are assigned
+ * in advance.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_index_deal(const int32_t *keys, uint32_t rows, int lane, uint32_t *all)
+{
+    uint32_t  j, sum;
+
+    sum = 0;
+
+    for (j = lane; j < rows; j += 32) {
+        sum += dsa_index_pages(keys, j, rows);
+    }
+
+    sum = __reduce_add_sync(0xffffffff, sum);
+    *all = sum;
+
+    return sum / gridDim.x < DSA_INDEX_LEAST
+           ? sum
+           : sum - sum / 16 * DSA_INDEX_FREE;
+}
+
+
+/*
+ * Returns the first page of the next ticket, counted from the pages that are
+ * assigned in advance.  Only the first ticket is drawn here: the caller draws
+ * the next one before it uses this one.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_index_draw(dsa_cuda_counters_t *counters, int lane, int *draws,
+    uint32_t *ticket)
+{
+    if (*draws == 0) {
+        *draws = 1;
+        *ticket = lane == 0 ? atomicAdd(&counters->index_drawn, 1) : 0;
+    }
+
+    return DSA_INDEX_TICKET * __shfl_sync(0xffffffff, *ticket, 0);
+}
+
+
+/* Starts the copies of the queries and weights of the i-th row of a block. */
+
+template <int H>
+static __device__ __forceinline__ void
+dsa_index_load_row(dsa_index_decode_smem_t<H> *smem, const CUtensorMap *map_q,
+    const float *w, uint32_t heads, int32_t row, int i)
+{
+    dsa_mbar_arrive_expect(&smem->q_full[i % 2],
+                           sizeof(smem->q[0])
+                           + heads * (uint32_t) sizeof(float));
+    dsa_tma_load_3d(smem->q[i % 2], map_q, &smem->q_full[i % 2], 0, 0, row);
+    dsa_bulk_load(smem->w[i % 2], w + (size_t) row * heads,
+                  heads * (uint32_t) sizeof(float), &smem->q_full[i % 2]);
+}
+
+
+/* Starts the copies of the keys of page number and of their scales. */
+
+template <int H>
+static __device__ __forceinline__ void
+dsa_index_load_page(dsa_index_decode_smem_t<H> *smem,
+    const CUtensorMap *map_k, const uint8_t *scales, uint64_t page_size,
+    int32_t row, uint32_t page, int32_t number, uint32_t s)
+{
+    smem->work[s].row = row;
+    smem->work[s].page = page;
+
+    dsa_mbar_arrive_expect(&smem->k_full[s], DSA_INDEX_STAGE);
+    dsa_tma_load_3d(smem->k[s], map_k, &smem->k_full[s], 0, 0, number);
+    dsa_bulk_load(smem->scale[s], scales + number * page_size,
+                  sizeof(smem->scale[0]), &smem->k_full[s]);
+}
+
+
 template <int H>
 static __device__ __forceinline__ void
 dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
@@ -87,18 +192,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
     uint32_t  s, phase, ticket;
 
     lane = threadIdx.x % 32;
-
-    all = 0;
-
-    for (j = lane; j < rows; j += 32) {
-        all += dsa_index_pages(keys, j, rows);
-    }
-
-    all = __reduce_add_sync(0xffffffff, all);
-
-    dealt = all / gridDim.x < DSA_INDEX_LEAST
-            ? all
-            : all - all / 16 * DSA_INDEX_FREE;
+    dealt = dsa_index_deal(keys, rows, lane, &all);
 
     begin = (uint32_t) ((uint64_t) dealt * blockIdx.x / gridDim.x);
     n = (uint32_t) ((uint64_t) dealt * (blockIdx.x + 1) / gridDim.x) - begin;
@@ -127,18 +221,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
                 break;
             }
 
-            /*
-             * After the first ticket, the next one is drawn before the current
-             * one is used.
-             */
-
-            if (draws == 0) {
-                draws = 1;
-                ticket = lane == 0 ? atomicAdd(&counters->index_drawn, 1) : 0;
-            }
-
-            begin = dealt
-                    + DSA_INDEX_TICKET * __shfl_sync(0xffffffff, ticket, 0);
+            begin = dealt + dsa_index_draw(counters, lane, &draws, &ticket);
 
             if (begin >= all) {
                 break;
@@ -149,22 +232,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
             ticket = lane == 0 ? atomicAdd(&counters->index_drawn, 1) : 0;
         }
 
-        /* begin never decreases, so rows are visited in order */
-
-        for ( ;; ) {
-            found = __ballot_sync(0xffffffff, scan > begin);
-
-            if (found != 0) {
-                break;
-            }
-
-            found = __shfl_sync(0xffffffff, scan, 31);
-            base += 32;
-            count = dsa_index_pages(keys, base + lane, rows);
-            scan = found + dsa_index_scan(count, lane);
-        }
-
-        found = __ffs(found) - 1;
+        found = dsa_index_find(keys, rows, begin, lane, &base, &count, &scan);
         last = __shfl_sync(0xffffffff, count, found);
         page = begin + last - __shfl_sync(0xffffffff, scan, found);
         last = last - page < n ? last : page + n;
@@ -177,14 +245,7 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
             dsa_mbar_wait(&smem->q_empty[i % 2], (i / 2 + 1) % 2);
 
             if (lane == 0) {
-                dsa_mbar_arrive_expect(&smem->q_full[i % 2],
-                                       sizeof(smem->q[0])
-                                       + heads * (uint32_t) sizeof(float));
-                dsa_tma_load_3d(smem->q[i % 2], map_q, &smem->q_full[i % 2],
-                                0, 0, row);
-                dsa_bulk_load(smem->w[i % 2], w + (size_t) row * heads,
-                              heads * (uint32_t) sizeof(float),
-                              &smem->q_full[i % 2]);
+                dsa_index_load_row<H>(smem, map_q, w, heads, row, i);
             }
 
             i++;
@@ -200,14 +261,8 @@ dsa_index_decode_produce(dsa_index_decode_smem_t<H> *smem,
             dsa_mbar_wait(&smem->k_empty[s], phase ^ 1);
 
             if (lane == 0) {
-                smem->work[s].row = row;
-                smem->work[s].page = page;
-
-                dsa_mbar_arrive_expect(&smem->k_full[s], DSA_INDEX_STAGE);
-                dsa_tma_load_3d(smem->k[s], map_k, &smem->k_full[s], 0, 0,
-                                one);
-                dsa_bulk_load(smem->scale[s], scales + one * page_size,
-                              sizeof(smem->scale[0]), &smem->k_full[s]);
+                dsa_index_load_page<H>(smem, map_k, scales, page_size, row,
+                                       page, one, s);
             }
 
             if (++s == DSA_INDEX_DEPTH) {

@@ -486,6 +486,58 @@ dsa_topk_count(uint32_t *bin, uint32_t v, int has, uint32_t *often,
 }
 
 
+/*
+ * Counts a digit, the bits from shift on below mask, of a row's scores whose
+ * bits in mask are those of known.  words: 32 scores each.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_digit(dsa_topk_shared_t *s, const float *score, uint32_t n,
+    uint32_t words, uint32_t known, uint32_t mask, int shift)
+{
+    int       j, same, has[8];
+    float     v[8];
+    uint32_t  i, u, at, often, many, digit[8];
+
+    often = 0;
+    many = 0;
+
+    for (i = threadIdx.x; i < words * 32; i += 8 * THREADS) {
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            at = i + j * THREADS;
+            v[j] = at < n ? score[at] : 0;
+        }
+
+        same = 1;
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            u = dsa_float_order(v[j]);
+            has[j] = i + j * THREADS < n && (u & mask) == known;
+            digit[j] = DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift);
+            same &= has[j] && digit[j] == often;
+        }
+
+        if (__all_sync(0xffffffff, same)) {
+            many += 8 * 32;
+            continue;
+        }
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            dsa_topk_count(s->bin, digit[j], has[j], &often, &many);
+        }
+    }
+
+    if (threadIdx.x % 32 == 0 && many != 0) {
+        atomicAdd(&s->bin[often], many);
+    }
+}
+
+
 /* Sets the bits of the k greatest of a row, digit by digit. */
 
 template <int THREADS>
@@ -493,10 +545,8 @@ static __device__ __noinline__ void
 dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
     uint32_t k)
 {
-    int       j, shift, same, has[8];
-    float     v[8];
-    uint32_t  i, u, at, known, mask, words, each, w, c, b, often, many;
-    uint32_t  digit[8], *equal;
+    int       shift;
+    uint32_t  i, u, known, mask, words, each, w, c, b, *equal;
 
     known = 0;
     mask = 0;
@@ -505,42 +555,7 @@ dsa_topk_again(dsa_topk_shared_t *s, const float *score, uint32_t n,
     for (shift = 32 - DSA_TOPK_BITS; ; shift -= DSA_TOPK_BITS) {
         shift = shift < 0 ? 0 : shift;
 
-        often = 0;
-        many = 0;
-
-        for (i = threadIdx.x; i < words * 32; i += 8 * THREADS) {
-
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                at = i + j * THREADS;
-                v[j] = at < n ? score[at] : 0;
-            }
-
-            same = 1;
-
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                u = dsa_float_order(v[j]);
-                has[j] = i + j * THREADS < n && (u & mask) == known;
-                digit[j] = DSA_TOPK_BINS - 1 - ((u & ~mask) >> shift);
-                same &= has[j] && digit[j] == often;
-            }
-
-            if (__all_sync(0xffffffff, same)) {
-                many += 8 * 32;
-                continue;
-            }
-
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                dsa_topk_count(s->bin, digit[j], has[j], &often, &many);
-            }
-        }
-
-        if (threadIdx.x % 32 == 0 && many != 0) {
-            atomicAdd(&s->bin[often], many);
-        }
-
+        dsa_topk_digit<THREADS>(s, score, n, words, known, mask, shift);
         dsa_topk_find<THREADS>(s, k);
 
         k -= s->before;
@@ -632,6 +647,124 @@ dsa_topk_put(int32_t *pick, int32_t *slot, const int32_t *pages,
 }
 
 
+/*
+ * Initializes the shared memory.  Returns the bits of positions, "words" words
+ * that only rank 0 uses.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ uint32_t *
+dsa_topk_clear(dsa_topk_shared_t *s, uint32_t room, uint32_t words,
+    uint32_t rank)
+{
+    uint32_t  j, *bit;
+
+    for (j = threadIdx.x; j < DSA_TOPK_BINS; j += THREADS) {
+        s->bin[j] = 0;
+    }
+
+    bit = (uint32_t *) &s->word[room];
+
+    if (threadIdx.x == 0) {
+        s->n = 0;
+        s->below = 0;
+        s->max = 0;
+        s->n_ranked = 0;
+        s->room = room;
+        s->bit = bit;
+    }
+
+    if (rank == 0) {
+        for (j = threadIdx.x; j < words; j += THREADS) {
+            bit[j] = 0;
+        }
+    }
+
+    __syncthreads();
+
+    return bit;
+}
+
+
+/*
+ * The first block reads the words of all parts blocks, if there is room for
+ * them.  Computes the sums of the blocks' numbers n and below, and the maximum
+ * of max.
+ */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_collect(dsa_topk_shared_t *s, uint32_t parts, uint32_t room,
+    uint32_t *total, uint32_t *below, uint32_t *max)
+{
+    uint32_t            j, w, at, each, count, lane, warp;
+    dsa_topk_shared_t  *other;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    /* one lane for each block first, then whole warps */
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+    count = 0;
+
+    if (lane < parts) {
+        other = cluster.map_shared_rank(s, lane);
+        count = other->n;
+        *below = other->below;
+        *max = other->max;
+    }
+
+    *max = __reduce_max_sync(0xffffffff, *max);
+    *total = __reduce_add_sync(0xffffffff, count);
+    *below = __reduce_add_sync(0xffffffff, *below);
+    each = THREADS / 32 / parts;
+    w = warp / each;
+    at = __reduce_add_sync(0xffffffff, lane < w ? count : 0);
+    count = __shfl_sync(0xffffffff, count, w);
+
+    if (*total <= room && w > 0) {
+        other = cluster.map_shared_rank(s, w);
+
+#pragma unroll 8
+        for (j = warp % each * 32 + lane; j < count; j += 32 * each) {
+            s->word[at + j] = other->word[j];
+        }
+    }
+}
+
+
+/* Writes the positions of the bits to order, in rising order. */
+
+template <int THREADS>
+static __device__ __forceinline__ void
+dsa_topk_order(dsa_topk_shared_t *s, uint32_t *order, const uint32_t *bit,
+    uint32_t words)
+{
+    uint32_t  j, b, w, at, each, count;
+
+    each = (words + THREADS - 1) / THREADS;
+    count = 0;
+
+    for (j = 0; j < each; j++) {
+        w = threadIdx.x * each + j;
+        count += w < words ? __popc(bit[w]) : 0;
+    }
+
+    at = dsa_topk_scan(s, count);
+
+    for (j = 0; j < each; j++) {
+        w = threadIdx.x * each + j;
+
+        for (b = w < words ? bit[w] : 0; b != 0; b &= b - 1) {
+            order[at++] = w * 32 + __ffs(b) - 1;
+        }
+    }
+
+    __syncthreads();
+}
+
+
 template <int THREADS>
 static __global__ void __launch_bounds__(THREADS, 1024 / THREADS)
 dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
@@ -641,10 +774,9 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 {
     int32_t               i;
     float4                v[DSA_TOPK_FLIGHT / THREADS];
-    uint32_t              n, j, b, w, row, part, rank, bound, parts, words,
-                          each, at, max, total, below, count, end, lane, warp,
-                          *bit, *order;
-    dsa_topk_shared_t    *s, *other;
+    uint32_t              n, row, part, rank, bound, parts, words, max, total,
+                          below, end, *bit, *order;
+    dsa_topk_shared_t    *s;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
@@ -689,28 +821,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
 
     words = (n + 31) / 32;
 
-    for (j = threadIdx.x; j < DSA_TOPK_BINS; j += THREADS) {
-        s->bin[j] = 0;
-    }
-
-    bit = (uint32_t *) &s->word[room];
-
-    if (threadIdx.x == 0) {
-        s->n = 0;
-        s->below = 0;
-        s->max = 0;
-        s->n_ranked = 0;
-        s->room = room;
-        s->bit = bit;
-    }
-
-    if (rank == 0) {
-        for (j = threadIdx.x; j < words; j += THREADS) {
-            bit[j] = 0;
-        }
-    }
-
-    __syncthreads();
+    bit = dsa_topk_clear<THREADS>(s, room, words, rank);
 
     bound = n <= room ? 0
                       : dsa_topk_bound<THREADS>(s, (const float4 *) score, n,
@@ -738,36 +849,7 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         cluster.sync();
 
         if (rank == 0) {
-
-            /* one lane for each block first, then whole warps */
-
-            lane = threadIdx.x % 32;
-            warp = threadIdx.x / 32;
-            count = 0;
-
-            if (lane < parts) {
-                other = cluster.map_shared_rank(s, lane);
-                count = other->n;
-                below = other->below;
-                max = other->max;
-            }
-
-            max = __reduce_max_sync(0xffffffff, max);
-            total = __reduce_add_sync(0xffffffff, count);
-            below = __reduce_add_sync(0xffffffff, below);
-            each = THREADS / 32 / parts;
-            w = warp / each;
-            at = __reduce_add_sync(0xffffffff, lane < w ? count : 0);
-            count = __shfl_sync(0xffffffff, count, w);
-
-            if (total <= room && w > 0) {
-                other = cluster.map_shared_rank(s, w);
-
-#pragma unroll 8
-                for (j = warp % each * 32 + lane; j < count; j += 32 * each) {
-                    s->word[at + j] = other->word[j];
-                }
-            }
+            dsa_topk_collect<THREADS>(s, parts, room, &total, &below, &max);
         }
 
         cluster.sync();
@@ -784,30 +866,11 @@ dsa_topk_kernel(int32_t *pick, int32_t *slot, int32_t *n_pick,
         dsa_topk_again<THREADS>(s, score, n, k);
     }
 
-    /* collect the positions in rising order, in the memory of the words */
+    /* the memory of the words is free */
 
     order = (uint32_t *) s->word;
 
-    each = (words + THREADS - 1) / THREADS;
-    count = 0;
-
-    for (j = 0; j < each; j++) {
-        w = threadIdx.x * each + j;
-        count += w < words ? __popc(bit[w]) : 0;
-    }
-
-    at = dsa_topk_scan(s, count);
-
-    for (j = 0; j < each; j++) {
-        w = threadIdx.x * each + j;
-
-        for (b = w < words ? bit[w] : 0; b != 0; b &= b - 1) {
-            order[at++] = w * 32 + __ffs(b) - 1;
-        }
-    }
-
-    __syncthreads();
-
+    dsa_topk_order<THREADS>(s, order, bit, words);
     dsa_topk_put<THREADS>(pick, slot, pages, order, k, k);
 }
 
