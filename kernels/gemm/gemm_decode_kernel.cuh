@@ -41,6 +41,8 @@
 #define DSA_GEMM_ATOM       128         /* bytes of in in a stage */
 #define DSA_GEMM_STAGES     24
 #define DSA_GEMM_LOADERS    2           /* warps */
+#define DSA_GEMM_PAD        4           /* floats after a row of sums, against
+                                           bank conflicts */
 
 
 typedef struct {
@@ -296,6 +298,164 @@ dsa_gemm_store(const dsa_gemm_args_t *a, size_t at, const float *v, uint32_t n)
 
 
 /*
+ * Loads a loader's share of the atoms begin .. begin + n - 1 of in; "first" is
+ * its first stage.  The weights are loaded first, and rows only after the
+ * previous kernel has ended.
+ */
+
+template <int KIND, int FEATURES, int PARTS, int ROWS>
+static __device__ __forceinline__ void
+dsa_gemm_load(const CUtensorMap *map_w, const CUtensorMap *map_x,
+    const CUtensorMap *map_scale, uint8_t *w, uint8_t *x, uint8_t *scale,
+    uint64_t *full, uint64_t *empty, uint32_t first, uint32_t stages,
+    uint32_t begin, uint32_t n, uint32_t feature, uint32_t row, uint32_t head)
+{
+    constexpr bool      FP8 = KIND == DSA_GEMM_FP8;
+    constexpr uint32_t  ELEMENTS = FP8 ? 128 : 64;      /* in an atom */
+    constexpr uint32_t  W = FEATURES * DSA_GEMM_ATOM;
+    constexpr uint32_t  X = ROWS * DSA_GEMM_ATOM;
+    constexpr uint32_t  SCALE = ROWS < 32 ? 128 : ROWS * 4;
+    constexpr uint32_t  BYTES = W + X + (FP8 ? ROWS * 4 : 0);
+    constexpr uint32_t  STEP = DSA_GEMM_LOADERS / PARTS;
+
+    uint32_t         i, k, r, s;
+    dsa_gemm_ring_t  in;
+
+    in.stage = first;
+    in.parity = 1;
+
+    k = PARTS == 1 ? first : 0;
+
+    for (i = k, s = in.stage; i < n && s < stages; i += STEP) {
+        dsa_mbar_arrive_expect(&full[s], BYTES);
+        dsa_gemm_load_w<KIND, FEATURES>(w + s * W, map_w, &full[s],
+                                        (begin + i) * ELEMENTS, feature, head);
+        s += DSA_GEMM_LOADERS;
+    }
+
+    asm volatile ("griddepcontrol.wait;" ::: "memory");
+
+    for (i = k, r = in.stage; i < n; i += STEP) {
+        s = in.stage;
+
+        if (r >= stages) {
+            dsa_mbar_wait(&empty[s], in.parity);
+            dsa_mbar_arrive_expect(&full[s], BYTES);
+            dsa_gemm_load_w<KIND, FEATURES>(w + s * W, map_w, &full[s],
+                                            (begin + i) * ELEMENTS, feature,
+                                            head);
+        }
+
+        dsa_tma_load_3d(x + s * X, map_x, &full[s], (begin + i) * ELEMENTS,
+                        row, head);
+
+        if constexpr (FP8) {
+            dsa_tma_load_2d(scale + s * SCALE, map_scale, &full[s], row,
+                            begin + i);
+        }
+
+        r += DSA_GEMM_LOADERS;
+        dsa_gemm_next<DSA_GEMM_LOADERS>(&in, stages);
+    }
+
+    asm volatile ("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+
+/* Stores a warp's sums of a segment: those of 16 features of ROWS rows. */
+
+template <int FEATURES, int ROWS>
+static __device__ __forceinline__ void
+dsa_gemm_put(float *sums, const float *acc, uint32_t segment, uint32_t warp,
+    uint32_t lane)
+{
+    constexpr uint32_t  GROUPS = FEATURES / 64;
+    constexpr uint32_t  LINE = FEATURES + DSA_GEMM_PAD;
+
+    int32_t   j;
+    uint32_t  k;
+
+#pragma unroll
+    for (j = 0; j < ROWS / 8; j++) {
+        k = (segment * ROWS + j * 8 + lane % 4 * 2) * LINE
+            + warp % (GROUPS * 4) * 16 + lane / 4;
+
+        sums[k] = acc[j * 4];
+        sums[k + LINE] = acc[j * 4 + 1];
+        sums[k + 8] = acc[j * 4 + 2];
+        sums[k + LINE + 8] = acc[j * 4 + 3];
+    }
+}
+
+
+/*
+ * Adds the sums of all segments in the order of in, and stores the part of the
+ * results that block rank of the cluster has.  Called by THREADS threads.
+ */
+
+template <int FEATURES, int PARTS, int ROWS, int THREADS>
+static __device__ __forceinline__ void
+dsa_gemm_finish(const dsa_gemm_args_t *a, float *sums, uint32_t rank,
+    uint32_t row, uint32_t feature, uint32_t head)
+{
+    constexpr uint32_t  LINE = FEATURES + DSA_GEMM_PAD;
+
+    int32_t    j;
+    float      v[8], *p;
+    float4     lo, hi;
+    uint32_t   n, i, k, r, item, stop;
+
+    n = a->rows - row < ROWS ? a->rows - row : ROWS;
+    n *= FEATURES / 8;
+    stop = n * (rank + 1) / a->split;
+
+    for (item = n * rank / a->split + threadIdx.x; item < stop;
+         item += THREADS)
+    {
+        r = item / (FEATURES / 8);
+        k = item % (FEATURES / 8) * 8;
+
+        if (feature + k >= a->out) {
+            continue;
+        }
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            v[j] = 0;
+        }
+
+        for (i = 0; i < a->split; i++) {
+#pragma unroll
+            for (j = 0; j < PARTS; j++) {
+                p = sums + (j * ROWS + r) * LINE + k;
+
+                if (a->split == 1) {
+                    lo = *(float4 *) p;
+                    hi = *(float4 *) (p + 4);
+
+                } else {
+                    lo = dsa_gemm_remote(dsa_smem(p), i);
+                    hi = dsa_gemm_remote(dsa_smem(p + 4), i);
+                }
+
+                v[0] += lo.x;
+                v[1] += lo.y;
+                v[2] += lo.z;
+                v[3] += lo.w;
+                v[4] += hi.x;
+                v[5] += hi.y;
+                v[6] += hi.z;
+                v[7] += hi.w;
+            }
+        }
+
+        dsa_gemm_store(a, head * a->step_y + (row + r) * a->ld_y + feature + k,
+                       v, a->out - feature - k < 8 ? a->out - feature - k : 8);
+    }
+}
+
+
+/*
  * Grid: split * tiles of rows (the split innermost, a cluster), tiles of
  * features, heads.
  */
@@ -312,28 +472,22 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     constexpr bool      FP8 = KIND == DSA_GEMM_FP8;
     constexpr uint32_t  GROUPS = FEATURES / 64;
     constexpr uint32_t  WARPS = GROUPS * PARTS * 4;     /* that compute */
-    constexpr uint32_t  ELEMENTS = FP8 ? 128 : 64;      /* in an atom */
     constexpr uint32_t  W = FEATURES * DSA_GEMM_ATOM;
     constexpr uint32_t  X = ROWS * DSA_GEMM_ATOM;
     constexpr uint32_t  SCALE = ROWS < 32 ? 128 : ROWS * 4;
-    constexpr uint32_t  BYTES = W + X + (FP8 ? ROWS * 4 : 0);
-    constexpr uint32_t  STEP = DSA_GEMM_LOADERS / PARTS;
-    constexpr uint32_t  LINE = FEATURES + 4;    /* of the sums: no conflicts */
 
-    int32_t                         j;
-    float                           acc[ROWS / 2], v[8], w_scale;
-    float                           part[FP8 ? ROWS / 2 : 1];
-    float4                          lo, hi;
-    uint32_t                        n, i, k, r, s, warp, lane, group, rank;
-    uint32_t                        begin, end, row, feature, head, segment;
-    uint32_t                        item, stop, wa, xa;
-    dsa_gemm_ring_t                 in, out;
-    uint8_t                        *w, *x, *scale;
-    float                          *sums, *p;
-    const float                    *ws;
-    extern __shared__ uint8_t       shared[];
-    static __shared__ uint64_t      full[DSA_GEMM_STAGES];
-    static __shared__ uint64_t      empty[DSA_GEMM_STAGES];
+    int32_t                      j;
+    float                        acc[ROWS / 2], w_scale;
+    float                        part[FP8 ? ROWS / 2 : 1];
+    uint32_t                     n, i, warp, lane, group, rank, begin, end;
+    uint32_t                     row, feature, head, segment, wa, xa;
+    dsa_gemm_ring_t              in, out;
+    uint8_t                     *w, *x, *scale;
+    float                       *sums;
+    const float                 *ws;
+    extern __shared__ uint8_t    shared[];
+    static __shared__ uint64_t   full[DSA_GEMM_STAGES];
+    static __shared__ uint64_t   empty[DSA_GEMM_STAGES];
 
     warp = threadIdx.x / 32;
     lane = threadIdx.x % 32;
@@ -372,51 +526,9 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     if (warp >= WARPS) {
 
         if (lane == 0) {
-            in.stage = warp - WARPS;
-            in.parity = 1;
-
-            k = PARTS == 1 ? warp - WARPS : 0;
-
-            /*
-             * Load weights first, and rows only after the previous kernel has
-             * ended.
-             */
-
-            for (i = k, s = in.stage; i < n && s < a.stages; i += STEP) {
-                dsa_mbar_arrive_expect(&full[s], BYTES);
-                dsa_gemm_load_w<KIND, FEATURES>(w + s * W, &map_w, &full[s],
-                                                (begin + i) * ELEMENTS,
-                                                feature, head);
-                s += DSA_GEMM_LOADERS;
-            }
-
-            asm volatile ("griddepcontrol.wait;" ::: "memory");
-
-            for (i = k, r = in.stage; i < n; i += STEP) {
-                s = in.stage;
-
-                if (r >= a.stages) {
-                    dsa_mbar_wait(&empty[s], in.parity);
-                    dsa_mbar_arrive_expect(&full[s], BYTES);
-                    dsa_gemm_load_w<KIND, FEATURES>(w + s * W, &map_w,
-                                                    &full[s],
-                                                    (begin + i) * ELEMENTS,
-                                                    feature, head);
-                }
-
-                dsa_tma_load_3d(x + s * X, &map_x, &full[s],
-                                (begin + i) * ELEMENTS, row, head);
-
-                if constexpr (FP8) {
-                    dsa_tma_load_2d(scale + s * SCALE, &map_scale, &full[s],
-                                    row, begin + i);
-                }
-
-                r += DSA_GEMM_LOADERS;
-                dsa_gemm_next<DSA_GEMM_LOADERS>(&in, a.stages);
-            }
-
-            asm volatile ("griddepcontrol.launch_dependents;" ::: "memory");
+            dsa_gemm_load<KIND, FEATURES, PARTS, ROWS>(
+                &map_w, &map_x, &map_scale, w, x, scale, full, empty,
+                warp - WARPS, a.stages, begin, n, feature, row, head);
         }
 
         __syncwarp();
@@ -488,16 +600,7 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
 
         dsa_bar_sync(1, WARPS * 32);
 
-#pragma unroll
-        for (j = 0; j < ROWS / 8; j++) {
-            k = (segment * ROWS + j * 8 + lane % 4 * 2) * LINE
-                + warp % (GROUPS * 4) * 16 + lane / 4;
-
-            sums[k] = acc[j * 4];
-            sums[k + LINE] = acc[j * 4 + 1];
-            sums[k + 8] = acc[j * 4 + 2];
-            sums[k + LINE + 8] = acc[j * 4 + 3];
-        }
+        dsa_gemm_put<FEATURES, ROWS>(sums, acc, segment, warp, lane);
 
         if (a.split == 1) {
             dsa_bar_sync(1, WARPS * 32);
@@ -509,54 +612,8 @@ dsa_gemm_decode_kernel(const __grid_constant__ CUtensorMap map_w,
     }
 
     if (warp < WARPS) {
-        n = a.rows - row < ROWS ? a.rows - row : ROWS;
-        n *= FEATURES / 8;
-        stop = n * (rank + 1) / a.split;
-
-        for (item = n * rank / a.split + threadIdx.x; item < stop;
-             item += WARPS * 32)
-        {
-            r = item / (FEATURES / 8);
-            k = item % (FEATURES / 8) * 8;
-
-            if (feature + k >= a.out) {
-                continue;
-            }
-
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                v[j] = 0;
-            }
-
-            for (i = 0; i < a.split; i++) {
-#pragma unroll
-                for (j = 0; j < PARTS; j++) {
-                    p = sums + (j * ROWS + r) * LINE + k;
-
-                    if (a.split == 1) {
-                        lo = *(float4 *) p;
-                        hi = *(float4 *) (p + 4);
-
-                    } else {
-                        lo = dsa_gemm_remote(dsa_smem(p), i);
-                        hi = dsa_gemm_remote(dsa_smem(p + 4), i);
-                    }
-
-                    v[0] += lo.x;
-                    v[1] += lo.y;
-                    v[2] += lo.z;
-                    v[3] += lo.w;
-                    v[4] += hi.x;
-                    v[5] += hi.y;
-                    v[6] += hi.z;
-                    v[7] += hi.w;
-                }
-            }
-
-            dsa_gemm_store(&a, head * a.step_y + (row + r) * a.ld_y + feature
-                               + k, v,
-                           a.out - feature - k < 8 ? a.out - feature - k : 8);
-        }
+        dsa_gemm_finish<FEATURES, PARTS, ROWS, WARPS * 32>(&a, sums, rank, row,
+                                                           feature, head);
     }
 
     if (a.split > 1) {
