@@ -281,6 +281,55 @@ dsa_moe_release(uint64_t *empty)
 
 
 /*
+ * Stores 64 rows of a tile, from row n on, by 128 features.  Each warp writes
+ * its 16 rows in order, 64 features at a time.
+ */
+
+template <typename S>
+static __device__ __forceinline__ void
+dsa_moe_store_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    const float *sum, uint32_t group, int32_t n, uint32_t warp, uint32_t lane)
+{
+    int32_t    j, h;
+    uint32_t   a, p[4];
+    uint16_t  *y;
+
+    n += warp * 16 + lane / 8;
+
+#pragma unroll
+    for (h = 0; h < 2; h++) {
+        a = dsa_smem(&s->y[group][warp * 16 + lane % 16][lane / 16 * 8]);
+
+        __syncwarp();
+
+#pragma unroll
+        for (j = h * 32; j < h * 32 + 32; j += 8) {
+            p[0] = dsa_float2_bf16(sum[j], sum[j + 1]);
+            p[1] = dsa_float2_bf16(sum[j + 2], sum[j + 3]);
+            p[2] = dsa_float2_bf16(sum[j + 4], sum[j + 5]);
+            p[3] = dsa_float2_bf16(sum[j + 6], sum[j + 7]);
+
+            dsa_stmatrix4(a + j % 32 * 4, p[0], p[1], p[2], p[3]);
+        }
+
+        __syncwarp();
+
+        y = g->y + (size_t) (t->place + n) * g->rows + t->out + h * 64
+            + lane % 8 * 8;
+
+#pragma unroll
+        for (j = 0; j < 16; j += 4) {
+            if (n + j < t->n) {
+                *(uint4 *) (y + (size_t) j * g->rows) =
+                    *(const uint4 *) &s->y[group][warp * 16 + lane / 8 + j]
+                                          [lane % 8 * 8];
+            }
+        }
+    }
+}
+
+
+/*
  * Prefill: computes WAVES times 64 rows of a tile, from row on, by 128
  * features, in one warpgroup.
  */
@@ -291,10 +340,9 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     uint32_t *ring, uint32_t group, int32_t row)
 {
     float         acc[64], sum[WAVES > 0 ? WAVES : 1][64], v[2];
-    int32_t       i, j, h, n;
-    uint32_t      k, lane, warp, stage, phase, a, p[4];
+    int32_t       i, j;
+    uint32_t      k, lane, warp, stage, phase, a;
     uint64_t      da, db;
-    uint16_t     *y;
     const float  *scale;
 
     lane = threadIdx.x % 32;
@@ -356,41 +404,9 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         return;
     }
 
-    /* each warp writes its 16 rows in order, 64 features at a time */
-
 #pragma unroll
     for (i = 0; i < WAVES; i++) {
-#pragma unroll
-        for (h = 0; h < 2; h++) {
-            a = dsa_smem(&s->y[group][warp * 16 + lane % 16][lane / 16 * 8]);
-
-            __syncwarp();
-
-#pragma unroll
-            for (j = h * 32; j < h * 32 + 32; j += 8) {
-                p[0] = dsa_float2_bf16(sum[i][j], sum[i][j + 1]);
-                p[1] = dsa_float2_bf16(sum[i][j + 2], sum[i][j + 3]);
-                p[2] = dsa_float2_bf16(sum[i][j + 4], sum[i][j + 5]);
-                p[3] = dsa_float2_bf16(sum[i][j + 6], sum[i][j + 7]);
-
-                dsa_stmatrix4(a + j % 32 * 4, p[0], p[1], p[2], p[3]);
-            }
-
-            __syncwarp();
-
-            n = row + i * 64 + warp * 16 + lane / 8;
-            y = g->y + (size_t) (t->place + n) * g->rows + t->out + h * 64
-                + lane % 8 * 8;
-
-#pragma unroll
-            for (j = 0; j < 16; j += 4) {
-                if (n + j < t->n) {
-                    *(uint4 *) (y + (size_t) j * g->rows) =
-                        *(const uint4 *) &s->y[group][warp * 16 + lane / 8 + j]
-                                              [lane % 8 * 8];
-                }
-            }
-        }
+        dsa_moe_store_many(s, g, t, sum[i], group, row + i * 64, warp, lane);
     }
 }
 
@@ -496,28 +512,16 @@ dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 }
 
 
-template <int CLUSTER, int N_MAX, int STAGES>
-static __global__ void __launch_bounds__(DSA_MOE_THREADS, 1)
-dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
+/* Initializes the barriers; SCALERS warps compute scales. */
+
+template <int CLUSTER, int STAGES, int SCALERS, typename S>
+static __device__ __forceinline__ void
+dsa_moe_init(S *s, const dsa_moe_gemm_t *g)
 {
-    typedef dsa_moe_smem<CLUSTER, N_MAX, STAGES>  smem_t;
-
-    enum { SCALERS = (N_MAX + 127) / 128 };
-
-    smem_t          *s;
-    int32_t          parts, row, waves;
-    uint32_t         i, n, rank, warp, group, ring[2];
-    dsa_moe_tile_t   tile;
-    dsa_moe_walk_t   t;
-
-    extern __shared__ __align__(1024) uint8_t  shared[];
-
-    s = (smem_t *) shared;
-    rank = blockIdx.x % CLUSTER;
-    parts = (g.rows + DSA_MOE_OUT * CLUSTER - 1) / (DSA_MOE_OUT * CLUSTER);
+    uint32_t  i;
 
     if (threadIdx.x == 0) {
-        dsa_tma_prefetch(&g.w);
+        dsa_tma_prefetch(&g->w);
 
         for (i = 0; i < STAGES; i++) {
             dsa_mbar_init(&s->full[i], 1 + SCALERS);
@@ -529,6 +533,101 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 
         dsa_mbar_fence_init();
     }
+}
+
+
+/* Runs in the warpgroups that multiply: computes tiles until the last one. */
+
+template <int CLUSTER, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, uint32_t group)
+{
+    int32_t          row, waves;
+    uint32_t         i, n, ring[2];
+    dsa_moe_tile_t   tile;
+
+    ring[0] = 0;
+    ring[1] = 0;
+
+    for (n = 0; /* void */ ; n = n + 1 == STAGES ? 0 : n + 1) {
+        dsa_mbar_wait(&s->full[ring[0]], ring[1]);
+        tile = s->tile[n];
+
+        if (tile.size == 0) {
+            break;
+        }
+
+        if constexpr (CLUSTER > 1) {
+
+            /*
+             * If the number of parts of 64 rows is odd, the first warpgroup
+             * has one more.
+             */
+
+            i = tile.size / 64 + 1;
+            row = group * (i / 2 * 64);
+            waves = (i - group) / 2;
+
+            if (waves == 2) {
+                dsa_moe_multiply_many<2, CLUSTER, STAGES>(s, g, &tile, ring,
+                                                          group, row);
+            } else if (waves == 1) {
+                dsa_moe_multiply_many<1, CLUSTER, STAGES>(s, g, &tile, ring,
+                                                          group, row);
+            } else {
+                dsa_moe_multiply_many<0, CLUSTER, STAGES>(s, g, &tile, ring,
+                                                          group, row);
+            }
+
+        } else {
+
+            switch (tile.size) {
+
+            case 8:
+                dsa_moe_multiply_few<8, STAGES>(s, g, &tile, ring, group);
+                break;
+
+            case 16:
+                dsa_moe_multiply_few<16, STAGES>(s, g, &tile, ring, group);
+                break;
+
+            case 32:
+                dsa_moe_multiply_few<32, STAGES>(s, g, &tile, ring, group);
+                break;
+
+            case 48:
+                dsa_moe_multiply_few<48, STAGES>(s, g, &tile, ring, group);
+                break;
+
+            default:
+                dsa_moe_multiply_few<64, STAGES>(s, g, &tile, ring, group);
+                break;
+            }
+        }
+    }
+}
+
+
+template <int CLUSTER, int N_MAX, int STAGES>
+static __global__ void __launch_bounds__(DSA_MOE_THREADS, 1)
+dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
+{
+    typedef dsa_moe_smem<CLUSTER, N_MAX, STAGES>  smem_t;
+
+    enum { SCALERS = (N_MAX + 127) / 128 };
+
+    smem_t          *s;
+    int32_t          parts;
+    uint32_t         rank, warp, group;
+    dsa_moe_walk_t   t;
+
+    extern __shared__ __align__(1024) uint8_t  shared[];
+
+    s = (smem_t *) shared;
+    rank = blockIdx.x % CLUSTER;
+    parts = (g.rows + DSA_MOE_OUT * CLUSTER - 1) / (DSA_MOE_OUT * CLUSTER);
+
+    dsa_moe_init<CLUSTER, STAGES, SCALERS>(s, &g);
 
     /*
      * The plan and the rows may be read only after the previous kernel has
@@ -570,70 +669,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
     } else {
         dsa_regs_more<232>();
 
-        ring[0] = 0;
-        ring[1] = 0;
-
-        for (n = 0; /* void */ ; n = n + 1 == STAGES ? 0 : n + 1) {
-            dsa_mbar_wait(&s->full[ring[0]], ring[1]);
-            tile = s->tile[n];
-
-            if (tile.size == 0) {
-                break;
-            }
-
-            if constexpr (CLUSTER > 1) {
-
-                /*
-                 * If the number of parts of 64 rows is odd, the first
-                 * warpgroup has one more.
-                 */
-
-                i = tile.size / 64 + 1;
-                row = group * (i / 2 * 64);
-                waves = (i - group) / 2;
-
-                if (waves == 2) {
-                    dsa_moe_multiply_many<2, CLUSTER, STAGES>(s, &g, &tile,
-                                                          ring, group, row);
-                } else if (waves == 1) {
-                    dsa_moe_multiply_many<1, CLUSTER, STAGES>(s, &g, &tile,
-                                                          ring, group, row);
-                } else {
-                    dsa_moe_multiply_many<0, CLUSTER, STAGES>(s, &g, &tile,
-                                                          ring, group, row);
-                }
-
-            } else {
-
-                switch (tile.size) {
-
-                case 8:
-                    dsa_moe_multiply_few<8, STAGES>(s, &g, &tile, ring,
-                                                    group);
-                    break;
-
-                case 16:
-                    dsa_moe_multiply_few<16, STAGES>(s, &g, &tile, ring,
-                                                     group);
-                    break;
-
-                case 32:
-                    dsa_moe_multiply_few<32, STAGES>(s, &g, &tile, ring,
-                                                     group);
-                    break;
-
-                case 48:
-                    dsa_moe_multiply_few<48, STAGES>(s, &g, &tile, ring,
-                                                     group);
-                    break;
-
-                default:
-                    dsa_moe_multiply_few<64, STAGES>(s, &g, &tile, ring,
-                                                     group);
-                    break;
-                }
-            }
-        }
+        dsa_moe_multiply<CLUSTER, STAGES>(s, &g, group);
     }
 
     /*

@@ -61,6 +61,164 @@ dsa_plan_load(uint32_t *id, const int32_t *expert, uint32_t first,
 
 
 /*
+ * Counts the pairs of rows first .. last - 1 by experts in total, and sets the
+ * masks of the first "words" words of rows, which usually are all rows.
+ */
+
+static __device__ __forceinline__ void
+dsa_plan_count(uint32_t *total, uint32_t *mask, const int32_t *expert,
+    uint32_t first, uint32_t last, uint32_t k, uint32_t experts,
+    uint32_t words)
+{
+    int       j;
+    uint32_t  e, i, r, id[DSA_PLAN_LOADS];
+
+    for (i = first * k + threadIdx.x; i < last * k; i += DSA_PLAN_STEP) {
+        dsa_plan_load(id, expert, i, last * k);
+
+#pragma unroll
+        for (j = 0; j < DSA_PLAN_LOADS; j++) {
+            e = id[j];
+            r = (i + j * DSA_PLAN_THREADS) / k - first;
+
+            if (e < experts) {
+                atomicAdd(&total[e], 1);
+
+                if (r < words * 32) {
+                    atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+                }
+            }
+        }
+    }
+}
+
+
+/* Returns the sum of v over the threads before this one. */
+
+static __device__ __forceinline__ uint32_t
+dsa_plan_before(uint32_t v, uint32_t *part, uint32_t lane, uint32_t warp)
+{
+    uint32_t  i, w, sum;
+
+    sum = v;
+
+#pragma unroll
+    for (i = 1; i < 32; i *= 2) {
+        w = __shfl_up_sync(0xffffffff, sum, i);
+        sum += lane >= i ? w : 0;
+    }
+
+    if (lane == 31) {
+        part[warp] = sum;
+    }
+
+    __syncthreads();
+
+    sum -= v;
+
+#pragma unroll
+    for (w = 0; w < DSA_CUDA_EXPERTS / 32; w++) {
+        sum += w < warp ? part[w] : 0;
+    }
+
+    return sum;
+}
+
+
+/* Sets the masks, n words, of "rows" rows from base on. */
+
+static __device__ __forceinline__ void
+dsa_plan_masks(uint32_t *mask, uint32_t n, const int32_t *expert,
+    uint32_t base, uint32_t rows, uint32_t k, uint32_t experts)
+{
+    uint32_t  e, i, r;
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < n; i += DSA_PLAN_THREADS) {
+        mask[i] = 0;
+    }
+
+    __syncthreads();
+
+    for (i = threadIdx.x; i < rows * k; i += DSA_PLAN_THREADS) {
+        e = (uint32_t) expert[base * k + i];
+        r = i / k;
+
+        if (e < experts) {
+            atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
+        }
+    }
+
+    __syncthreads();
+}
+
+
+/*
+ * Stores the places of the pairs of "rows" rows from base on, and the rows of
+ * these places.
+ */
+
+static __device__ __forceinline__ void
+dsa_plan_place(const dsa_moe_plan_t *plan, const int32_t *expert,
+    const uint32_t *mask, const uint32_t *below, uint32_t base, uint32_t rows,
+    uint32_t k, uint32_t experts)
+{
+    int       j;
+    uint32_t  e, i, r, w, at, id[DSA_PLAN_LOADS];
+
+    for (i = threadIdx.x; i < rows * k; i += DSA_PLAN_STEP) {
+        dsa_plan_load(id, expert + base * k, i, rows * k);
+
+#pragma unroll
+        for (j = 0; j < DSA_PLAN_LOADS; j++) {
+            at = i + j * DSA_PLAN_THREADS;
+            e = id[j];
+            r = at / k;
+            w = r / 32 * experts + e;
+
+            if (e < experts) {
+                w = below[w] + __popc(mask[w] & ((1U << r % 32) - 1));
+                plan->row[w] = (int32_t) (base + r);
+
+            } else {
+                w = UINT32_MAX;
+            }
+
+            if (at < rows * k) {
+                plan->place[base * k + at] = (int32_t) w;
+            }
+        }
+    }
+}
+
+
+/*
+ * Marks the places between an expert's pairs, all[e] from start[e] on, and the
+ * aligned start of the next expert.
+ */
+
+static __device__ __forceinline__ void
+dsa_plan_pad(const dsa_moe_plan_t *plan, const uint32_t *start,
+    const uint32_t *all, uint32_t experts)
+{
+    uint32_t  e, i, r;
+
+    for (i = blockIdx.x * DSA_PLAN_THREADS + threadIdx.x;
+         i < experts * plan->align;
+         i += gridDim.x * DSA_PLAN_THREADS)
+    {
+        e = i / plan->align;
+        r = all[e] + i % plan->align;
+
+        if (r < ((all[e] + plan->align - 1) & ~(plan->align - 1))) {
+            plan->row[start[e] + r] = -1;
+        }
+    }
+}
+
+
+/*
  * "each" is the number of rows of a block, a multiple of 32; "words" is the
  * number of mask words that shared memory holds at once.
  */
@@ -69,10 +227,8 @@ static __global__ void __launch_bounds__(DSA_PLAN_THREADS)
 dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
     uint32_t k, uint32_t experts, uint32_t each, uint32_t words)
 {
-    int                         j;
-    uint32_t                    e, i, n, r, t, v, w, at, lane, warp, first,
-                                last, base, before, sum, aligned, *mask,
-                                *below, id[DSA_PLAN_LOADS];
+    uint32_t                    i, n, t, v, w, lane, warp, first, last, base,
+                                before, sum, aligned, *mask, *below;
     __shared__ uint32_t         total[DSA_CUDA_EXPERTS];     /* the block's */
     __shared__ uint32_t         start[DSA_CUDA_EXPERTS];
     __shared__ uint32_t         all[DSA_CUDA_EXPERTS];
@@ -101,25 +257,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
     dsa_begin();
     __syncthreads();
 
-    /* counts, and the masks of the first rows, which usually are all rows */
-
-    for (i = first * k + t; i < last * k; i += DSA_PLAN_STEP) {
-        dsa_plan_load(id, expert, i, last * k);
-
-#pragma unroll
-        for (j = 0; j < DSA_PLAN_LOADS; j++) {
-            e = id[j];
-            r = (i + j * DSA_PLAN_THREADS) / k - first;
-
-            if (e < experts) {
-                atomicAdd(&total[e], 1);
-
-                if (r < words * 32) {
-                    atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
-                }
-            }
-        }
-    }
+    dsa_plan_count(total, mask, expert, first, last, k, experts, words);
 
     /* all blocks' counts, and their aligned running sum */
 
@@ -141,26 +279,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
     }
 
     aligned = (sum + plan.align - 1) & ~(plan.align - 1);
-    v = aligned;
-
-#pragma unroll
-    for (i = 1; i < 32; i *= 2) {
-        w = __shfl_up_sync(0xffffffff, v, i);
-        v += lane >= i ? w : 0;
-    }
-
-    if (lane == 31) {
-        part[warp] = v;
-    }
-
-    __syncthreads();
-
-    v -= aligned;
-
-#pragma unroll
-    for (w = 0; w < DSA_CUDA_EXPERTS / 32; w++) {
-        v += w < warp ? part[w] : 0;
-    }
+    v = dsa_plan_before(aligned, part, lane, warp);
 
     if (t < experts) {
         start[t] = v;
@@ -182,24 +301,7 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
         sum = last - base < words * 32 ? last - base : words * 32;
 
         if (base > first) {
-            __syncthreads();
-
-            for (i = t; i < n; i += DSA_PLAN_THREADS) {
-                mask[i] = 0;
-            }
-
-            __syncthreads();
-
-            for (i = t; i < sum * k; i += DSA_PLAN_THREADS) {
-                e = (uint32_t) expert[base * k + i];
-                r = i / k;
-
-                if (e < experts) {
-                    atomicOr(&mask[r / 32 * experts + e], 1U << r % 32);
-                }
-            }
-
-            __syncthreads();
+            dsa_plan_masks(mask, n, expert, base, sum, k, experts);
         }
 
         if (t < experts) {
@@ -212,45 +314,11 @@ dsa_moe_plan_kernel(dsa_moe_plan_t plan, const int32_t *expert, uint32_t rows,
 
         __syncthreads();
 
-        for (i = t; i < sum * k; i += DSA_PLAN_STEP) {
-            dsa_plan_load(id, expert + base * k, i, sum * k);
-
-#pragma unroll
-            for (j = 0; j < DSA_PLAN_LOADS; j++) {
-                at = i + j * DSA_PLAN_THREADS;
-                e = id[j];
-                r = at / k;
-                w = r / 32 * experts + e;
-
-                if (e < experts) {
-                    w = below[w] + __popc(mask[w] & ((1U << r % 32) - 1));
-                    plan.row[w] = (int32_t) (base + r);
-
-                } else {
-                    w = UINT32_MAX;
-                }
-
-                if (at < sum * k) {
-                    plan.place[base * k + at] = (int32_t) w;
-                }
-            }
-        }
+        dsa_plan_place(&plan, expert, mask, below, base, sum, k, experts);
     }
-
-    /* padding */
 
     __syncthreads();
-
-    for (i = blockIdx.x * DSA_PLAN_THREADS + t; i < experts * plan.align;
-         i += gridDim.x * DSA_PLAN_THREADS)
-    {
-        e = i / plan.align;
-        r = all[e] + i % plan.align;
-
-        if (r < ((all[e] + plan.align - 1) & ~(plan.align - 1))) {
-            plan.row[start[e] + r] = -1;
-        }
-    }
+    dsa_plan_pad(&plan, start, all, experts);
 
     /* a block must not exit before all blocks have read its counts */
 
