@@ -537,6 +537,38 @@ dsa_decode_gather(const dsa_decode_t &a, int32_t s, uint32_t raw,
 
 
 /*
+ * Widens the records of a warp's 8 keys: x and rope are the lane's parts, and
+ * scale has the scales of the records.  at: the warp's part of the buffer.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_spread(uint32_t at, const uint4 *x, const uint4 *rope, float scale,
+    uint32_t odd, uint32_t lane)
+{
+    float     f;
+    uint32_t  i, k, to;
+
+#pragma unroll
+    for (i = 0; i < 8; i++) {
+        k = (i & ~1) + odd;
+        f = __shfl_sync(0xffffffff, scale, k * 4 + (i & 1) * 2 + (lane >> 4));
+        to = at + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
+             + (((lane & 3) * 2 ^ k) << 4);
+
+        dsa_decode_widen(to, x[i], f);
+    }
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        k = i * 4 + (lane >> 3);
+        dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + k * 128
+                           + (((lane & 7) ^ k) << 4),
+                           rope[i].x, rope[i].y, rope[i].z, rope[i].w);
+    }
+}
+
+
+/*
  * The producer: 8 warps, each with 8 keys of a step.  Records are copied to
  * shared memory, read into registers, and widened into the buffer.
  *
@@ -563,10 +595,10 @@ dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
     const uint32_t  pitch = PLACE ? DSA_DECODE_PANEL : DSA_DECODE_RAW;
     const uint32_t  apart = PLACE ? 64 : 0;
 
-    float           scale, f;
+    float           scale;
     uint4           x[8], rope[2];
     int32_t         s0, s1, s2;
-    uint32_t        i, k, at, to, key, odd, raw, step, mask;
+    uint32_t        i, k, at, key, odd, raw, step, mask;
     const int32_t  *slot;
 
     slot = a.slot + job.row * a.ld_slot;
@@ -626,24 +658,7 @@ dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
             dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
         }
 
-#pragma unroll
-        for (i = 0; i < 8; i++) {
-            k = (i & ~1) + odd;
-            f = __shfl_sync(0xffffffff, scale,
-                            k * 4 + (i & 1) * 2 + (lane >> 4));
-            to = at + ((i & 1) * 4 + (lane >> 3)) * DSA_DECODE_PANEL + k * 128
-                 + (((lane & 3) * 2 ^ k) << 4);
-
-            dsa_decode_widen(to, x[i], f);
-        }
-
-#pragma unroll
-        for (i = 0; i < 2; i++) {
-            k = i * 4 + (lane >> 3);
-            dsa_decode_store16(at + 8 * DSA_DECODE_PANEL + k * 128
-                               + (((lane & 7) ^ k) << 4),
-                               rope[i].x, rope[i].y, rope[i].z, rope[i].w);
-        }
+        dsa_decode_spread(at, x, rope, scale, odd, lane);
 
         if (lane == 0) {
             sync->valid[step & 1][warp] = (uint8_t) mask;

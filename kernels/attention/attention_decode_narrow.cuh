@@ -11,6 +11,146 @@
 #include "attention_decode.cuh"
 
 
+/* Computes the scores s of the 64 keys of a step and N heads. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_products(float *s, uint64_t dq, uint64_t dk)
+{
+    uint32_t  j, k, t;
+
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
+        j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
+        t = k / 4 * (N * 128 / 16) + k % 4 * 2;
+
+        if (k < DSA_CUDA_LATENT / 16) {
+            dsa_decode_mma<N, 1, 0>(s, dk + j, dq + t, k > 0);
+        } else {
+            dsa_decode_mma<N, 0, 0>(s, dk + j, dq + t, 1);
+        }
+    }
+
+    dsa_wgmma_commit();
+    dsa_wgmma_wait<0>();
+}
+
+
+/*
+ * Raises the references m of the heads to the maxima of the warpgroup's
+ * scores, and rescales the sums l and o.
+ */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_raise(const float *s, float (*o)[N / 2], float *m, float *l,
+    float scale, dsa_decode_narrow_t<N> *share, uint32_t group, uint32_t warp,
+    uint32_t lane)
+{
+    float     v, f[N / 4];
+    uint32_t  j, k, t;
+
+#pragma unroll
+    for (j = 0; j < N / 4; j++) {
+        k = (j >> 1) * 4 + (j & 1);
+        v = fmaxf(s[k], s[k + 2]);
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 4));
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 8));
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 16));
+
+        if (lane < 4) {
+            share->max[group][warp][(j >> 1) * 8 + lane * 2 + (j & 1)] = v;
+        }
+    }
+
+    dsa_bar_sync(DSA_BAR_GROUP + group, 128);
+
+#pragma unroll
+    for (j = 0; j < N / 4; j++) {
+        k = (j >> 1) * 8 + lane % 4 * 2 + (j & 1);
+        v = m[j];
+
+#pragma unroll
+        for (t = 0; t < 4; t++) {
+            v = fmaxf(v, *(volatile float *) &share->max[group][t][k]);
+        }
+
+        f[j] = dsa_decode_exp2((m[j] - v) * scale);
+        m[j] = v;
+        l[j] *= f[j];
+    }
+
+#pragma unroll
+    for (t = 0; t < 8; t++) {
+#pragma unroll
+        for (j = 0; j < N / 2; j++) {
+            o[t][j] *= f[(j >> 2) * 2 + (j & 1)];
+        }
+    }
+}
+
+
+/*
+ * Makes weights of the scores, adds them to l, and stores them transposed:
+ * [heads][64 keys].
+ */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_weights(float *s, const float *m, float *l, float scale,
+    uint32_t probs, uint32_t warp, uint32_t lane)
+{
+    uint32_t  j, k, lo, hi;
+
+#pragma unroll
+    for (j = 0; j < N / 2; j++) {
+        k = (j >> 2) * 2 + (j & 1);
+        s[j] = dsa_decode_exp2(s[j] * scale - m[k] * scale);
+        l[k] += s[j];
+    }
+
+#pragma unroll
+    for (j = 0; j < N / 8; j++) {
+        lo = dsa_decode_pack_f16(s[j * 4], s[j * 4 + 1]);
+        hi = dsa_decode_pack_f16(s[j * 4 + 2], s[j * 4 + 3]);
+
+        k = probs + (j * 8 + (lane & 7)) * 128
+            + ((warp * 2 + (lane >> 3 & 1) ^ (lane & 7)) << 4);
+
+        asm volatile ("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 "
+                      "[%0], {%1, %2};"
+                      :: "r"(k), "r"(lo), "r"(hi) : "memory");
+    }
+}
+
+
+/* Adds the weighted values of a step to o. */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_values(float (*o)[N / 2], uint64_t dv, uint64_t dp)
+{
+    uint32_t  k, t;
+
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (k = 0; k < 4; k++) {
+#pragma unroll
+        for (t = 0; t < 8; t++) {
+            dsa_decode_mma<N, 1, 1>(o[t], dv + t * (DSA_DECODE_PANEL / 16)
+                                       + k * (2048 / 16),
+                                 dp + k * 2, 1);
+        }
+    }
+
+    dsa_wgmma_commit();
+    dsa_wgmma_wait<0>();
+}
+
+
 /*
  * One warpgroup of the narrow kernel, which computes every second step.  o
  * [8][N / 2]: the transposed output, 64 columns in each.  The heads of a
@@ -25,8 +165,8 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
     uint32_t warp, uint32_t lane)
 {
     int       on[2], need;
-    float     v, slack, s[N / 2], f[N / 4];
-    uint32_t  i, j, k, t, lo, hi;
+    float     slack, s[N / 2];
+    uint32_t  i, j, k;
     uint64_t  dq, dk, dp, dv;
 
     slack = DSA_DECODE_SLACK / a.scale;
@@ -48,22 +188,7 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         asm volatile ("" : "+l"(dq), "+l"(dk), "+l"(dp), "+l"(dv));
 
-        dsa_wgmma_fence();
-
-#pragma unroll
-        for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
-            j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
-            t = k / 4 * (N * 128 / 16) + k % 4 * 2;
-
-            if (k < DSA_CUDA_LATENT / 16) {
-                dsa_decode_mma<N, 1, 0>(s, dk + j, dq + t, k > 0);
-            } else {
-                dsa_decode_mma<N, 0, 0>(s, dk + j, dq + t, 1);
-            }
-        }
-
-        dsa_wgmma_commit();
-        dsa_wgmma_wait<0>();
+        dsa_decode_narrow_products<N>(s, dq, dk);
 
         /* this thread's keys: warp * 16 + lane / 4, and 8 below */
 
@@ -86,85 +211,16 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
             /* new maxima for the heads are rare after the first step */
 
-#pragma unroll
-            for (j = 0; j < N / 4; j++) {
-                k = (j >> 1) * 4 + (j & 1);
-                v = fmaxf(s[k], s[k + 2]);
-                v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 4));
-                v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 8));
-                v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 16));
-
-                if (lane < 4) {
-                    share->max[group][warp][(j >> 1) * 8 + lane * 2 + (j & 1)]
-                        = v;
-                }
-            }
-
-            dsa_bar_sync(DSA_BAR_GROUP + group, 128);
-
-#pragma unroll
-            for (j = 0; j < N / 4; j++) {
-                k = (j >> 1) * 8 + lane % 4 * 2 + (j & 1);
-                v = m[j];
-
-#pragma unroll
-                for (t = 0; t < 4; t++) {
-                    v = fmaxf(v, *(volatile float *) &share->max[group][t][k]);
-                }
-
-                f[j] = dsa_decode_exp2((m[j] - v) * a.scale);
-                m[j] = v;
-                l[j] *= f[j];
-            }
-
-#pragma unroll
-            for (t = 0; t < 8; t++) {
-#pragma unroll
-                for (j = 0; j < N / 2; j++) {
-                    o[t][j] *= f[(j >> 2) * 2 + (j & 1)];
-                }
-            }
+            dsa_decode_narrow_raise<N>(s, o, m, l, a.scale, share, group, warp,
+                                       lane);
         }
 
-#pragma unroll
-        for (j = 0; j < N / 2; j++) {
-            k = (j >> 2) * 2 + (j & 1);
-            s[j] = dsa_decode_exp2(s[j] * a.scale - m[k] * a.scale);
-            l[k] += s[j];
-        }
-
-        /* store transposed: [heads][64 keys] */
-
-#pragma unroll
-        for (j = 0; j < N / 8; j++) {
-            lo = dsa_decode_pack_f16(s[j * 4], s[j * 4 + 1]);
-            hi = dsa_decode_pack_f16(s[j * 4 + 2], s[j * 4 + 3]);
-
-            k = probs + (j * 8 + (lane & 7)) * 128
-                + ((warp * 2 + (lane >> 3 & 1) ^ (lane & 7)) << 4);
-
-            asm volatile ("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 "
-                          "[%0], {%1, %2};"
-                          :: "r"(k), "r"(lo), "r"(hi) : "memory");
-        }
+        dsa_decode_narrow_weights<N>(s, m, l, a.scale, probs, warp, lane);
 
         dsa_fence_async();
         dsa_bar_sync(DSA_BAR_GROUP + group, 128);
 
-        dsa_wgmma_fence();
-
-#pragma unroll
-        for (k = 0; k < 4; k++) {
-#pragma unroll
-            for (t = 0; t < 8; t++) {
-                dsa_decode_mma<N, 1, 1>(o[t], dv + t * (DSA_DECODE_PANEL / 16)
-                                           + k * (2048 / 16),
-                                     dp + k * 2, 1);
-            }
-        }
-
-        dsa_wgmma_commit();
-        dsa_wgmma_wait<0>();
+        dsa_decode_narrow_values<N>(o, dv, dp);
 
         if (lane == 0) {
             dsa_mbar_arrive(&share->sync.empty[group]);
@@ -173,26 +229,16 @@ dsa_decode_narrow_steps(const dsa_decode_t &a, const dsa_decode_job_t &job,
 }
 
 
-/*
- * Combines the outputs of the two warpgroups.  Each warpgroup stores one half
- * of the columns, in whole lines: it writes the other half to shared memory,
- * [2][N][DSA_DECODE_PITCH] floats, and adds the values of the other warpgroup
- * to its own half.
- */
-
-#define DSA_DECODE_PITCH  260           /* heads 2 apart: 8 banks */
+/* Stores the references m and the sums l of a warpgroup for both of them. */
 
 template <int N>
 static __device__ __forceinline__ void
-dsa_decode_narrow_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    float (*o)[N / 2], const float *m, const float *l, float *smem,
+dsa_decode_narrow_share(const float *m, const float *l,
     dsa_decode_narrow_t<N> *share, uint32_t group, uint32_t warp,
     uint32_t lane)
 {
-    float      v, w, top, sum, f[N / 4], *x;
-    float4     y, z;
-    uint32_t   e, h, i, j, k, t;
-    uint64_t   at;
+    float     v;
+    uint32_t  h, j;
 
 #pragma unroll
     for (j = 0; j < N / 4; j++) {
@@ -210,10 +256,23 @@ dsa_decode_narrow_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
             }
         }
     }
+}
 
-    dsa_bar_sync(DSA_BAR_BOTH, 256);
 
-    at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
+/*
+ * Computes the factors f by which the outputs of this warpgroup have to be
+ * multiplied.  If the row has several parts, the logarithms of the heads' sums
+ * are stored from "at" on.
+ */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_factors(const dsa_decode_t &a, float *f, const float *m,
+    uint64_t at, const dsa_decode_narrow_t<N> *share, uint32_t group,
+    uint32_t warp, uint32_t lane)
+{
+    float     v, top, sum;
+    uint32_t  h, i, j, k;
 
 #pragma unroll
     for (j = 0; j < N / 4; j++) {
@@ -241,6 +300,36 @@ dsa_decode_narrow_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
                                     : __uint_as_float(0xff800000);
         }
     }
+}
+
+
+/*
+ * Combines the outputs of the two warpgroups.  Each warpgroup stores one half
+ * of the columns, in whole lines: it writes the other half to shared memory,
+ * [2][N][DSA_DECODE_PITCH] floats, and adds the values of the other warpgroup
+ * to its own half.
+ */
+
+#define DSA_DECODE_PITCH  260           /* heads 2 apart: 8 banks */
+
+template <int N>
+static __device__ __forceinline__ void
+dsa_decode_narrow_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    float (*o)[N / 2], const float *m, const float *l, float *smem,
+    dsa_decode_narrow_t<N> *share, uint32_t group, uint32_t warp,
+    uint32_t lane)
+{
+    float      v, w, f[N / 4], *x;
+    float4     y, z;
+    uint32_t   e, h, i, j, t;
+    uint64_t   at;
+
+    dsa_decode_narrow_share<N>(m, l, share, group, warp, lane);
+    dsa_bar_sync(DSA_BAR_BOTH, 256);
+
+    at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
+
+    dsa_decode_narrow_factors<N>(a, f, m, at, share, group, warp, lane);
 
     i = lane / 4 + warp * 16;
     x = smem + (1 - group) * N * DSA_DECODE_PITCH + i;

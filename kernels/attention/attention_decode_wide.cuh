@@ -11,6 +11,137 @@
 #include "attention_decode.cuh"
 
 
+/* Computes the scores s of 64 heads and the 64 keys of a step. */
+
+static __device__ __forceinline__ void
+dsa_decode_wide_products(float *s, uint64_t dq, uint64_t dk)
+{
+    uint32_t  j, k;
+
+    dsa_wgmma_fence();
+
+#pragma unroll
+    for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
+        j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
+
+        if (k < DSA_CUDA_LATENT / 16) {
+            dsa_decode_mma<64, 1, 0>(s, dq + j, dk + j, k > 0);
+        } else {
+            dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, 1);
+        }
+    }
+
+    dsa_wgmma_commit();
+    dsa_wgmma_wait<0>();
+}
+
+
+/* Sets the scores of keys without a bit in valid to minus infinity. */
+
+static __device__ __forceinline__ void
+dsa_decode_wide_mask(float *s, uint64_t valid, uint32_t lane)
+{
+    uint32_t  j, bits;
+
+    if (valid == ~0ull) {
+        return;
+    }
+
+#pragma unroll
+    for (j = 0; j < 8; j++) {
+        bits = (uint32_t) (valid >> (j * 8 + lane % 4 * 2));
+
+        if ((bits & 1) == 0) {
+            s[j * 4] = s[j * 4 + 2] = __uint_as_float(0xff800000);
+        }
+
+        if ((bits & 2) == 0) {
+            s[j * 4 + 1] = s[j * 4 + 3] = __uint_as_float(0xff800000);
+        }
+    }
+}
+
+
+/*
+ * Makes weights p of the scores of the thread's two heads.  m and l are the
+ * heads' references and sums of weights; f are the factors by which the sums
+ * so far have to be multiplied, because references were raised.
+ */
+
+static __device__ __forceinline__ void
+dsa_decode_wide_softmax(uint32_t *p, float *f, float *s, float *m, float *l,
+    float scale, float slack)
+{
+    float     v, mc[2];
+    uint32_t  j, k;
+
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+        v = s[k * 2];
+
+#pragma unroll
+        for (j = 0; j < 8; j++) {
+            v = fmaxf(v, fmaxf(s[j * 4 + k * 2], s[j * 4 + k * 2 + 1]));
+        }
+
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 1));
+        v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 2));
+
+        f[k] = 1;
+
+        if (v > m[k] + slack) {
+            f[k] = dsa_decode_exp2((m[k] - v) * scale);
+            m[k] = v;
+        }
+
+        mc[k] = m[k] * scale;
+        l[k] *= f[k];
+    }
+
+#pragma unroll
+    for (j = 0; j < 32; j++) {
+        k = j >> 1 & 1;
+        s[j] = dsa_decode_exp2(s[j] * scale - mc[k]);
+        l[k] += s[j];
+    }
+
+#pragma unroll
+    for (j = 0; j < 16; j++) {
+        p[j] = dsa_decode_pack_f16(s[j * 2], s[j * 2 + 1]);
+    }
+}
+
+
+/* Stores the sums l of weights of the thread's two heads, from row on. */
+
+static __device__ __forceinline__ void
+dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    const float *m, const float *l, dsa_decode_wide_t *share, uint32_t row,
+    uint32_t lane)
+{
+    float     v;
+    uint32_t  j, k;
+
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+        v = l[k];
+        v += __shfl_xor_sync(0xffffffff, v, 1);
+        v += __shfl_xor_sync(0xffffffff, v, 2);
+
+        if (lane % 4 == 0) {
+            share->sum[row + k * 8] = v;
+            j = job.group * 64 + row + k * 8;
+
+            if (a.splits > 1 && j < a.heads) {
+                a.lse[(job.row * a.splits + job.split) * a.heads + j] =
+                    v > 0 ? m[k] * a.scale + log2f(v)
+                          : __uint_as_float(0xff800000);
+            }
+        }
+    }
+}
+
+
 /*
  * The first warpgroup of the wide kernel: scores, softmax, columns 0 .. 255.
  */
@@ -21,8 +152,8 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
     dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
 {
     int         changed;
-    float       v, slack, s[32], m[2], l[2], f[2], mc[2];
-    uint32_t    i, j, k, at, row, bits, p[16];
+    float       slack, s[32], m[2], l[2], f[2];
+    uint32_t    i, j, k, at, row, p[16];
     uint64_t    valid, dq, dk;
 
     slack = DSA_DECODE_SLACK / a.scale;
@@ -47,75 +178,14 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         asm volatile ("" : "+l"(dq), "+l"(dk));
 
-        dsa_wgmma_fence();
-
-#pragma unroll
-        for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
-            j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
-
-            if (k < DSA_CUDA_LATENT / 16) {
-                dsa_decode_mma<64, 1, 0>(s, dq + j, dk + j, k > 0);
-            } else {
-                dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, 1);
-            }
-        }
-
-        dsa_wgmma_commit();
-        dsa_wgmma_wait<0>();
+        dsa_decode_wide_products(s, dq, dk);
 
         valid = *(volatile uint64_t *) share->sync.valid[i & 1];
 
-        if (valid != ~0ull) {
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                bits = (uint32_t) (valid >> (j * 8 + lane % 4 * 2));
-
-                if ((bits & 1) == 0) {
-                    s[j * 4] = s[j * 4 + 2] = __uint_as_float(0xff800000);
-                }
-
-                if ((bits & 2) == 0) {
-                    s[j * 4 + 1] = s[j * 4 + 3] = __uint_as_float(0xff800000);
-                }
-            }
-        }
-
-#pragma unroll
-        for (k = 0; k < 2; k++) {
-            v = s[k * 2];
-
-#pragma unroll
-            for (j = 0; j < 8; j++) {
-                v = fmaxf(v, fmaxf(s[j * 4 + k * 2], s[j * 4 + k * 2 + 1]));
-            }
-
-            v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 1));
-            v = fmaxf(v, __shfl_xor_sync(0xffffffff, v, 2));
-
-            f[k] = 1;
-
-            if (v > m[k] + slack) {
-                f[k] = dsa_decode_exp2((m[k] - v) * a.scale);
-                m[k] = v;
-            }
-
-            mc[k] = m[k] * a.scale;
-            l[k] *= f[k];
-        }
+        dsa_decode_wide_mask(s, valid, lane);
+        dsa_decode_wide_softmax(p, f, s, m, l, a.scale, slack);
 
         changed = __any_sync(0xffffffff, f[0] != 1 || f[1] != 1);
-
-#pragma unroll
-        for (j = 0; j < 32; j++) {
-            k = j >> 1 & 1;
-            s[j] = dsa_decode_exp2(s[j] * a.scale - mc[k]);
-            l[k] += s[j];
-        }
-
-#pragma unroll
-        for (j = 0; j < 16; j++) {
-            p[j] = dsa_decode_pack_f16(s[j * 2], s[j * 2 + 1]);
-        }
 
         if (i > 0) {
             dsa_bar_sync(DSA_BAR_FREE, 256);
@@ -169,23 +239,7 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
         }
     }
 
-#pragma unroll
-    for (k = 0; k < 2; k++) {
-        v = l[k];
-        v += __shfl_xor_sync(0xffffffff, v, 1);
-        v += __shfl_xor_sync(0xffffffff, v, 2);
-
-        if (lane % 4 == 0) {
-            share->sum[row + k * 8] = v;
-            j = job.group * 64 + row + k * 8;
-
-            if (a.splits > 1 && j < a.heads) {
-                a.lse[(job.row * a.splits + job.split) * a.heads + j] =
-                    v > 0 ? m[k] * a.scale + log2f(v)
-                          : __uint_as_float(0xff800000);
-            }
-        }
-    }
+    dsa_decode_wide_sums(a, job, m, l, share, row, lane);
 }
 
 
