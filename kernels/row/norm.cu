@@ -71,6 +71,48 @@ dsa_norm_load(uint4 (*in)[2], const dsa_bf16_t *x, size_t ld_x,
 }
 
 
+/* Unpacks a chunk that was loaded, and adds the residual's. */
+
+template <int ADD>
+static __device__ __forceinline__ void
+dsa_norm_unpack(float *v, const uint4 *in)
+{
+    int    j;
+    float  r[DSA_CHUNK];
+
+    dsa_unpack8(v, in[0]);
+
+    if (ADD) {
+        dsa_unpack8(r, in[1]);
+
+#pragma unroll
+        for (j = 0; j < DSA_CHUNK; j++) {
+            v[j] = __fadd_rn(v[j], r[j]);
+        }
+    }
+}
+
+
+/*
+ * Returns the factor of a row of cols elements.  part has the sums of the
+ * squares of n groups of chunks.
+ */
+
+static __device__ __forceinline__ float
+dsa_norm_factor(const float *part, uint32_t n, uint32_t cols, float eps,
+    uint32_t lane)
+{
+    float  sum;
+
+    sum = lane < n ? part[lane] : 0;
+    sum = __fadd_rn(sum, lane + 32 < n ? part[lane + 32] : 0);
+    sum = dsa_warp_sum(sum);
+    sum = __fadd_rn(__fdiv_rn(sum, (float) cols), eps);
+
+    return __fdiv_rn(1.0f, __fsqrt_rn(sum));
+}
+
+
 static __device__ __forceinline__ void
 dsa_norm_weights(float *w, const float *p)
 {
@@ -96,8 +138,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
     float eps)
 {
     int               i, j, s, live;
-    float             v[C][DSA_CHUNK], r[DSA_CHUNK], sum,
-                      weight[DSA_CHUNK] = { 0 };
+    float             v[C][DSA_CHUNK], sum, weight[DSA_CHUNK] = { 0 };
     uint4             in[3 - C][C][2];
     size_t            row;
     uint32_t          col, lane, warp, warps, parity;
@@ -134,16 +175,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
 
 #pragma unroll
             for (i = 0; i < C; i++) {
-                dsa_unpack8(v[i], in[s][i][0]);
-
-                if (ADD) {
-                    dsa_unpack8(r, in[s][i][1]);
-
-#pragma unroll
-                    for (j = 0; j < DSA_CHUNK; j++) {
-                        v[i][j] = __fadd_rn(v[i][j], r[j]);
-                    }
-                }
+                dsa_norm_unpack<ADD>(v[i], in[s][i]);
             }
 
             dsa_norm_load<C, ADD>(in[s], x, ld_x, residual_in,
@@ -167,12 +199,7 @@ dsa_norm_kernel(dsa_bf16_t *y, size_t ld_y, dsa_fp8_rows_t q,
 
             __syncthreads();
 
-            sum = lane < C * warps ? part[parity][lane] : 0;
-            sum = __fadd_rn(sum, lane + 32 < C * warps ? part[parity][lane + 32]
-                                                       : 0);
-            sum = dsa_warp_sum(sum);
-            sum = __fadd_rn(__fdiv_rn(sum, (float) cols), eps);
-            sum = __fdiv_rn(1.0f, __fsqrt_rn(sum));
+            sum = dsa_norm_factor(part[parity], C * warps, cols, eps, lane);
 
 #pragma unroll
             for (i = 0; i < C; i++) {
