@@ -413,7 +413,7 @@ my @before = @alive;
 wait_until(sub {
     hold('killed');
     return @open == 8;
-}, slow(10), 'the holds of the worker');
+}, slow(10), 'the permits of the worker');
 
 pass('its requests have ended');
 kill 'CONT', $master;

@@ -204,24 +204,24 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
 
     access = ngx_http_dsa_access_find(r);
 
-    if (access->hold != NULL) {
+    if (access->permit != NULL) {
         return NGX_OK;
     }
 
-    access->hold = ngx_http_dsa_limit_hold(r);
+    access->permit = ngx_http_dsa_limit_permit(r);
 
-    if (access->hold == NULL) {
+    if (access->permit == NULL) {
         return NGX_ERROR;
     }
 
-    rc = ngx_http_dsa_limit_reserve(access->hold,
+    rc = ngx_http_dsa_limit_reserve(access->permit,
                                     ngx_http_dsa_keys_limits(access->keys),
                                     &access->key->limit, &view);
 
     if (rc == NGX_OK) {
 
         /*
-         * From here on the hold keeps the key.  The reference is released,
+         * From here on the permit keeps the key.  The reference is released,
          * because it would also keep all keys that are removed while the chat
          * runs.
          */
@@ -229,7 +229,7 @@ ngx_http_dsa_access_reserve(ngx_http_request_t *r,
         ngx_http_dsa_keys_unref(access->keys, &access->ref);
 
     } else {
-        access->hold = NULL;
+        access->permit = NULL;
         ngx_http_dsa_limit_failure(&view, failure);
     }
 
@@ -452,8 +452,8 @@ ngx_http_dsa_access_release(ngx_http_request_t *r)
 
     access = ngx_http_dsa_access_find(r);
 
-    if (access != NULL && access->hold != NULL) {
-        ngx_http_dsa_limit_end(access->hold, 0, 0);
+    if (access != NULL && access->permit != NULL) {
+        ngx_http_dsa_limit_end(access->permit, 0, 0);
     }
 }
 

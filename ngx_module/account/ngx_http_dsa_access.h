@@ -34,8 +34,8 @@ typedef struct {
     ngx_http_dsa_keys_t       *keys;
     ngx_http_dsa_key_t        *key;         /* NULL until the request has
                                                a valid one */
-    ngx_http_dsa_key_ref_t     ref;         /* keeps key while hold is NULL */
-    ngx_http_dsa_hold_t       *hold;        /* of a chat, until it is moved to
+    ngx_http_dsa_key_ref_t     ref;         /* keeps key while permit is NULL */
+    ngx_http_dsa_permit_t     *permit;      /* of a chat, until it is moved to
                                                the usage record */
     ngx_http_dsa_key_view_t    view;        /* valid if key is set */
     u_char                     digest[NGX_HTTP_DSA_KEYS_DIGEST];

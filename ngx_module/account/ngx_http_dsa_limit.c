@@ -41,9 +41,9 @@ static ngx_int_t ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket,
 static void ngx_http_dsa_limit_cleanup(void *data);
 
 
-/* the seat of this process, which has one zone of keys */
+/* the owner number of this process, which has one zone of keys */
 
-static int          ngx_http_dsa_limit_seat = -1;
+static int          ngx_http_dsa_limit_owner = -1;
 static ngx_event_t  ngx_http_dsa_limit_timer;
 
 
@@ -62,7 +62,7 @@ ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
             return NGX_ERROR;
         }
 
-        if (dsa_seats_init(&l->seats) != DSA_OK) {
+        if (dsa_permits_init(&l->permits) != DSA_OK) {
             ngx_log_error(NGX_LOG_EMERG, cycle->log, ngx_errno,
                           "dsa: a shared lock of the limits cannot be "
                           "created");
@@ -85,44 +85,44 @@ ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
 
 /*
  * Each running request has a connection, and after its client has left its
- * hold remains for a short time.  So the table has a hold for each connection
- * of two sets of workers, because two sets run during a reload.
+ * permit remains for a short time.  So the table has a permit for each
+ * connection of two sets of workers, because two sets run during a reload.
  */
 
 static ngx_int_t
 ngx_http_dsa_limits_grow(ngx_http_dsa_limits_t *limits, ngx_slab_pool_t *pool,
     ngx_cycle_t *cycle)
 {
-    ngx_uint_t          n;
-    ngx_core_conf_t    *ccf;
-    dsa_seats_hold_t   *block;
-    ngx_event_conf_t   *ecf;
+    ngx_uint_t         n;
+    dsa_permit_t      *block;
+    ngx_core_conf_t   *ccf;
+    ngx_event_conf_t  *ecf;
 
     ccf = (ngx_core_conf_t *) ngx_get_conf(cycle->conf_ctx, ngx_core_module);
     ecf = ngx_event_get_conf(cycle->conf_ctx, ngx_event_core_module);
 
     n = 2 * (ngx_uint_t) ngx_max(ccf->worker_processes, 1) * ecf->connections;
-    n = (n + DSA_SEATS_BLOCK - 1) / DSA_SEATS_BLOCK;
-    n = ngx_min(n, DSA_SEATS_BLOCKS);
+    n = (n + DSA_PERMITS_BLOCK - 1) / DSA_PERMITS_BLOCK;
+    n = ngx_min(n, DSA_PERMITS_BLOCKS);
 
-    while (limits->seats.n_blocks < n) {
+    while (limits->permits.n_blocks < n) {
 
         block = ngx_slab_alloc(pool,
-                               DSA_SEATS_BLOCK * sizeof(dsa_seats_hold_t));
+                               DSA_PERMITS_BLOCK * sizeof(dsa_permit_t));
         if (block == NULL) {
             ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
                           "dsa: the zone of keys is too small: %uz bytes of it "
                           "are needed for the requests of %i workers with %ui "
                           "connections each",
                           sizeof(ngx_http_dsa_limits_t)
-                          + n * DSA_SEATS_BLOCK * sizeof(dsa_seats_hold_t),
+                          + n * DSA_PERMITS_BLOCK * sizeof(dsa_permit_t),
                           ccf->worker_processes, ecf->connections);
             return NGX_ERROR;
         }
 
-        dsa_seats_lock(&limits->seats);
-        dsa_seats_add(&limits->seats, block);
-        dsa_seats_unlock(&limits->seats);
+        dsa_permits_lock(&limits->permits);
+        dsa_permits_add(&limits->permits, block);
+        dsa_permits_unlock(&limits->permits);
     }
 
     return NGX_OK;
@@ -135,14 +135,14 @@ ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits, ngx_cycle_t *cycle)
     ngx_event_t               *ev;
     ngx_http_dsa_main_conf_t  *mcf;
 
-    assert(ngx_http_dsa_limit_seat == -1);
+    assert(ngx_http_dsa_limit_owner == -1);
 
-    ngx_http_dsa_limit_seat = dsa_seats_acquire(&limits->seats);
+    ngx_http_dsa_limit_owner = dsa_permits_acquire(&limits->permits);
 
-    if (ngx_http_dsa_limit_seat == -1) {
+    if (ngx_http_dsa_limit_owner == -1) {
         ngx_log_error(NGX_LOG_EMERG, cycle->log, 0,
                       "dsa: more than %d processes use the zone of keys",
-                      DSA_SEATS_MAX);
+                      DSA_PERMITS_OWNERS);
         return NGX_ERROR;
     }
 
@@ -176,7 +176,7 @@ ngx_http_dsa_limits_tick(ngx_event_t *ev)
 
     limits = ev->data;
 
-    n = dsa_seats_reap(&limits->seats, ngx_http_dsa_limit_seat);
+    n = dsa_permits_reap(&limits->permits, ngx_http_dsa_limit_owner);
 
     if (n != 0) {
         ngx_log_error(NGX_LOG_NOTICE, ev->log, 0,
@@ -223,7 +223,7 @@ ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit, const u_char *id,
     const u_char digest[NGX_HTTP_DSA_DIGEST_LEN], const dsa_key_limits_t *conf)
 {
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_memcpy(limit->id, id, DSA_KEY_ID_LEN);
     (void) ngx_hex_dump(limit->tenant, (u_char *) digest,
@@ -235,7 +235,7 @@ ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
         ngx_http_dsa_limits_soon(limits);
     }
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 }
 
 
@@ -245,12 +245,12 @@ ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
 {
     ngx_int_t  rc;
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     rc = limit->running != 0 ? NGX_BUSY
                              : ngx_http_dsa_limit_sync_remove(limits, limit);
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     return rc;
 }
@@ -269,7 +269,7 @@ ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
         return 0;
     }
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     pending = ngx_http_dsa_limit_sync_up()
               && !ngx_http_dsa_limit_budget_spent(limit, spent);
@@ -279,39 +279,39 @@ ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
         ngx_http_dsa_limits_soon(limits);
     }
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     return pending;
 }
 
 
 ngx_int_t
-ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
+ngx_http_dsa_limit_reserve(ngx_http_dsa_permit_t *permit,
     ngx_http_dsa_limits_t *limits, ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_t *view)
 {
     uint32_t   n;
     ngx_int_t  rc;
 
-    assert(hold == NULL || hold->limit == NULL);
+    assert(permit == NULL || permit->limit == NULL);
 
     n = 0;
 
     ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_http_dsa_limit_refill(limit);
 
     view->known = ngx_http_dsa_limit_budget_spent(limit, view->spent);
 
-    rc = ngx_http_dsa_limit_check(limit, hold != NULL, view);
+    rc = ngx_http_dsa_limit_check(limit, permit != NULL, view);
 
-    if (rc == NGX_OK && hold != NULL) {
-        n = dsa_seats_take(&limits->seats, ngx_http_dsa_limit_seat,
-                           &limit->running);
+    if (rc == NGX_OK && permit != NULL) {
+        n = dsa_permits_take(&limits->permits, ngx_http_dsa_limit_owner,
+                             &limit->running);
         if (n == 0) {
-            view->refused = NGX_HTTP_DSA_LIMIT_HOLDS;
+            view->refused = NGX_HTTP_DSA_LIMIT_PERMITS;
             view->retry = 1;
             rc = NGX_DECLINED;
         }
@@ -332,14 +332,14 @@ ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
 
     ngx_http_dsa_limit_view(limit, view);
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     ngx_http_dsa_limit_count(view);
 
     if (n != 0) {
-        hold->limits = limits;
-        hold->limit = limit;
-        hold->hold = n;
+        permit->limits = limits;
+        permit->limit = limit;
+        permit->permit = n;
     }
 
     return rc;
@@ -357,7 +357,7 @@ ngx_http_dsa_limit_stored(ngx_http_dsa_limits_t *limits,
 
     ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_http_dsa_limit_refill(limit);
 
@@ -393,7 +393,7 @@ ngx_http_dsa_limit_stored(ngx_http_dsa_limits_t *limits,
         ngx_http_dsa_limit_view(limit, view);
     }
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     ngx_http_dsa_limit_count(view);
 
@@ -484,20 +484,20 @@ ngx_http_dsa_limit_check_rate(dsa_bucket_t *bucket, uint64_t rate,
 
 
 void
-ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
+ngx_http_dsa_limit_end(ngx_http_dsa_permit_t *permit, uint64_t tokens,
     int64_t cost)
 {
     ngx_http_dsa_limit_t   *limit;
     ngx_http_dsa_limits_t  *limits;
 
-    limit = hold->limit;
-    limits = hold->limits;
+    limit = permit->limit;
+    limits = permit->limits;
 
     if (limit == NULL) {
         return;
     }
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_http_dsa_limit_refill(limit);
 
@@ -510,31 +510,31 @@ ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
 
     ngx_http_dsa_limit_budget_charge(limit, cost);
 
-    dsa_seats_release(&limits->seats, hold->hold);
+    dsa_permits_release(&limits->permits, permit->permit);
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
-    hold->limit = NULL;
+    permit->limit = NULL;
 }
 
 
-ngx_http_dsa_hold_t *
-ngx_http_dsa_limit_hold(ngx_http_request_t *r)
+ngx_http_dsa_permit_t *
+ngx_http_dsa_limit_permit(ngx_http_request_t *r)
 {
-    ngx_pool_cleanup_t   *cln;
-    ngx_http_dsa_hold_t  *hold;
+    ngx_pool_cleanup_t     *cln;
+    ngx_http_dsa_permit_t  *permit;
 
-    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_hold_t));
+    cln = ngx_pool_cleanup_add(r->pool, sizeof(ngx_http_dsa_permit_t));
     if (cln == NULL) {
         return NULL;
     }
 
-    hold = cln->data;
-    hold->limit = NULL;
+    permit = cln->data;
+    permit->limit = NULL;
 
     cln->handler = ngx_http_dsa_limit_cleanup;
 
-    return hold;
+    return permit;
 }
 
 
@@ -546,7 +546,7 @@ ngx_http_dsa_limit_cleanup(void *data)
 
 
 void
-ngx_http_dsa_limit_move(ngx_http_dsa_hold_t *to, ngx_http_dsa_hold_t *from)
+ngx_http_dsa_limit_move(ngx_http_dsa_permit_t *to, ngx_http_dsa_permit_t *from)
 {
     assert(to->limit == NULL);
 
@@ -561,7 +561,7 @@ ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
 {
     ngx_memzero(view, sizeof(ngx_http_dsa_limit_view_t));
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_http_dsa_limit_refill(limit);
 
@@ -575,7 +575,7 @@ ngx_http_dsa_limit_read(ngx_http_dsa_limits_t *limits,
 
     ngx_http_dsa_limit_view(limit, view);
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 }
 
 

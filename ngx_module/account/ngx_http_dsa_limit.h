@@ -23,24 +23,24 @@
  * dies.
  *
  * Before its body is read, a request reserves one of the requests per minute,
- * and a hold, which is one of the concurrent requests.  At its end the key is
- * charged with its tokens and its cost, and the hold is released.
+ * and a permit, which is one of the concurrent requests.  At its end the key is
+ * charged with its tokens and its cost, and the permit is released.
  */
 
 /*
  * For the init handler of the zone.  In a new zone *limits is NULL; in a zone
- * that a reload keeps it is the old pointer.  The table of holds is made large
- * enough for the connections of all workers of the cycle.  NGX_ERROR: the zone
- * is too small, which is logged.
+ * that a reload keeps it is the old pointer.  The table of permits is made
+ * large enough for the connections of all workers of the cycle.  NGX_ERROR: the
+ * zone is too small, which is logged.
  */
 ngx_int_t ngx_http_dsa_limits_init(ngx_http_dsa_limits_t **limits,
     ngx_slab_pool_t *pool, ngx_cycle_t *cycle);
 
 /*
- * In a worker, before its first request: acquires a seat, and starts to release
- * the holds of processes that have ended, and to share the limits with other
- * hosts if dsa_redis is configured.  NGX_ERROR: no seat is free, which is
- * logged.
+ * In a worker, before its first request: acquires an owner number, and
+ * starts to release the permits of processes that have ended, and to share the
+ * limits with other hosts if dsa_redis is configured.  NGX_ERROR: no number is
+ * free, which is logged.
  */
 ngx_int_t ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits,
     ngx_cycle_t *cycle);
@@ -55,8 +55,8 @@ void ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,
     const dsa_key_limits_t *conf);
 
 /*
- * Call it before a key is freed.  NGX_OK, or NGX_BUSY: the key has holds or is
- * being synchronized, and must not be freed now.
+ * Call it before a key is freed.  NGX_OK, or NGX_BUSY: the key has permits or
+ * is being synchronized, and must not be freed now.
  */
 ngx_int_t ngx_http_dsa_limit_remove(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
@@ -69,12 +69,12 @@ ngx_uint_t ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_t *limit);
 
 /*
- * Reserves one request of a key.  With a hold, which must be empty, the
- * request also counts as running until ngx_http_dsa_limit_end(); hold is NULL
+ * Reserves one request of a key.  With a permit, which must be empty, the
+ * request also counts as running until ngx_http_dsa_limit_end(); permit is NULL
  * for a request that is answered without an engine.  view is always set.
  * NGX_OK, or NGX_DECLINED with view->refused: nothing is reserved.
  */
-ngx_int_t ngx_http_dsa_limit_reserve(ngx_http_dsa_hold_t *hold,
+ngx_int_t ngx_http_dsa_limit_reserve(ngx_http_dsa_permit_t *permit,
     ngx_http_dsa_limits_t *limits, ngx_http_dsa_limit_t *limit,
     ngx_http_dsa_limit_view_t *view);
 
@@ -89,21 +89,21 @@ ngx_int_t ngx_http_dsa_limit_stored(ngx_http_dsa_limits_t *limits,
     ngx_http_dsa_limit_view_t *view);
 
 /*
- * Ends a request: charges its key, and releases and empties the hold.  Does
- * nothing with an empty hold.  cost: 10^-12 units.
+ * Ends a request: charges its key, and releases and empties the permit.  Does
+ * nothing with an empty permit.  cost: 10^-12 units.
  */
-void ngx_http_dsa_limit_end(ngx_http_dsa_hold_t *hold, uint64_t tokens,
+void ngx_http_dsa_limit_end(ngx_http_dsa_permit_t *permit, uint64_t tokens,
     int64_t cost);
 
 /*
- * ngx_http_dsa_limit_hold() allocates an empty hold in the pool of the
- * request; NULL: out of memory.  When the pool is destroyed, the hold is ended
- * without tokens and cost, unless ngx_http_dsa_limit_move() has moved it to
- * the usage record.
+ * ngx_http_dsa_limit_permit() allocates an empty permit in the pool of the
+ * request; NULL: out of memory.  When the pool is destroyed, the permit is
+ * ended without tokens and cost, unless ngx_http_dsa_limit_move() has moved it
+ * to the usage record.
  */
-ngx_http_dsa_hold_t *ngx_http_dsa_limit_hold(ngx_http_request_t *r);
-void ngx_http_dsa_limit_move(ngx_http_dsa_hold_t *to,
-    ngx_http_dsa_hold_t *from);
+ngx_http_dsa_permit_t *ngx_http_dsa_limit_permit(ngx_http_request_t *r);
+void ngx_http_dsa_limit_move(ngx_http_dsa_permit_t *to,
+    ngx_http_dsa_permit_t *from);
 
 /*
  * Reads the current state of a key, for reports.  view->refused is

@@ -123,7 +123,7 @@ ngx_http_dsa_limit_failure(const ngx_http_dsa_limit_view_t *view,
                                  (unsigned long long) view->retry);
         return;
 
-    case NGX_HTTP_DSA_LIMIT_HOLDS:
+    case NGX_HTTP_DSA_LIMIT_PERMITS:
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "The server runs as many requests as it can "
                                  "count. Try again later.");

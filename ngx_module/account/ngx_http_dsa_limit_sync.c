@@ -211,10 +211,10 @@ static void
 ngx_http_dsa_limit_sync_queue(ngx_http_dsa_limits_t *limits)
 {
     if (limits->active.next == NULL
-        || limits->repairs != limits->seats.repairs)
+        || limits->repairs != limits->permits.repairs)
     {
         ngx_queue_init(&limits->active);
-        limits->repairs = limits->seats.repairs;
+        limits->repairs = limits->permits.repairs;
     }
 }
 
@@ -241,7 +241,7 @@ ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits, ngx_log_t *log)
         return;
     }
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     due = (ngx_msec_int_t) (ngx_current_msec - limits->next) >= 0
           && (limits->until == 0
@@ -256,7 +256,7 @@ ngx_http_dsa_limit_sync_tick(ngx_http_dsa_limits_t *limits, ngx_log_t *log)
 
     sync->round = limits->round;
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     if (!due) {
         return;
@@ -316,13 +316,13 @@ ngx_http_dsa_limit_sync_next(ngx_http_dsa_limit_sync_t *sync)
         sync->away = sync->failed;
     }
 
-    dsa_seats_lock(&sync->limits->seats);
+    dsa_permits_lock(&sync->limits->permits);
 
     if (sync->limits->round == sync->round) {
         sync->limits->until = 0;
     }
 
-    dsa_seats_unlock(&sync->limits->seats);
+    dsa_permits_unlock(&sync->limits->permits);
 }
 
 
@@ -337,7 +337,7 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
 
     sync->sent = ngx_current_msec;
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     ngx_http_dsa_limit_sync_queue(limits);
 
@@ -363,7 +363,7 @@ ngx_http_dsa_limit_sync_collect(ngx_http_dsa_limit_sync_t *sync)
         ngx_http_dsa_limit_sync_item(limit, &sync->items[sync->n++]);
     }
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 
     ngx_http_dsa_limit_sync_mark(sync);
 
@@ -627,7 +627,7 @@ ngx_http_dsa_limit_sync_apply(ngx_http_dsa_limit_item_t *item,
     limit = item->limit;
     limits = ngx_http_dsa_limit_sync.limits;
 
-    dsa_seats_lock(&limits->seats);
+    dsa_permits_lock(&limits->permits);
 
     if (!ngx_http_dsa_limit_sync_valid(limits)) {
         goto done;
@@ -659,7 +659,7 @@ ngx_http_dsa_limit_sync_apply(ngx_http_dsa_limit_item_t *item,
 
 done:
 
-    dsa_seats_unlock(&limits->seats);
+    dsa_permits_unlock(&limits->permits);
 }
 
 

@@ -12,7 +12,7 @@
 #include <ngx_core.h>
 
 #include "base/bucket.h"
-#include "base/seats.h"
+#include "base/permits.h"
 #include "base/sums.h"
 #include "redis_schema/keys_redis.h"
 
@@ -37,7 +37,7 @@ typedef struct {
     dsa_bucket_t                 requests;
     dsa_bucket_t                 tokens;
     dsa_bucket_t                 reads;     /* of this host alone */
-    uint32_t                     running;   /* holds of this zone */
+    uint32_t                     running;   /* permits of this zone */
     dsa_sums_t                   sums;      /* without dsa_redis: what is
                                                spent */
     int64_t                      warned[DSA_KEY_PERIODS];
@@ -65,9 +65,9 @@ typedef struct ngx_http_dsa_limits_s  ngx_http_dsa_limits_t;
 
 typedef struct {
     ngx_http_dsa_limits_t       *limits;
-    ngx_http_dsa_limit_t        *limit;     /* NULL: nothing is held */
-    uint32_t                     hold;
-} ngx_http_dsa_hold_t;
+    ngx_http_dsa_limit_t        *limit;     /* NULL: the permit is empty */
+    uint32_t                     permit;
+} ngx_http_dsa_permit_t;
 
 
 typedef enum {
@@ -78,7 +78,7 @@ typedef enum {
     NGX_HTTP_DSA_LIMIT_BUDGET,
     NGX_HTTP_DSA_LIMIT_UNKNOWN,             /* what is spent is not known */
     NGX_HTTP_DSA_LIMIT_READS,
-    NGX_HTTP_DSA_LIMIT_HOLDS,               /* the table of holds is full */
+    NGX_HTTP_DSA_LIMIT_PERMITS,             /* the table of permits is full */
     NGX_HTTP_DSA_LIMIT_REASONS
 } ngx_http_dsa_limit_e;
 
@@ -118,12 +118,12 @@ typedef struct {
 /* In shared memory, one for each zone of keys. */
 
 struct ngx_http_dsa_limits_s {
-    dsa_seats_t                seats;       /* its lock protects all of the
+    dsa_permits_t              permits;     /* its lock protects all of the
                                                limits */
 
     /*
      * The keys that are shared with other hosts; the one that was synchronized
-     * longest ago is first.  If repairs differs from that of seats, a process
+     * longest ago is first.  If repairs differs from permits.repairs, a process
      * was killed while it held the lock, and the queue is not valid.
      */
 

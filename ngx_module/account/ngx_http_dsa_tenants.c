@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
-#include "base/seats.h"
+#include "base/permits.h"
 
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/core/ngx_http_dsa_zone.h"
@@ -20,7 +20,7 @@
 
 
 #define NGX_HTTP_DSA_TENANTS_WAYS    16     /* rows of a set */
-#define NGX_HTTP_DSA_TENANTS_BLOCKS  32     /* of holds, for 65,536 requests */
+#define NGX_HTTP_DSA_TENANTS_BLOCKS  32     /* permits of 65,536 requests */
 #define NGX_HTTP_DSA_TENANTS_TICK    1000   /* ms */
 
 #define NGX_HTTP_DSA_TENANTS_LAYOUT                                           \
@@ -35,17 +35,17 @@
 
 typedef struct {
     ngx_http_dsa_zone_t       zone;
-    dsa_seats_t               seats;        /* its lock protects the rows */
+    dsa_permits_t             permits;      /* its lock protects the rows */
     ngx_http_dsa_tenant_t     rows[NGX_HTTP_DSA_TENANTS];
-    dsa_seats_hold_t          holds[NGX_HTTP_DSA_TENANTS_BLOCKS]
-                                   [DSA_SEATS_BLOCK];
+    dsa_permit_t              blocks[NGX_HTTP_DSA_TENANTS_BLOCKS]
+                                    [DSA_PERMITS_BLOCK];
 } ngx_http_dsa_tenants_t;
 
 
 _Static_assert(NGX_HTTP_DSA_TENANTS % NGX_HTTP_DSA_TENANTS_WAYS == 0,
                "the rows are whole sets");
-_Static_assert(NGX_HTTP_DSA_TENANTS_BLOCKS <= DSA_SEATS_BLOCKS,
-               "the seats have a pointer to each block");
+_Static_assert(NGX_HTTP_DSA_TENANTS_BLOCKS <= DSA_PERMITS_BLOCKS,
+               "the table of permits has a pointer to each block");
 
 
 static ngx_int_t ngx_http_dsa_tenants_init_zone(ngx_shm_zone_t *zone,
@@ -57,10 +57,10 @@ static ngx_uint_t ngx_http_dsa_tenants_busier(const ngx_http_dsa_tenant_t *a,
     const ngx_http_dsa_tenant_t *b);
 
 
-/* the table; NULL until this process has a seat */
+/* the table; NULL until this process has an owner number */
 
 static ngx_http_dsa_tenants_t  *ngx_http_dsa_tenants;
-static int                      ngx_http_dsa_tenants_seat;
+static int                      ngx_http_dsa_tenants_owner;
 static ngx_event_t              ngx_http_dsa_tenants_timer;
 
 
@@ -102,7 +102,7 @@ ngx_http_dsa_tenants_init_zone(ngx_shm_zone_t *zone, void *data)
 
     if (rc == NGX_DECLINED) {
 
-        if (dsa_seats_init(&t->seats) != DSA_OK) {
+        if (dsa_permits_init(&t->permits) != DSA_OK) {
             ngx_log_error(NGX_LOG_EMERG, zone->shm.log, ngx_errno,
                           "dsa: a shared lock of the tenants cannot be "
                           "created");
@@ -110,7 +110,7 @@ ngx_http_dsa_tenants_init_zone(ngx_shm_zone_t *zone, void *data)
         }
 
         for (i = 0; i < NGX_HTTP_DSA_TENANTS_BLOCKS; i++) {
-            dsa_seats_add(&t->seats, t->holds[i]);
+            dsa_permits_add(&t->permits, t->blocks[i]);
         }
     }
 
@@ -128,12 +128,12 @@ ngx_http_dsa_tenants_start(ngx_shm_zone_t *zone, ngx_cycle_t *cycle)
 
     t = zone->data;
 
-    ngx_http_dsa_tenants_seat = dsa_seats_acquire(&t->seats);
+    ngx_http_dsa_tenants_owner = dsa_permits_acquire(&t->permits);
 
-    if (ngx_http_dsa_tenants_seat == -1) {
+    if (ngx_http_dsa_tenants_owner == -1) {
         ngx_log_error(NGX_LOG_WARN, cycle->log, 0,
                       "dsa: more than %d processes use the table of tenants; "
-                      "it has no requests of this one", DSA_SEATS_MAX);
+                      "it has no requests of this one", DSA_PERMITS_OWNERS);
         return;
     }
 
@@ -157,7 +157,7 @@ ngx_http_dsa_tenants_tick(ngx_event_t *ev)
 
     t = ev->data;
 
-    (void) dsa_seats_reap(&t->seats, ngx_http_dsa_tenants_seat);
+    (void) dsa_permits_reap(&t->permits, ngx_http_dsa_tenants_owner);
 
     ngx_add_timer(ev, NGX_HTTP_DSA_TENANTS_TICK);
 }
@@ -178,23 +178,23 @@ ngx_http_dsa_tenants_wait(ngx_http_dsa_tenant_ref_t *ref, const u_char *tenant,
         return;
     }
 
-    dsa_seats_lock(&t->seats);
+    dsa_permits_lock(&t->permits);
 
     row = ngx_http_dsa_tenants_row(t, tenant, key);
 
     if (row != NULL) {
         row->active = ngx_current_msec;
 
-        ref->hold = dsa_seats_take(&t->seats, ngx_http_dsa_tenants_seat,
-                                   &row->waiting);
+        ref->permit = dsa_permits_take(&t->permits, ngx_http_dsa_tenants_owner,
+                                       &row->waiting);
 
-        if (ref->hold != 0) {
+        if (ref->permit != 0) {
             ref->row = row;
             ref->waiting = 1;
         }
     }
 
-    dsa_seats_unlock(&t->seats);
+    dsa_permits_unlock(&t->permits);
 }
 
 
@@ -273,17 +273,17 @@ ngx_http_dsa_tenants_run(ngx_http_dsa_tenant_ref_t *ref)
 
     t = ngx_http_dsa_tenants;
 
-    dsa_seats_lock(&t->seats);
+    dsa_permits_lock(&t->permits);
 
-    dsa_seats_release(&t->seats, ref->hold);
-    ref->hold = dsa_seats_take(&t->seats, ngx_http_dsa_tenants_seat,
-                               &ref->row->running);
+    dsa_permits_release(&t->permits, ref->permit);
+    ref->permit = dsa_permits_take(&t->permits, ngx_http_dsa_tenants_owner,
+                                   &ref->row->running);
 
-    /* a hold was released above, so one is free */
+    /* a permit was released above, so one is free */
 
-    assert(ref->hold != 0);
+    assert(ref->permit != 0);
 
-    dsa_seats_unlock(&t->seats);
+    dsa_permits_unlock(&t->permits);
 }
 
 
@@ -302,7 +302,7 @@ ngx_http_dsa_tenants_end(ngx_http_dsa_tenant_ref_t *ref,
 
     t = ngx_http_dsa_tenants;
 
-    dsa_seats_lock(&t->seats);
+    dsa_permits_lock(&t->permits);
 
     row->requests++;
     row->prompt += usage->prompt;
@@ -311,9 +311,9 @@ ngx_http_dsa_tenants_end(ngx_http_dsa_tenant_ref_t *ref,
     row->cost += (uint64_t) cost;
     row->active = ngx_current_msec;
 
-    dsa_seats_release(&t->seats, ref->hold);
+    dsa_permits_release(&t->permits, ref->permit);
 
-    dsa_seats_unlock(&t->seats);
+    dsa_permits_unlock(&t->permits);
 
     ngx_memzero(ref, sizeof(ngx_http_dsa_tenant_ref_t));
 }
@@ -340,9 +340,9 @@ ngx_http_dsa_tenants_read(ngx_shm_zone_t *zone, ngx_http_dsa_tenant_t *rows,
          * Lock for one row at a time, because requests of other workers wait.
          */
 
-        dsa_seats_lock(&t->seats);
+        dsa_permits_lock(&t->permits);
         row = t->rows[i];
-        dsa_seats_unlock(&t->seats);
+        dsa_permits_unlock(&t->permits);
 
         if (!row.used) {
             continue;

@@ -26,7 +26,7 @@
  *
  * A request in flight counts as waiting until its first token, and then as
  * running.  When a worker is killed, another one corrects both counts within a
- * second (base/seats.h).
+ * second (base/permits.h).
  */
 
 #define NGX_HTTP_DSA_TENANTS      4096
@@ -54,7 +54,7 @@ typedef struct {
 
 typedef struct {
     ngx_http_dsa_tenant_t    *row;
-    uint32_t                  hold;
+    uint32_t                  permit;
     unsigned                  waiting:1;
 } ngx_http_dsa_tenant_ref_t;
 
@@ -69,9 +69,8 @@ void ngx_http_dsa_tenants_start(ngx_shm_zone_t *zone, ngx_cycle_t *cycle);
 
 /*
  * Counts a request that was submitted to an engine as waiting.  tenant has
- * NGX_HTTP_DSA_TENANT_LEN digits, and key DSA_KEY_ID_LEN bytes, zeros for
- * none.  ref must be empty, and stays empty if all rows or all holds are in
- * use.
+ * NGX_HTTP_DSA_TENANT_LEN digits, and key DSA_KEY_ID_LEN bytes, zeros for none.
+ * ref must be empty, and stays empty if all rows or all permits are in use.
  */
 void ngx_http_dsa_tenants_wait(ngx_http_dsa_tenant_ref_t *ref,
     const u_char *tenant, const u_char *key);

@@ -366,11 +366,14 @@ ngx_http_dsa_usage_record_write(ngx_http_dsa_usage_record_t *record,
         ngx_http_dsa_usage_record_charge(record);
     }
 
-    /* the ledger charges the budgets, before the hold admits another request */
+    /*
+     * The ledger charges the budgets before the permit is released, because
+     * another request may be admitted then.
+     */
 
     rc = ngx_http_dsa_usage_record_store(record, turn, why);
 
-    ngx_http_dsa_limit_end(&record->hold, usage->prompt + usage->completion,
+    ngx_http_dsa_limit_end(&record->permit, usage->prompt + usage->completion,
                            ngx_http_dsa_price_sum(&record->cost));
     ngx_http_dsa_tenants_end(&record->row, usage,
                              ngx_http_dsa_price_sum(&record->cost));

@@ -59,7 +59,7 @@ struct ngx_http_dsa_usage_record_s {
     void                      (*drained)(void *data);
     void                       *data;       /* of drained */
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
-    ngx_http_dsa_hold_t         hold;       /* of the key, which is charged
+    ngx_http_dsa_permit_t       permit;     /* of the key, which is charged
                                                when the usage is written */
     ngx_http_dsa_tenant_ref_t   row;        /* of the table of tenants, where
                                                the request is in flight */

@@ -176,7 +176,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
 }
 
 
-/* Moves the hold of the key to the usage record, which charges the key. */
+/* Moves the permit of the key to the usage record, which charges the key. */
 
 static void
 ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
@@ -196,8 +196,8 @@ ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
 
     ngx_http_dsa_usage_record_key(req->record, access->view.id);
 
-    if (access->hold != NULL) {
-        ngx_http_dsa_limit_move(&req->record->hold, access->hold);
+    if (access->permit != NULL) {
+        ngx_http_dsa_limit_move(&req->record->permit, access->permit);
     }
 }
 

@@ -20,24 +20,24 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "base/seats.h"
+#include "base/permits.h"
 
 
 #define N_COUNTS   5
-#define N_OWN      7                /* holds of the parent on each count */
-#define N_HELD     40               /* holds of a child, at most */
+#define N_OWN      7                /* permits of the parent on each count */
+#define N_HELD     40               /* permits of a child, at most */
 #define N_KILLS    400
 
 
 typedef struct {
-    dsa_seats_t       seats;
+    dsa_permits_t     permits;
     uint32_t          counts[N_COUNTS];
     _Atomic uint64_t  steps;        /* of the child that runs */
-    dsa_seats_hold_t  holds[DSA_SEATS_BLOCK];
+    dsa_permit_t      block[DSA_PERMITS_BLOCK];
 } shared_t;
 
 
-/* The memory stays, because this process keeps its seats until it ends. */
+/* The memory stays, because this process keeps its permits until it ends. */
 
 static shared_t *
 create(void)
@@ -48,59 +48,59 @@ create(void)
              MAP_SHARED|MAP_ANONYMOUS, -1, 0);
     assert_true(s != MAP_FAILED);
 
-    assert_int_equal(dsa_seats_init(&s->seats), DSA_OK);
+    assert_int_equal(dsa_permits_init(&s->permits), DSA_OK);
 
-    dsa_seats_lock(&s->seats);
-    dsa_seats_add(&s->seats, s->holds);
-    dsa_seats_unlock(&s->seats);
+    dsa_permits_lock(&s->permits);
+    dsa_permits_add(&s->permits, s->block);
+    dsa_permits_unlock(&s->permits);
 
     return s;
 }
 
 
-/* All holds but those that are counted can be taken, each of them once. */
+/* All permits but those that are counted can be taken, each of them once. */
 
 static void
-check_free(shared_t *s, int seat, uint32_t taken)
+check_free(shared_t *s, int owner, uint32_t taken)
 {
-    uint32_t  n, count, hold, held[DSA_SEATS_BLOCK];
+    uint32_t  n, count, permit, held[DSA_PERMITS_BLOCK];
 
     count = 0;
 
-    dsa_seats_lock(&s->seats);
+    dsa_permits_lock(&s->permits);
 
-    for (n = 0; n < DSA_SEATS_BLOCK; n++) {
-        hold = dsa_seats_take(&s->seats, seat, &count);
-        if (hold == 0) {
+    for (n = 0; n < DSA_PERMITS_BLOCK; n++) {
+        permit = dsa_permits_take(&s->permits, owner, &count);
+        if (permit == 0) {
             break;
         }
 
-        held[n] = hold;
+        held[n] = permit;
     }
 
-    assert_int_equal(n, DSA_SEATS_BLOCK - taken);
+    assert_int_equal(n, DSA_PERMITS_BLOCK - taken);
     assert_int_equal(count, n);
 
     while (n != 0) {
-        dsa_seats_release(&s->seats, held[--n]);
+        dsa_permits_release(&s->permits, held[--n]);
     }
 
     assert_int_equal(count, 0);
 
-    dsa_seats_unlock(&s->seats);
+    dsa_permits_unlock(&s->permits);
 }
 
 
-/* Takes and releases holds until it is killed. */
+/* Takes and releases permits until it is killed. */
 
 static void
 child(shared_t *s, unsigned seed)
 {
-    int       seat;
+    int       owner;
     uint32_t  i, held[N_HELD];
 
-    seat = dsa_seats_acquire(&s->seats);
-    if (seat == -1) {
+    owner = dsa_permits_acquire(&s->permits);
+    if (owner == -1) {
         _exit(1);
     }
 
@@ -111,20 +111,20 @@ child(shared_t *s, unsigned seed)
     for ( ;; ) {
         i = rand_r(&seed) % N_HELD;
 
-        dsa_seats_lock(&s->seats);
+        dsa_permits_lock(&s->permits);
 
         if (held[i] != 0) {
-            dsa_seats_release(&s->seats, held[i]);
+            dsa_permits_release(&s->permits, held[i]);
             held[i] = 0;
 
         } else {
-            held[i] = dsa_seats_take(&s->seats, seat,
-                                     &s->counts[i % N_COUNTS]);
+            held[i] = dsa_permits_take(&s->permits, owner,
+                                       &s->counts[i % N_COUNTS]);
         }
 
         s->steps++;
 
-        dsa_seats_unlock(&s->seats);
+        dsa_permits_unlock(&s->permits);
     }
 }
 
@@ -132,7 +132,7 @@ child(shared_t *s, unsigned seed)
 static void
 test_kill(void **state)
 {
-    int        seat, status;
+    int        owner, status;
     pid_t      pid;
     uint64_t   until;
     uint32_t   i, j;
@@ -143,16 +143,16 @@ test_kill(void **state)
 
     seed = 20251122;
     s = create();
-    seat = dsa_seats_acquire(&s->seats);
+    owner = dsa_permits_acquire(&s->permits);
 
-    dsa_seats_lock(&s->seats);
+    dsa_permits_lock(&s->permits);
 
     for (i = 0; i < N_COUNTS * N_OWN; i++) {
-        assert_int_not_equal(dsa_seats_take(&s->seats, seat,
-                                            &s->counts[i % N_COUNTS]), 0);
+        assert_int_not_equal(dsa_permits_take(&s->permits, owner,
+                                              &s->counts[i % N_COUNTS]), 0);
     }
 
-    dsa_seats_unlock(&s->seats);
+    dsa_permits_unlock(&s->permits);
 
     for (i = 0; i < N_KILLS; i++) {
 
@@ -174,27 +174,27 @@ test_kill(void **state)
         assert_int_equal(waitpid(pid, &status, 0), pid);
         assert_true(WIFSIGNALED(status));
 
-        (void) dsa_seats_reap(&s->seats, seat);
+        (void) dsa_permits_reap(&s->permits, owner);
 
         for (j = 0; j < N_COUNTS; j++) {
             assert_int_equal(s->counts[j], N_OWN);
         }
 
-        check_free(s, seat, N_COUNTS * N_OWN);
+        check_free(s, owner, N_COUNTS * N_OWN);
     }
 
     /* the test is of no use unless some were killed inside the lock */
 
-    assert_true(s->seats.repairs > N_KILLS / 20);
+    assert_true(s->permits.repairs > N_KILLS / 20);
 }
 
 
-/* The holds of a process stay as long as it lives, and its seat is not free. */
+/* The permits and the owner number of a process are its own while it lives. */
 
 static void
 test_alive(void **state)
 {
-    int        i, seat, status, to[2], from[2];
+    int        i, owner, status, to[2], from[2];
     char       c;
     pid_t      pid;
     shared_t  *s;
@@ -202,8 +202,8 @@ test_alive(void **state)
     (void) state;
 
     s = create();
-    seat = dsa_seats_acquire(&s->seats);
-    assert_int_equal(seat, 0);
+    owner = dsa_permits_acquire(&s->permits);
+    assert_int_equal(owner, 0);
 
     assert_int_equal(pipe(to), 0);
     assert_int_equal(pipe(from), 0);
@@ -212,17 +212,17 @@ test_alive(void **state)
     assert_int_not_equal(pid, -1);
 
     if (pid == 0) {
-        if (dsa_seats_acquire(&s->seats) != 1) {
+        if (dsa_permits_acquire(&s->permits) != 1) {
             _exit(1);
         }
 
-        dsa_seats_lock(&s->seats);
+        dsa_permits_lock(&s->permits);
 
         for (i = 0; i < 5; i++) {
-            (void) dsa_seats_take(&s->seats, 1, &s->counts[0]);
+            (void) dsa_permits_take(&s->permits, 1, &s->counts[0]);
         }
 
-        dsa_seats_unlock(&s->seats);
+        dsa_permits_unlock(&s->permits);
 
         if (write(from[1], "r", 1) != 1 || read(to[0], &c, 1) != 1) {
             _exit(1);
@@ -234,11 +234,11 @@ test_alive(void **state)
     assert_int_equal(read(from[0], &c, 1), 1);
 
     for (i = 0; i < 1000; i++) {
-        assert_int_equal(dsa_seats_reap(&s->seats, seat), 0);
+        assert_int_equal(dsa_permits_reap(&s->permits, owner), 0);
     }
 
     assert_int_equal(s->counts[0], 5);
-    assert_int_equal(dsa_seats_acquire(&s->seats), 2);
+    assert_int_equal(dsa_permits_acquire(&s->permits), 2);
 
     /* and they are released when it ends in an orderly way */
 
@@ -246,12 +246,12 @@ test_alive(void **state)
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
 
-    assert_int_equal(dsa_seats_reap(&s->seats, seat), 5);
+    assert_int_equal(dsa_permits_reap(&s->permits, owner), 5);
     assert_int_equal(s->counts[0], 0);
-    assert_int_equal(dsa_seats_reap(&s->seats, seat), 0);
-    assert_int_equal(dsa_seats_acquire(&s->seats), 1);
+    assert_int_equal(dsa_permits_reap(&s->permits, owner), 0);
+    assert_int_equal(dsa_permits_acquire(&s->permits), 1);
 
-    check_free(s, seat, 0);
+    check_free(s, owner, 0);
 }
 
 
