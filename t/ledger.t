@@ -681,7 +681,7 @@ wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
 connected(1);
 
 
-# A cell: state and seat, the names, sender and number with their CRC, which of
+# A cell: state and owner, the names, sender and number with their CRC, which of
 # two sets of counts is valid, and both sets, each with its own checksum.
 
 sub crc32 {

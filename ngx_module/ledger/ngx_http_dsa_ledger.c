@@ -41,12 +41,12 @@ struct ngx_http_dsa_ledger_s {
 
     /* in a worker */
 
-    ngx_uint_t                    seat;
+    ngx_uint_t                    owner;    /* number of this worker */
     ngx_uint_t                    first;    /* the group in which the search
                                                for a free cell begins */
     uint64_t                      sender;
     uint64_t                      number;   /* of the last entry */
-    unsigned                      seated:1;
+    unsigned                      acquired:1;   /* owner is set */
 };
 
 
@@ -58,10 +58,10 @@ static void ngx_http_dsa_ledger_count(ngx_http_dsa_sums_t *sums, void *data);
 static void ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
     ngx_http_dsa_ledger_cell_t *cell);
 static void ngx_http_dsa_ledger_cleanup(void *data);
-static ngx_int_t ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t seat, ngx_log_t *log);
-static ngx_uint_t ngx_http_dsa_ledger_adopt_seat(
-    ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat, ngx_log_t *log,
+static ngx_int_t ngx_http_dsa_ledger_take_owner(ngx_http_dsa_ledger_t *ledger,
+    ngx_uint_t owner, ngx_log_t *log);
+static ngx_uint_t ngx_http_dsa_ledger_adopt_owner(
+    ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner, ngx_log_t *log,
     ngx_http_dsa_ledger_pt handler, void *data, ngx_uint_t *adopted);
 static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_log_t *log);
@@ -91,12 +91,12 @@ static ngx_uint_t ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
     const ngx_http_dsa_ledger_cell_t *cell);
 
 
-/* The word of a cell: the state in its lowest byte, the seat above it. */
+/* The word of a cell: the state in its lowest byte, the owner above it. */
 
 static ngx_inline ngx_atomic_uint_t
-ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_state_e state, ngx_uint_t seat)
+ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_state_e state, ngx_uint_t owner)
 {
-    return (ngx_atomic_uint_t) state | ((ngx_atomic_uint_t) seat << 8);
+    return (ngx_atomic_uint_t) state | ((ngx_atomic_uint_t) owner << 8);
 }
 
 
@@ -108,7 +108,7 @@ ngx_http_dsa_ledger_state(ngx_atomic_uint_t word)
 
 
 static ngx_inline ngx_uint_t
-ngx_http_dsa_ledger_seat(ngx_atomic_uint_t word)
+ngx_http_dsa_ledger_owner(ngx_atomic_uint_t word)
 {
     return word >> 8;
 }
@@ -347,15 +347,15 @@ ngx_http_dsa_ledger_cleanup(void *data)
 
 
 /*
- * A seat with cells of its last owner is not acquired, because the worker's
- * own cells could not be distinguished from these.
+ * An owner number with cells of its last owner is not acquired, because the
+ * worker's own cells could not be distinguished from these.
  */
 
 ngx_int_t
-ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
+ngx_http_dsa_ledger_acquire_owner(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
 {
     ngx_err_t                    err;
-    ngx_uint_t                   i, seat;
+    ngx_uint_t                   i, owner;
     ngx_atomic_uint_t            word;
     ngx_http_dsa_ledger_file_t  *file;
 
@@ -370,11 +370,11 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
         (void) ngx_http_dsa_sums_restore(&ledger->sums, log);
     }
 
-    for (seat = 0;
-         seat < NGX_HTTP_DSA_LEDGER_SEATS && file->map != NULL;
-         seat++)
+    for (owner = 0;
+         owner < NGX_HTTP_DSA_LEDGER_OWNERS && file->map != NULL;
+         owner++)
     {
-        if (ngx_http_dsa_ledger_file_lock(file, seat) != NGX_OK) {
+        if (ngx_http_dsa_ledger_file_lock(file, owner) != NGX_OK) {
             err = ngx_errno;
             continue;
         }
@@ -384,31 +384,31 @@ ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log)
 
             if (ngx_http_dsa_ledger_state(word)
                 != ngx_http_dsa_ledger_free_cell
-                && ngx_http_dsa_ledger_seat(word) == seat)
+                && ngx_http_dsa_ledger_owner(word) == owner)
             {
                 break;
             }
         }
 
         if (i == file->n) {
-            return ngx_http_dsa_ledger_take_seat(ledger, seat, log);
+            return ngx_http_dsa_ledger_take_owner(ledger, owner, log);
         }
 
-        ngx_http_dsa_ledger_file_unlock(file, seat);
+        ngx_http_dsa_ledger_file_unlock(file, owner);
     }
 
     ngx_log_error(NGX_LOG_ALERT, log, err,
-                  "dsa: no seat is free in \"%V\"; this worker cannot keep "
-                  "ledger entries", &file->path);
+                  "dsa: no owner number is free in \"%V\"; this worker cannot "
+                  "keep ledger entries", &file->path);
 
     return NGX_ERROR;
 }
 
 
-/* The caller has locked the seat, and no cell has it. */
+/* The caller has locked the owner number, and no cell has it. */
 
 static ngx_int_t
-ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
+ngx_http_dsa_ledger_take_owner(ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner,
     ngx_log_t *log)
 {
     ngx_uint_t  groups;
@@ -416,21 +416,21 @@ ngx_http_dsa_ledger_take_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
     do {
         if (RAND_bytes((u_char *) &ledger->sender, sizeof(uint64_t)) != 1) {
             ngx_log_error(NGX_LOG_ALERT, log, 0, "RAND_bytes() failed");
-            ngx_http_dsa_ledger_file_unlock(&ledger->file, seat);
+            ngx_http_dsa_ledger_file_unlock(&ledger->file, owner);
             return NGX_ERROR;
         }
     } while (ledger->sender == 0);
 
     /*
-     * A product with the golden ratio keeps any number of seats apart.  Workers
-     * that search at distant cells rarely collide.
+     * A product with the golden ratio keeps any number of owners apart.
+     * Workers that search at distant cells rarely collide.
      */
 
     groups = ngx_http_dsa_ledger_groups(ledger);
 
-    ledger->seat = seat;
-    ledger->first = (uint32_t) (seat * 2654435769U) * (uint64_t) groups >> 32;
-    ledger->seated = 1;
+    ledger->owner = owner;
+    ledger->first = (uint32_t) (owner * 2654435769U) * (uint64_t) groups >> 32;
+    ledger->acquired = 1;
 
     return NGX_OK;
 }
@@ -440,12 +440,12 @@ ngx_uint_t
 ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
     ngx_http_dsa_ledger_pt handler, void *data)
 {
-    u_char                       seen[NGX_HTTP_DSA_LEDGER_SEATS];
-    ngx_uint_t                   i, seat, adopted, damaged;
+    u_char                       seen[NGX_HTTP_DSA_LEDGER_OWNERS];
+    ngx_uint_t                   i, owner, adopted, damaged;
     ngx_atomic_uint_t            word;
     ngx_http_dsa_ledger_file_t  *file;
 
-    if (!ledger->seated) {
+    if (!ledger->acquired) {
         return 0;
     }
 
@@ -457,7 +457,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 
     for (i = 0; i < file->n; i++) {
         word = file->cells[i].word;
-        seat = ngx_http_dsa_ledger_seat(word);
+        owner = ngx_http_dsa_ledger_owner(word);
 
         if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_cell) {
             ngx_http_dsa_ledger_mark_free(ledger, i);
@@ -465,7 +465,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         }
 
         if (ngx_http_dsa_ledger_state(word) > ngx_http_dsa_ledger_running
-            || seat >= NGX_HTTP_DSA_LEDGER_SEATS)
+            || owner >= NGX_HTTP_DSA_LEDGER_OWNERS)
         {
             /* it has no owner; only the worker that frees it counts it */
 
@@ -477,21 +477,21 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
             continue;
         }
 
-        seen[seat] = 1;
+        seen[owner] = 1;
     }
 
-    for (seat = 0; seat < NGX_HTTP_DSA_LEDGER_SEATS; seat++) {
+    for (owner = 0; owner < NGX_HTTP_DSA_LEDGER_OWNERS; owner++) {
 
-        if (!seen[seat] || seat == ledger->seat
-            || ngx_http_dsa_ledger_file_lock(file, seat) != NGX_OK)
+        if (!seen[owner] || owner == ledger->owner
+            || ngx_http_dsa_ledger_file_lock(file, owner) != NGX_OK)
         {
             continue;
         }
 
-        damaged += ngx_http_dsa_ledger_adopt_seat(ledger, seat, log, handler,
-                                                  data, &adopted);
+        damaged += ngx_http_dsa_ledger_adopt_owner(ledger, owner, log, handler,
+                                                   data, &adopted);
 
-        ngx_http_dsa_ledger_file_unlock(file, seat);
+        ngx_http_dsa_ledger_file_unlock(file, owner);
     }
 
     if (adopted != 0) {
@@ -505,12 +505,12 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
 
 
 /*
- * The caller has locked the seat, so no other process writes to its cells.
- * Returns the number of damaged cells and adds to *adopted.
+ * The caller has locked the owner number, so no other process writes to its
+ * cells.  Returns the number of damaged cells and adds to *adopted.
  */
 
 static ngx_uint_t
-ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
+ngx_http_dsa_ledger_adopt_owner(ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data,
     ngx_uint_t *adopted)
 {
@@ -526,7 +526,7 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
         word = cell->word;
 
         if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_cell
-            || ngx_http_dsa_ledger_seat(word) != seat)
+            || ngx_http_dsa_ledger_owner(word) != owner)
         {
             continue;
         }
@@ -562,13 +562,13 @@ ngx_http_dsa_ledger_adopt_seat(ngx_http_dsa_ledger_t *ledger, ngx_uint_t seat,
             (void) ngx_atomic_cmp_set(&cell->word, word,
                                       ngx_http_dsa_ledger_word(
                                           ngx_http_dsa_ledger_ended,
-                                          ledger->seat));
+                                          ledger->owner));
         }
 
         (*adopted)++;
 
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, log, 0,
-                       "dsa ledger cell %ui of seat %ui adopted", i, seat);
+                       "dsa ledger cell %ui of owner %ui adopted", i, owner);
     }
 
     return damaged;
@@ -592,7 +592,7 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     ngx_int_t                    n;
     ngx_http_dsa_ledger_cell_t   copy, *cell;
 
-    if (!ledger->seated) {
+    if (!ledger->acquired) {
         return NGX_ERROR;
     }
 
@@ -615,9 +615,9 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
 
     (void) ngx_atomic_cmp_set(&cell->word,
                               ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_writing, ledger->seat),
+                                  ngx_http_dsa_ledger_writing, ledger->owner),
                               ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_running, ledger->seat));
+                                  ngx_http_dsa_ledger_running, ledger->owner));
 
     return n;
 }
@@ -735,7 +735,7 @@ ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
     ngx_atomic_uint_t   writing;
 
     writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
-                                       ledger->seat);
+                                       ledger->owner);
 
     last = ngx_min((group + 1) * NGX_HTTP_DSA_LEDGER_GROUP, ledger->file.n);
 
@@ -794,7 +794,7 @@ ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_uint_t                   next;
     ngx_http_dsa_ledger_cell_t  *s;
 
-    assert(ledger->seated && cell < ledger->file.n);
+    assert(ledger->acquired && cell < ledger->file.n);
 
     s = &ledger->file.cells[cell];
     next = s->current == 0;
@@ -812,11 +812,11 @@ ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
 void
 ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
-    assert(ledger->seated && cell < ledger->file.n);
+    assert(ledger->acquired && cell < ledger->file.n);
 
     ngx_http_dsa_ledger_charge(ledger, cell,
                                ngx_http_dsa_ledger_word(
-                                  ngx_http_dsa_ledger_running, ledger->seat));
+                                  ngx_http_dsa_ledger_running, ledger->owner));
 }
 
 
@@ -840,7 +840,7 @@ ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
 
     if (ngx_atomic_cmp_set(&s->word, word,
                            ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_ended,
-                                                    ledger->seat))
+                                                    ledger->owner))
         && section
         && ngx_http_dsa_ledger_read(ledger, cell, &copy, &entry) == NGX_OK)
     {
@@ -1011,7 +1011,7 @@ void
 ngx_http_dsa_ledger_sent(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     time_t when)
 {
-    assert(ledger->seated && cell < ledger->file.n);
+    assert(ledger->acquired && cell < ledger->file.n);
 
     ledger->file.cells[cell].sent = when;
 }
@@ -1044,7 +1044,7 @@ ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     dsa_schema_record_t         entry;
     ngx_http_dsa_ledger_cell_t  copy;
 
-    assert(ledger->seated && cell < ledger->file.n);
+    assert(ledger->acquired && cell < ledger->file.n);
 
     section = ngx_http_dsa_ledger_section(ledger, &ledger->file.cells[cell]);
 
@@ -1067,11 +1067,11 @@ ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 {
     ngx_atomic_uint_t  word;
 
-    assert(ledger->seated && cell < ledger->file.n);
+    assert(ledger->acquired && cell < ledger->file.n);
 
     word = ledger->file.cells[cell].word;
 
-    if (ngx_http_dsa_ledger_seat(word) == ledger->seat) {
+    if (ngx_http_dsa_ledger_owner(word) == ledger->owner) {
         (void) ngx_http_dsa_ledger_release(ledger, cell, word);
     }
 }
@@ -1092,7 +1092,7 @@ ngx_http_dsa_ledger_use(ngx_http_dsa_ledger_t *ledger,
         use->waiting += (state == ngx_http_dsa_ledger_ended);
     }
 
-    if (ledger->seated) {
+    if (ledger->acquired) {
         use->cells = ledger->file.n;
     }
 }

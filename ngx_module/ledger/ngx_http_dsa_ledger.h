@@ -24,20 +24,21 @@
  * page cache belongs to the kernel.  Only a crash of the machine can lose what
  * was not yet on the disk.
  *
- * Each worker holds a seat: a lock on one byte of the file, which the kernel
- * releases when the process ends.  A cell names the seat of its owner.  If
- * a worker can lock the seat of another worker, that worker has ended, and its
- * cells are adopted.  Old and new workers of a reload, and the workers of two
- * masters during a binary upgrade, share one file in this way.
+ * Each worker has an owner number and a lock on the byte of the file with this
+ * number, which the kernel releases when the process ends.  A cell contains the
+ * number of its owner.  If a worker can lock the number of another worker, that
+ * worker has ended, and its cells are adopted.  Old and new workers of a
+ * reload, and the workers of two masters during a binary upgrade, share one
+ * file in this way.
  *
- * A worker that acquires a seat draws the sender of its entries, and each entry
- * gets a number of that sender when its cell is reserved.  Both stay in the
- * cell when it is adopted.  So Redis recognizes the entry even if the cell is
- * that of an older copy of the file, from a backup or after a loss of power, in
- * which its request still ran.
+ * A worker that acquires an owner number draws the sender of its entries, and
+ * each entry gets a number of that sender when its cell is reserved.  Both stay
+ * in the cell when it is adopted.  So Redis recognizes the entry even if the
+ * cell is that of an older copy of the file, from a backup or after a loss of
+ * power, in which its request still ran.
  *
- * A process that holds a seat must have the file open only once: closing
- * another descriptor of the file would release its locks.
+ * A process that has an owner number must have the file open only once:
+ * closing another descriptor of the file would release its locks.
  */
 
 typedef struct ngx_http_dsa_ledger_s  ngx_http_dsa_ledger_t;
@@ -71,11 +72,11 @@ void ngx_http_dsa_ledger_keys(ngx_http_dsa_ledger_t *ledger, size_t n);
 ngx_http_dsa_sums_t *ngx_http_dsa_ledger_sums(ngx_http_dsa_ledger_t *ledger);
 
 /*
- * In a worker: acquires a seat, which it holds until the process ends.
- * NGX_ERROR: no seat is free, or no random number can be drawn, which is
- * logged, and ngx_http_dsa_ledger_reserve() fails from then on.
+ * In a worker: acquires an owner number, which it has until the process ends.
+ * NGX_ERROR: no owner number is free, or no random number can be drawn, which
+ * is logged, and ngx_http_dsa_ledger_reserve() fails from then on.
  */
-ngx_int_t ngx_http_dsa_ledger_acquire_seat(ngx_http_dsa_ledger_t *ledger,
+ngx_int_t ngx_http_dsa_ledger_acquire_owner(ngx_http_dsa_ledger_t *ledger,
     ngx_log_t *log);
 
 /*
@@ -93,7 +94,7 @@ ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
  * Writes an entry, without what a turn has, to a free cell and returns the
  * number of the cell.  The request runs: the entry is not for Redis yet.
  * NGX_BUSY: no cell is free; NGX_DECLINED: a name is empty or longer than
- * NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no seat.
+ * NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no owner number.
  */
 ngx_int_t ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
     const dsa_schema_record_t *entry);
@@ -138,7 +139,8 @@ void ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell);
 
 typedef struct {
     ngx_uint_t                    cells;    /* 0: the file cannot be used, or
-                                               this worker has no seat */
+                                               this worker has no owner
+                                               number */
     ngx_uint_t                    used;     /* at cells, requests are
                                                refused */
     ngx_uint_t                    waiting;  /* of these, for Redis: the request

@@ -22,7 +22,7 @@
     (offsetof(ngx_http_dsa_ledger_counts_t, check) / sizeof(uint64_t))
 #define NGX_HTTP_DSA_LEDGER_FACTOR   0x9e3779b97f4a7c15ULL
 
-#define NGX_HTTP_DSA_LEDGER_OPENING  NGX_HTTP_DSA_LEDGER_SEATS
+#define NGX_HTTP_DSA_LEDGER_OPENING  NGX_HTTP_DSA_LEDGER_OWNERS
 
 
 typedef struct {
@@ -45,7 +45,7 @@ typedef struct {
     _Static_assert(offsetof(ngx_http_dsa_ledger_cell_t, member) == (offset),  \
                    #member)
 
-_Static_assert(sizeof(ngx_atomic_t) == 8, "state and seat are 8 bytes");
+_Static_assert(sizeof(ngx_atomic_t) == 8, "state and owner are 8 bytes");
 _Static_assert(sizeof(ngx_http_dsa_ledger_cell_t) == 512, "size of a cell");
 ngx_http_dsa_ledger_at(word, 0);
 ngx_http_dsa_ledger_at(crc, 8);
@@ -508,17 +508,17 @@ ngx_http_dsa_ledger_file_check(const ngx_http_dsa_ledger_counts_t *counts,
 
 ngx_int_t
 ngx_http_dsa_ledger_file_lock(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t seat)
+    ngx_uint_t owner)
 {
-    return ngx_http_dsa_ledger_file_fcntl(file, seat, F_WRLCK, F_SETLK);
+    return ngx_http_dsa_ledger_file_fcntl(file, owner, F_WRLCK, F_SETLK);
 }
 
 
 void
 ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t seat)
+    ngx_uint_t owner)
 {
-    (void) ngx_http_dsa_ledger_file_fcntl(file, seat, F_UNLCK, F_SETLK);
+    (void) ngx_http_dsa_ledger_file_fcntl(file, owner, F_UNLCK, F_SETLK);
 }
 
 

@@ -34,11 +34,11 @@
 #define NGX_HTTP_DSA_LEDGER_GROUP   32          /* cells */
 
 /*
- * Processes lock single bytes of the file: one byte for each seat, and one
- * more while they open the file.
+ * Processes lock single bytes of the file: one byte for each owner number, and
+ * one more while they open the file.
  */
 
-#define NGX_HTTP_DSA_LEDGER_SEATS   1024
+#define NGX_HTTP_DSA_LEDGER_OWNERS  1024
 
 
 /* The part of an entry that changes while its request runs. */
@@ -70,7 +70,7 @@ typedef struct {
  */
 
 typedef struct {
-    ngx_atomic_t                  word;     /* state and seat */
+    ngx_atomic_t                  word;     /* state and owner */
     uint32_t                      crc;      /* of what follows up to current */
     uint8_t                       request_len;
     uint8_t                       tenant_len;
@@ -124,14 +124,14 @@ ngx_int_t ngx_http_dsa_ledger_file_restore(ngx_http_dsa_ledger_file_t *file,
 void ngx_http_dsa_ledger_file_close(ngx_http_dsa_ledger_file_t *file);
 
 /*
- * Locks the byte of a seat without waiting, and unlocks it.  The kernel
- * releases the locks of a process that ends.  NGX_OK, or NGX_ERROR with errno:
- * another process has the lock.
+ * Locks the byte of an owner number without waiting, and unlocks it.  The
+ * kernel releases the locks of a process that ends.  NGX_OK, or NGX_ERROR with
+ * errno: another process has the lock.
  */
 ngx_int_t ngx_http_dsa_ledger_file_lock(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t seat);
+    ngx_uint_t owner);
 void ngx_http_dsa_ledger_file_unlock(ngx_http_dsa_ledger_file_t *file,
-    ngx_uint_t seat);
+    ngx_uint_t owner);
 
 /* The checksum that cell->crc must have. */
 uint32_t ngx_http_dsa_ledger_file_crc(const ngx_http_dsa_ledger_cell_t *cell);

@@ -135,9 +135,12 @@ ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
         return NGX_ERROR;
     }
 
-    /* without a seat the worker serves, and logs each entry that it loses */
+    /*
+     * Without an owner number the worker serves, and logs each entry that it
+     * loses.
+     */
 
-    if (ngx_http_dsa_ledger_acquire_seat(queue->ledger, cycle->log) == NGX_OK)
+    if (ngx_http_dsa_ledger_acquire_owner(queue->ledger, cycle->log) == NGX_OK)
     {
         ngx_http_dsa_ledger_queue_adopt(&queue->adopt);
     }
@@ -202,7 +205,7 @@ ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
             *why = "the queue for Redis is full";
 
         } else if (cell == NGX_ERROR) {
-            *why = "the worker has no seat in the queue for Redis";
+            *why = "the worker has no owner number in the queue for Redis";
         }
     }
 

@@ -28,8 +28,8 @@
  */
 
 /*
- * In a worker: acquires a seat, adopts the entries of processes that have
- * ended, now and every few seconds, and starts to connect.  NGX_OK, or
+ * In a worker: acquires an owner number, adopts the entries of processes that
+ * have ended, now and every few seconds, and starts to connect.  NGX_OK, or
  * NGX_ERROR: out of memory.  ngx_http_dsa_redis_exit_worker() ends it.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
