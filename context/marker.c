@@ -9,41 +9,41 @@
 #include "context/marker.h"
 
 
-static int dsa_marker_match(const dsa_marker_t *m, const dsa_hold_t *h,
+static int dsa_marker_match(const dsa_marker_t *m, const dsa_pending_t *p,
     size_t *n);
-static int dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n,
+static int dsa_marker_match_bytes(const dsa_pending_t *p, size_t *n,
     dsa_str_t text);
-static void dsa_hold_add(dsa_hold_t *h, uint16_t symbol);
-static void dsa_hold_remove(dsa_hold_t *h, size_t n);
+static void dsa_pending_add(dsa_pending_t *p, uint16_t symbol);
+static void dsa_pending_remove(dsa_pending_t *p, size_t n);
 
 
 void
-dsa_hold_init(dsa_hold_t *h, const dsa_control_tokens_t *tokens,
+dsa_pending_init(dsa_pending_t *p, const dsa_control_tokens_t *tokens,
     uint32_t vocabulary)
 {
-    h->tokens = tokens;
-    h->vocabulary = vocabulary;
+    p->tokens = tokens;
+    p->vocabulary = vocabulary;
 }
 
 
 void
-dsa_hold_byte(dsa_hold_t *h, char c)
+dsa_pending_byte(dsa_pending_t *p, char c)
 {
-    dsa_hold_add(h, (unsigned char) c);
+    dsa_pending_add(p, (unsigned char) c);
 }
 
 
 void
-dsa_hold_control(dsa_hold_t *h, uint32_t token)
+dsa_pending_control(dsa_pending_t *p, uint32_t token)
 {
-    assert(token < h->tokens->n && (h->vocabulary >> token & 1) != 0);
+    assert(token < p->tokens->n && (p->vocabulary >> token & 1) != 0);
 
-    dsa_hold_add(h, DSA_HOLD_CONTROL + token);
+    dsa_pending_add(p, DSA_PENDING_CONTROL + token);
 }
 
 
 int
-dsa_hold_match(dsa_hold_t *h, const dsa_marker_t *list, int *what)
+dsa_pending_match(dsa_pending_t *p, const dsa_marker_t *list, int *what)
 {
     int                  rc;
     size_t               n;
@@ -51,11 +51,11 @@ dsa_hold_match(dsa_hold_t *h, const dsa_marker_t *list, int *what)
 
     for (m = list; m->control != DSA_MARKER_NONE; m++) {
         n = 0;
-        rc = dsa_marker_match(m, h, &n);
+        rc = dsa_marker_match(m, p, &n);
 
         if (rc == DSA_OK) {
             *what = m->what;
-            dsa_hold_remove(h, n);
+            dsa_pending_remove(p, n);
         }
 
         if (rc != DSA_ERROR) {
@@ -68,15 +68,15 @@ dsa_hold_match(dsa_hold_t *h, const dsa_marker_t *list, int *what)
 
 
 dsa_str_t
-dsa_hold_release(dsa_hold_t *h, char *c)
+dsa_pending_release(dsa_pending_t *p, char *c)
 {
     uint16_t  symbol;
 
-    symbol = h->symbols[0];
-    dsa_hold_remove(h, 1);
+    symbol = p->symbols[0];
+    dsa_pending_remove(p, 1);
 
-    if (symbol >= DSA_HOLD_CONTROL) {
-        return h->tokens->elts[symbol - DSA_HOLD_CONTROL].name;
+    if (symbol >= DSA_PENDING_CONTROL) {
+        return p->tokens->elts[symbol - DSA_PENDING_CONTROL].name;
     }
 
     *c = (char) symbol;
@@ -86,18 +86,18 @@ dsa_hold_release(dsa_hold_t *h, char *c)
 
 
 int
-dsa_hold_has(const dsa_hold_t *h, uint32_t token, size_t bytes)
+dsa_pending_has(const dsa_pending_t *p, uint32_t token, size_t bytes)
 {
     size_t     i, n;
     dsa_str_t  name;
 
-    name = dsa_str(h->tokens->elts[token].name.data, bytes);
+    name = dsa_str(p->tokens->elts[token].name.data, bytes);
 
-    for (i = 0; i < h->len; i++) {
+    for (i = 0; i < p->len; i++) {
         n = i;
 
-        if (h->symbols[i] == DSA_HOLD_CONTROL + token
-            || dsa_marker_match_bytes(h, &n, name) == DSA_OK)
+        if (p->symbols[i] == DSA_PENDING_CONTROL + token
+            || dsa_marker_match_bytes(p, &n, name) == DSA_OK)
         {
             return 1;
         }
@@ -107,55 +107,55 @@ dsa_hold_has(const dsa_hold_t *h, uint32_t token, size_t bytes)
 }
 
 
-/* As dsa_hold_match(), for one marker.  DSA_OK: *n is its length. */
+/* As dsa_pending_match(), for one marker.  DSA_OK: *n is its length. */
 
 static int
-dsa_marker_match(const dsa_marker_t *m, const dsa_hold_t *h, size_t *n)
+dsa_marker_match(const dsa_marker_t *m, const dsa_pending_t *p, size_t *n)
 {
     int  rc;
 
-    rc = dsa_marker_match_bytes(h, n, m->before);
+    rc = dsa_marker_match_bytes(p, n, m->before);
 
     if (rc != DSA_OK) {
         return rc;
     }
 
-    if ((h->vocabulary >> m->control & 1) != 0) {
+    if ((p->vocabulary >> m->control & 1) != 0) {
 
-        if (*n == h->len) {
+        if (*n == p->len) {
             return DSA_AGAIN;
         }
 
-        if (h->symbols[(*n)++] != DSA_HOLD_CONTROL + m->control) {
+        if (p->symbols[(*n)++] != DSA_PENDING_CONTROL + m->control) {
             return DSA_ERROR;
         }
 
     } else {
-        rc = dsa_marker_match_bytes(h, n, h->tokens->elts[m->control].name);
+        rc = dsa_marker_match_bytes(p, n, p->tokens->elts[m->control].name);
 
         if (rc != DSA_OK) {
             return rc;
         }
     }
 
-    return dsa_marker_match_bytes(h, n, m->after);
+    return dsa_marker_match_bytes(p, n, m->after);
 }
 
 
-/* Compares the hold from symbol *n on, and advances *n. */
+/* Compares the pending symbols from symbol *n on, and advances *n. */
 
 static int
-dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n, dsa_str_t text)
+dsa_marker_match_bytes(const dsa_pending_t *p, size_t *n, dsa_str_t text)
 {
     size_t  i;
 
     for (i = 0; i < text.len; i++, (*n)++) {
 
-        if (*n == h->len) {
+        if (*n == p->len) {
             return DSA_AGAIN;
         }
 
-        if (h->symbols[*n] != (unsigned char) text.data[i]) {
+        if (p->symbols[*n] != (unsigned char) text.data[i]) {
             return DSA_ERROR;
         }
     }
@@ -165,17 +165,17 @@ dsa_marker_match_bytes(const dsa_hold_t *h, size_t *n, dsa_str_t text)
 
 
 static void
-dsa_hold_add(dsa_hold_t *h, uint16_t symbol)
+dsa_pending_add(dsa_pending_t *p, uint16_t symbol)
 {
-    assert(h->len < DSA_HOLD_MAX);
+    assert(p->len < DSA_PENDING_MAX);
 
-    h->symbols[h->len++] = symbol;
+    p->symbols[p->len++] = symbol;
 }
 
 
 static void
-dsa_hold_remove(dsa_hold_t *h, size_t n)
+dsa_pending_remove(dsa_pending_t *p, size_t n)
 {
-    h->len -= n;
-    memmove(h->symbols, h->symbols + n, h->len * sizeof(h->symbols[0]));
+    p->len -= n;
+    memmove(p->symbols, p->symbols + n, p->len * sizeof(p->symbols[0]));
 }

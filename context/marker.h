@@ -41,45 +41,47 @@ typedef struct {
 } dsa_marker_t;
 
 
-#define DSA_HOLD_MAX      32        /* no marker has more symbols, also if its
+#define DSA_PENDING_MAX      32     /* no marker has more symbols, also if its
                                        token is spelled */
-#define DSA_HOLD_CONTROL  256       /* plus the index of a token: a symbol that
+#define DSA_PENDING_CONTROL  256    /* plus the index of a token: a symbol that
                                        is a control token, not a byte */
+
+/* The last symbols of the output that may still become a marker. */
 
 typedef struct {
     const dsa_control_tokens_t  *tokens;
     uint32_t                     vocabulary;
     uint32_t                     len;
-    uint16_t                     symbols[DSA_HOLD_MAX];
-} dsa_hold_t;
+    uint16_t                     symbols[DSA_PENDING_MAX];
+} dsa_pending_t;
 
 
-/* The hold is zeroed.  tokens: of the family; vocabulary: see parse.h. */
-void dsa_hold_init(dsa_hold_t *h, const dsa_control_tokens_t *tokens,
+/* *p is zeroed.  tokens: of the family; vocabulary: see parse.h. */
+void dsa_pending_init(dsa_pending_t *p, const dsa_control_tokens_t *tokens,
     uint32_t vocabulary);
 
 /* The vocabulary must have the token. */
-void dsa_hold_byte(dsa_hold_t *h, char c);
-void dsa_hold_control(dsa_hold_t *h, uint32_t token);
+void dsa_pending_byte(dsa_pending_t *p, char c);
+void dsa_pending_control(dsa_pending_t *p, uint32_t token);
 
 /*
- * DSA_OK: the hold began with a marker of the list, which is removed; *what is
- * its number.  DSA_AGAIN: the hold may still become a marker.  DSA_ERROR: it
- * cannot.
+ * DSA_OK: the pending symbols begin with a marker of the list, which is
+ * removed; *what is its number.  DSA_AGAIN: they may still become a marker.
+ * DSA_ERROR: they cannot.
  */
-int dsa_hold_match(dsa_hold_t *h, const dsa_marker_t *list, int *what);
+int dsa_pending_match(dsa_pending_t *p, const dsa_marker_t *list, int *what);
 
 /*
  * Removes the first symbol and returns its text: the name of a control token,
  * or one byte.  The byte is stored in *c, and the text refers to it.
  */
-dsa_str_t dsa_hold_release(dsa_hold_t *h, char *c);
+dsa_str_t dsa_pending_release(dsa_pending_t *p, char *c);
 
 /*
- * 1 if the hold contains the token, or the first bytes of its name, as many as
- * given.
+ * 1 if the pending symbols contain the token, or the first bytes of its name,
+ * as many as given.
  */
-int dsa_hold_has(const dsa_hold_t *h, uint32_t token, size_t bytes);
+int dsa_pending_has(const dsa_pending_t *p, uint32_t token, size_t bytes);
 
 
 #endif /* _DSA_MARKER_H_INCLUDED_ */

@@ -73,11 +73,11 @@ const dsa_marker_t *const  dsa_deepseek_markers[DSA_MARKERS] = {
 
 /* The longest markers, where the vocabulary has no control tokens. */
 
-_Static_assert(sizeof(DSA_DEEPSEEK_BOS) - 1 <= DSA_HOLD_MAX
-               && sizeof(DSA_DEEPSEEK_EOS) - 1 <= DSA_HOLD_MAX
+_Static_assert(sizeof(DSA_DEEPSEEK_BOS) - 1 <= DSA_PENDING_MAX
+               && sizeof(DSA_DEEPSEEK_EOS) - 1 <= DSA_PENDING_MAX
                && sizeof("\n\n<" DSA_DEEPSEEK_DSML "function_calls") - 1
-                  <= DSA_HOLD_MAX,
-               "every marker fits the hold");
+                  <= DSA_PENDING_MAX,
+               "every marker fits into the buffer");
 
 
 size_t
@@ -104,10 +104,10 @@ dsa_deepseek_marker_find(dsa_deepseek_markers_e set, dsa_str_t text)
 
 
 int
-dsa_deepseek_marker_cut(const dsa_hold_t *h)
+dsa_deepseek_marker_cut(const dsa_pending_t *h)
 {
     /* the bar and the first letter, because a bar alone may be text */
 
-    return dsa_hold_has(h, DSA_DEEPSEEK_TOKEN_DSML,
-                        sizeof("\xef\xbd\x9c" "D") - 1);
+    return dsa_pending_has(h, DSA_DEEPSEEK_TOKEN_DSML,
+                           sizeof("\xef\xbd\x9c" "D") - 1);
 }

@@ -47,10 +47,11 @@ extern const dsa_marker_t *const  dsa_deepseek_markers[DSA_MARKERS];
 size_t dsa_deepseek_marker_find(dsa_deepseek_markers_e set, dsa_str_t text);
 
 /*
- * At the end of the output: 1 if the hold contains DSML or its beginning.  Then
- * it is a marker that was cut off; otherwise it belongs to the text.
+ * At the end of the output: 1 if the pending symbols contain DSML or its
+ * beginning.  Then it is a marker that was cut off; otherwise it belongs to the
+ * text.
  */
-int dsa_deepseek_marker_cut(const dsa_hold_t *h);
+int dsa_deepseek_marker_cut(const dsa_pending_t *h);
 
 
 #endif /* _DSA_DEEPSEEK_MARKERS_H_INCLUDED_ */

@@ -52,7 +52,7 @@ typedef struct {
     unsigned              tools:1;
     unsigned              framed:1;  /* the block began with a line of
                                         function_calls */
-    dsa_hold_t            hold;
+    dsa_pending_t         pending;
     dsa_tag_t             tag;
     dsa_call_t            call;
 } dsa_deepseek_parse_t;
@@ -111,7 +111,7 @@ dsa_deepseek_start(dsa_parse_t *parse, int thinking, int tools)
 {
     dsa_deepseek_parse_t  *p = (dsa_deepseek_parse_t *) parse;
 
-    dsa_hold_init(&p->hold, &parse->family->tokens, parse->vocabulary);
+    dsa_pending_init(&p->pending, &parse->family->tokens, parse->vocabulary);
     p->tools = tools != 0;
     p->state = thinking ? DSA_STATE_REASONING : DSA_STATE_CONTENT;
     p->text = p->state;
@@ -138,7 +138,7 @@ dsa_deepseek_text(dsa_parse_t *parse, dsa_str_t text)
     {
         n = 0;
 
-        if (p->hold.len == 0) {
+        if (p->pending.len == 0) {
             n = dsa_deepseek_marker_find(dsa_parse_markers[p->state], text);
         }
 
@@ -146,7 +146,7 @@ dsa_deepseek_text(dsa_parse_t *parse, dsa_str_t text)
             n = dsa_parse_text(p, dsa_str(text.data, n));
 
         } else {
-            dsa_hold_byte(&p->hold, *text.data);
+            dsa_pending_byte(&p->pending, *text.data);
             dsa_parse_held(p);
             n = 1;
         }
@@ -163,7 +163,7 @@ dsa_deepseek_control(dsa_parse_t *parse, uint32_t token)
     dsa_deepseek_parse_t  *p = (dsa_deepseek_parse_t *) parse;
 
     if (parse->deltas.rc == DSA_OK && p->state != DSA_STATE_DONE) {
-        dsa_hold_control(&p->hold, token);
+        dsa_pending_control(&p->pending, token);
         dsa_parse_held(p);
     }
 }
@@ -174,13 +174,13 @@ dsa_deepseek_end(dsa_parse_t *parse, int complete)
 {
     dsa_deepseek_parse_t  *p = (dsa_deepseek_parse_t *) parse;
 
-    if (dsa_deepseek_marker_cut(&p->hold)
+    if (dsa_deepseek_marker_cut(&p->pending)
         || (!complete && p->state == DSA_STATE_VALUE))
     {
-        p->hold.len = 0;
+        p->pending.len = 0;
     }
 
-    while (p->hold.len != 0) {
+    while (p->pending.len != 0) {
         dsa_parse_release(p);
     }
 
@@ -204,8 +204,8 @@ dsa_deepseek_in_reasoning(const dsa_parse_t *parse)
 
 
 /*
- * Handles markers and text at the front of the hold, until the rest is empty or
- * may still become a marker.
+ * Handles markers and text at the front of the pending symbols, until the rest
+ * is empty or may still become a marker.
  */
 
 static void
@@ -214,16 +214,16 @@ dsa_parse_held(dsa_deepseek_parse_t *p)
     int                  what;
     const dsa_marker_t  *list;
 
-    while (p->hold.len != 0) {
+    while (p->pending.len != 0) {
 
         if (p->state == DSA_STATE_DONE) {
-            p->hold.len = 0;
+            p->pending.len = 0;
             return;
         }
 
         list = dsa_deepseek_markers[dsa_parse_markers[p->state]];
 
-        switch (dsa_hold_match(&p->hold, list, &what)) {
+        switch (dsa_pending_match(&p->pending, list, &what)) {
 
         case DSA_OK:
             dsa_parse_marker(p, (dsa_deepseek_marker_e) what);
@@ -240,7 +240,7 @@ dsa_parse_held(dsa_deepseek_parse_t *p)
 }
 
 
-/* Takes the first symbol from the hold, as text. */
+/* Takes the first pending symbol, as text. */
 
 static void
 dsa_parse_release(dsa_deepseek_parse_t *p)
@@ -249,7 +249,7 @@ dsa_parse_release(dsa_deepseek_parse_t *p)
     size_t     n;
     dsa_str_t  text;
 
-    text = dsa_hold_release(&p->hold, &c);
+    text = dsa_pending_release(&p->pending, &c);
 
     while (text.len != 0) {
         n = dsa_parse_text(p, text);
