@@ -15,12 +15,12 @@
 
 
 #define DSA_MAP_MIN   16
-#define DSA_MAP_MAX   (1U << 30)        /* slots */
+#define DSA_MAP_MAX   (1U << 30)        /* buckets */
 
 
 static uint64_t dsa_map_seed(void);
 static uint32_t dsa_map_hash(const dsa_map_t *m, dsa_str_t key);
-static dsa_map_slot_t *dsa_map_slot(const dsa_map_t *m, dsa_str_t key,
+static dsa_map_bucket_t *dsa_map_find_bucket(const dsa_map_t *m, dsa_str_t key,
     uint32_t hash);
 static int dsa_map_resize(dsa_map_t *m, uint32_t size);
 
@@ -43,8 +43,8 @@ dsa_map_reserve(dsa_map_t *m, uint32_t n)
 int
 dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
 {
-    uint32_t         hash;
-    dsa_map_slot_t  *slot;
+    uint32_t           hash;
+    dsa_map_bucket_t  *bucket;
 
     if (key.len > UINT32_MAX) {
         return DSA_ERROR;
@@ -55,9 +55,9 @@ dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
     }
 
     hash = dsa_map_hash(m, key);
-    slot = dsa_map_slot(m, key, hash);
+    bucket = dsa_map_find_bucket(m, key, hash);
 
-    if (slot->key != NULL) {
+    if (bucket->key != NULL) {
         return DSA_AGAIN;
     }
 
@@ -66,19 +66,19 @@ dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
             return DSA_ERROR;
         }
 
-        slot = dsa_map_slot(m, key, hash);
+        bucket = dsa_map_find_bucket(m, key, hash);
     }
 
-    /* a search ends at a free slot, so that one must always exist */
+    /* a search ends at a free bucket, so that one must always exist */
 
     assert(m->n < m->size / 2);
 
     /* an empty string may have no bytes to point to */
 
-    slot->key = key.data != NULL ? key.data : "";
-    slot->len = (uint32_t) key.len;
-    slot->hash = hash;
-    slot->value = value;
+    bucket->key = key.data != NULL ? key.data : "";
+    bucket->len = (uint32_t) key.len;
+    bucket->hash = hash;
+    bucket->value = value;
 
     m->n++;
 
@@ -89,53 +89,53 @@ dsa_map_add(dsa_map_t *m, dsa_str_t key, uint64_t value)
 uint64_t *
 dsa_map_find(const dsa_map_t *m, dsa_str_t key)
 {
-    dsa_map_slot_t  *slot;
+    dsa_map_bucket_t  *bucket;
 
     if (m->n == 0) {
         return NULL;
     }
 
-    slot = dsa_map_slot(m, key, dsa_map_hash(m, key));
+    bucket = dsa_map_find_bucket(m, key, dsa_map_hash(m, key));
 
-    return slot->key != NULL ? &slot->value : NULL;
+    return bucket->key != NULL ? &bucket->value : NULL;
 }
 
 
 int
 dsa_map_delete(dsa_map_t *m, dsa_str_t key)
 {
-    uint32_t         i, hole, mask, home;
-    dsa_map_slot_t  *slot;
+    uint32_t           i, hole, mask, home;
+    dsa_map_bucket_t  *bucket;
 
     if (m->n == 0) {
         return DSA_AGAIN;
     }
 
-    slot = dsa_map_slot(m, key, dsa_map_hash(m, key));
+    bucket = dsa_map_find_bucket(m, key, dsa_map_hash(m, key));
 
-    if (slot->key == NULL) {
+    if (bucket->key == NULL) {
         return DSA_AGAIN;
     }
 
     /*
-     * A search stops at the first free slot, so that the hole must not
-     * separate an entry from the slot that its hash selects.  Entries that it
+     * A search stops at the first free bucket, so that the hole must not
+     * separate an entry from the bucket that its hash selects.  Entries that it
      * would separate move into it, and leave a new hole behind.
      */
 
     mask = m->size - 1;
-    hole = (uint32_t) (slot - m->slot);
+    hole = (uint32_t) (bucket - m->bucket);
 
-    for (i = (hole + 1) & mask; m->slot[i].key != NULL; i = (i + 1) & mask) {
-        home = m->slot[i].hash & mask;
+    for (i = (hole + 1) & mask; m->bucket[i].key != NULL; i = (i + 1) & mask) {
+        home = m->bucket[i].hash & mask;
 
         if (((i - home) & mask) >= ((i - hole) & mask)) {
-            m->slot[hole] = m->slot[i];
+            m->bucket[hole] = m->bucket[i];
             hole = i;
         }
     }
 
-    m->slot[hole].key = NULL;
+    m->bucket[hole].key = NULL;
     m->n--;
 
     return DSA_OK;
@@ -145,7 +145,7 @@ dsa_map_delete(dsa_map_t *m, dsa_str_t key)
 void
 dsa_map_free(dsa_map_t *m)
 {
-    free(m->slot);
+    free(m->bucket);
     memset(m, 0, sizeof(dsa_map_t));
 }
 
@@ -176,24 +176,24 @@ dsa_map_hash(const dsa_map_t *m, dsa_str_t key)
 }
 
 
-/* The slot of the key, or the free one that ends the search for it. */
+/* The bucket of the key, or the free one that ends the search for it. */
 
-static dsa_map_slot_t *
-dsa_map_slot(const dsa_map_t *m, dsa_str_t key, uint32_t hash)
+static dsa_map_bucket_t *
+dsa_map_find_bucket(const dsa_map_t *m, dsa_str_t key, uint32_t hash)
 {
-    uint32_t         i, mask;
-    dsa_map_slot_t  *slot;
+    uint32_t           i, mask;
+    dsa_map_bucket_t  *bucket;
 
     mask = m->size - 1;
 
     for (i = hash & mask; /* void */ ; i = (i + 1) & mask) {
-        slot = &m->slot[i];
+        bucket = &m->bucket[i];
 
-        if (slot->key == NULL
-            || (slot->hash == hash
-                && dsa_str_eq(dsa_str(slot->key, slot->len), key)))
+        if (bucket->key == NULL
+            || (bucket->hash == hash
+                && dsa_str_eq(dsa_str(bucket->key, bucket->len), key)))
         {
-            return slot;
+            return bucket;
         }
     }
 }
@@ -202,11 +202,11 @@ dsa_map_slot(const dsa_map_t *m, dsa_str_t key, uint32_t hash)
 static int
 dsa_map_resize(dsa_map_t *m, uint32_t size)
 {
-    uint32_t         i, k;
-    dsa_map_slot_t  *slot;
+    uint32_t           i, k;
+    dsa_map_bucket_t  *bucket;
 
-    slot = calloc(size, sizeof(dsa_map_slot_t));
-    if (slot == NULL) {
+    bucket = calloc(size, sizeof(dsa_map_bucket_t));
+    if (bucket == NULL) {
         return DSA_ERROR;
     }
 
@@ -216,22 +216,22 @@ dsa_map_resize(dsa_map_t *m, uint32_t size)
 
     for (i = 0; i < m->size; i++) {
 
-        if (m->slot[i].key == NULL) {
+        if (m->bucket[i].key == NULL) {
             continue;
         }
 
-        k = m->slot[i].hash & (size - 1);
+        k = m->bucket[i].hash & (size - 1);
 
-        while (slot[k].key != NULL) {
+        while (bucket[k].key != NULL) {
             k = (k + 1) & (size - 1);
         }
 
-        slot[k] = m->slot[i];
+        bucket[k] = m->bucket[i];
     }
 
-    free(m->slot);
+    free(m->bucket);
 
-    m->slot = slot;
+    m->bucket = bucket;
     m->size = size;
 
     return DSA_OK;

@@ -17,13 +17,13 @@
  * example a digest of 32 bytes, is a byte string as well; a value may be a
  * number or a pointer.  A zeroed table is empty.
  *
- * Open addressing with linear probing: the table is at most half full, so
- * that a search looks at 1.5 slots on average for a key that is present and at
- * 2.5 for one that is absent.  Hence dsa_map_find(), dsa_map_add() and
- * dsa_map_delete() take constant expected time beyond reading the key once.
- * An addition that finds the table half full doubles it; this moves every
- * entry, but reads no key, because a slot holds the hash of its key.  An entry
- * takes 48 to 96 bytes.  The table never shrinks.
+ * Open addressing with linear probing: the table is at most half full, so that
+ * a search looks at 1.5 buckets on average for a key that is present and at 2.5
+ * for one that is absent.  Hence dsa_map_find(), dsa_map_add() and
+ * dsa_map_delete() take constant expected time beyond reading the key once.  An
+ * addition that finds the table half full doubles it; this moves every entry,
+ * but reads no key, because a bucket holds the hash of its key.  An entry takes
+ * 48 to 96 bytes.  The table never shrinks.
  *
  * The hash is seeded with random bytes of the process, so that a client that
  * chooses keys cannot choose them to collide.
@@ -34,15 +34,15 @@
  */
 
 typedef struct {
-    const char         *key;        /* NULL: the slot is free */
+    const char         *key;        /* NULL: the bucket is free */
     uint32_t            len;        /* bytes of the key */
     uint32_t            hash;
     uint64_t            value;
-} dsa_map_slot_t;
+} dsa_map_bucket_t;
 
 
 typedef struct {
-    dsa_map_slot_t     *slot;       /* [size] */
+    dsa_map_bucket_t   *bucket;     /* [size] */
     uint32_t            size;       /* 0 or a power of two */
     uint32_t            n;          /* entries, at most size / 2 */
     uint64_t            seed;
@@ -70,7 +70,7 @@ uint64_t *dsa_map_find(const dsa_map_t *m, dsa_str_t key);
 /* DSA_OK, or DSA_AGAIN when the key is absent. */
 int dsa_map_delete(dsa_map_t *m, dsa_str_t key);
 
-/* Frees the slots; the table is empty then and may be used again. */
+/* Frees the buckets; the table is empty then and may be used again. */
 void dsa_map_free(dsa_map_t *m);
 
 

@@ -582,7 +582,7 @@ trace_free(trace_t *t)
     uint32_t  i;
 
     for (i = 0; i < t->conversations.size; i++) {
-        free((char *) (uintptr_t) t->conversations.slot[i].key);
+        free((char *) (uintptr_t) t->conversations.bucket[i].key);
     }
 
     for (i = 0; i < t->n_tenants; i++) {

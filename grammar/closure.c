@@ -497,13 +497,13 @@ dsa_closure_room(void **array, uint32_t *size, size_t element, uint32_t n)
 static dsa_seen_t *
 dsa_closure_seen(dsa_closure_t *c, uint32_t node, uint32_t frame)
 {
-    uint32_t     slot;
+    uint32_t     bucket;
     dsa_seen_t  *seen;
 
-    for (slot = dsa_closure_mix(node, frame) % c->size_seen; /* void */ ;
-         slot = (slot + 1) % c->size_seen)
+    for (bucket = dsa_closure_mix(node, frame) % c->size_seen; /* void */ ;
+         bucket = (bucket + 1) % c->size_seen)
     {
-        seen = &c->seen[slot];
+        seen = &c->seen[bucket];
 
         if (seen->epoch != c->epoch
             || (seen->config.node == node && seen->config.frame == frame))

@@ -700,7 +700,7 @@ dsa_states_charge(dsa_states_t *s)
 static uint32_t
 dsa_states_intern(dsa_states_t *s)
 {
-    uint32_t             i, n, slot, hash, state;
+    uint32_t             i, n, bucket, hash, state;
     dsa_state_t         *st;
     const dsa_config_t  *config;
 
@@ -710,10 +710,10 @@ dsa_states_intern(dsa_states_t *s)
 
     config = dsa_closure_configs(s->closure, &n, &hash);
 
-    for (slot = hash % (4 * s->size); s->hash[slot] != DSA_STATE_NONE;
-         slot = (slot + 1) % (4 * s->size))
+    for (bucket = hash % (4 * s->size); s->hash[bucket] != DSA_STATE_NONE;
+         bucket = (bucket + 1) % (4 * s->size))
     {
-        state = s->hash[slot];
+        state = s->hash[bucket];
         st = s->state[state];
 
         if (st->hash == hash && st->n == n
@@ -738,7 +738,7 @@ dsa_states_intern(dsa_states_t *s)
     state = s->n_free != 0 ? s->unused[--s->n_free] : s->n++;
 
     s->state[state] = st;
-    s->hash[slot] = state;
+    s->hash[bucket] = state;
 
     dsa_states_charge(s);
 
@@ -872,7 +872,7 @@ dsa_states_drop(dsa_states_t *s)
 static void
 dsa_states_rehash(dsa_states_t *s)
 {
-    uint32_t  i, slot;
+    uint32_t  i, bucket;
 
     memset(s->hash, 0xff, 4 * s->size * sizeof(uint32_t));
 
@@ -882,13 +882,13 @@ dsa_states_rehash(dsa_states_t *s)
             continue;
         }
 
-        slot = s->state[i]->hash % (4 * s->size);
+        bucket = s->state[i]->hash % (4 * s->size);
 
-        while (s->hash[slot] != DSA_STATE_NONE) {
-            slot = (slot + 1) % (4 * s->size);
+        while (s->hash[bucket] != DSA_STATE_NONE) {
+            bucket = (bucket + 1) % (4 * s->size);
         }
 
-        s->hash[slot] = i;
+        s->hash[bucket] = i;
     }
 }
 

@@ -20,9 +20,9 @@
  * is, and 32 bytes of memory per byte.
  *
  * The merges have a hash table of their own instead of base/map.h: the key is
- * in the slot, so that a search usually reads one cache line.  With base/map.h,
- * where slots point to keys, random words were tokenized at 12 MB/s instead of
- * 16 MB/s.
+ * in the bucket, so that a search usually reads one cache line.  With
+ * base/map.h, where buckets point to keys, random words were tokenized at 12
+ * MB/s instead of 16 MB/s.
  */
 
 
@@ -139,11 +139,11 @@ dsa_tokens_add(dsa_tokenizer_run_t *run, uint32_t id)
 int
 dsa_bpe_piece(dsa_tokenizer_run_t *run, const char *data, size_t len)
 {
-    int                rc;
-    uint32_t           i, n;
-    uint64_t          *id;
-    const dsa_bpe_t   *bpe;
-    dsa_cache_slot_t  *slot;
+    int                  rc;
+    uint32_t             i, n;
+    uint64_t            *id;
+    const dsa_bpe_t     *bpe;
+    dsa_cache_bucket_t  *bucket;
 
     bpe = &run->t->bpe;
 
@@ -151,15 +151,15 @@ dsa_bpe_piece(dsa_tokenizer_run_t *run, const char *data, size_t len)
         return dsa_tokens_add(run, bpe->byte[(uint8_t) data[0]]);
     }
 
-    slot = NULL;
+    bucket = NULL;
 
     if (len <= DSA_CACHE_BYTES) {
-        slot = &run->w->cache[XXH3_64bits(data, len) % DSA_CACHE_SLOTS];
+        bucket = &run->w->cache[XXH3_64bits(data, len) % DSA_CACHE_BUCKETS];
 
-        if (slot->len == len && memcmp(slot->bytes, data, len) == 0) {
+        if (bucket->len == len && memcmp(bucket->bytes, data, len) == 0) {
 
-            for (i = 0; i < slot->n; i++) {
-                rc = dsa_tokens_add(run, slot->ids[i]);
+            for (i = 0; i < bucket->n; i++) {
+                rc = dsa_tokens_add(run, bucket->ids[i]);
                 if (rc != DSA_OK) {
                     return rc;
                 }
@@ -182,11 +182,11 @@ dsa_bpe_piece(dsa_tokenizer_run_t *run, const char *data, size_t len)
         return rc;
     }
 
-    if (slot != NULL && run->out->n - n <= DSA_CACHE_IDS) {
-        slot->len = (uint8_t) len;
-        slot->n = (uint8_t) (run->out->n - n);
-        memcpy(slot->bytes, data, len);
-        memcpy(slot->ids, run->out->ids + n, slot->n * sizeof(uint32_t));
+    if (bucket != NULL && run->out->n - n <= DSA_CACHE_IDS) {
+        bucket->len = (uint8_t) len;
+        bucket->n = (uint8_t) (run->out->n - n);
+        memcpy(bucket->bytes, data, len);
+        memcpy(bucket->ids, run->out->ids + n, bucket->n * sizeof(uint32_t));
     }
 
     return DSA_OK;

@@ -29,7 +29,7 @@
 #define DSA_TOKENIZER_MAX_STAGE  16
 
 
-/* The merge of a pair of adjacent ids; a free slot has the rank NONE. */
+/* The merge of a pair of adjacent ids; a free bucket has the rank NONE. */
 
 typedef struct {
     uint64_t                   pair;            /* left << 32 | right */
@@ -124,10 +124,10 @@ struct dsa_tokenizer_s {
 
 /*
  * A cache of the ids of short pre-tokens: direct-mapped, so that it is bounded,
- * with slots of one cache line.  A free slot has the length 0.
+ * with buckets of one cache line.  A free bucket has the length 0.
  */
 
-#define DSA_CACHE_SLOTS  16384
+#define DSA_CACHE_BUCKETS  16384
 #define DSA_CACHE_BYTES  30
 #define DSA_CACHE_IDS    8
 
@@ -136,9 +136,10 @@ typedef struct {
     uint8_t                    n;
     char                       bytes[DSA_CACHE_BYTES];
     uint32_t                   ids[DSA_CACHE_IDS];
-} dsa_cache_slot_t;
+} dsa_cache_bucket_t;
 
-_Static_assert(sizeof(dsa_cache_slot_t) == 64, "a slot is not a cache line");
+_Static_assert(sizeof(dsa_cache_bucket_t) == 64,
+               "a bucket is not a cache line");
 
 
 typedef struct {
@@ -150,7 +151,7 @@ typedef struct {
 
 
 struct dsa_tokenizer_work_s {
-    dsa_cache_slot_t          *cache;
+    dsa_cache_bucket_t        *cache;
 
     dsa_symbol_t              *symbol;          /* [n_symbols] */
     uint64_t                  *heap;            /* [2 * n_symbols] */

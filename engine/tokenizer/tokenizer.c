@@ -109,7 +109,7 @@ dsa_tokenizer_work_create(const dsa_tokenizer_t *t)
         return NULL;
     }
 
-    w->cache = calloc(DSA_CACHE_SLOTS, sizeof(dsa_cache_slot_t));
+    w->cache = calloc(DSA_CACHE_BUCKETS, sizeof(dsa_cache_bucket_t));
     w->match = pcre2_match_data_create(1, NULL);
     w->context = pcre2_match_context_create(NULL);
     w->stack = pcre2_jit_stack_create(DSA_TOKENIZER_STACK_MIN,

@@ -111,7 +111,8 @@ compare_all(const dsa_map_t *m, const listed_t *list)
 
 /*
  * keys: how many keys are in use at a time.  With 8 the table keeps its
- * smallest size, and many entries are not in the slot that their hash selects.
+ * smallest size, and many entries are not in the bucket that their hash
+ * selects.
  */
 
 static void
@@ -239,15 +240,15 @@ test_pointers(void **state)
 }
 
 
-/* Additions up to the reserved number do not move the slots. */
+/* Additions up to the reserved number do not move the buckets. */
 
 static void
 test_reserve(void **state)
 {
-    char             keys[100000][8];
-    uint32_t         i, n;
-    dsa_map_t        m;
-    dsa_map_slot_t  *slot;
+    char               keys[100000][8];
+    uint32_t           i, n;
+    dsa_map_t          m;
+    dsa_map_bucket_t  *bucket;
 
     static const uint32_t  sizes[] = { 0, 1, 8, 9, 64, 65, 100000 };
 
@@ -255,7 +256,7 @@ test_reserve(void **state)
         memset(&m, 0, sizeof(dsa_map_t));
 
         assert_int_equal(dsa_map_reserve(&m, sizes[i]), DSA_OK);
-        slot = m.slot;
+        bucket = m.bucket;
 
         for (n = 0; n < sizes[i]; n++) {
             memset(keys[n], 0, 8);
@@ -263,7 +264,7 @@ test_reserve(void **state)
             assert_int_equal(dsa_map_add(&m, dsa_str(keys[n], 8), n), DSA_OK);
         }
 
-        assert_ptr_equal(m.slot, slot);
+        assert_ptr_equal(m.bucket, bucket);
         assert_true(m.size <= (sizes[i] < 8 ? 16 : 4 * sizes[i]));
 
         for (n = 0; n < sizes[i]; n++) {
