@@ -14,7 +14,7 @@
 /*
  * The keys of the nodes before the first one are not among KEYS, because only
  * the nodes have the ids.  They have the same hash tag, so that they are in the
- * same slot of a cluster.
+ * same cluster slot.
  */
 
 

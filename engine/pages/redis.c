@@ -22,7 +22,7 @@
 
 _Static_assert(DSA_REDIS_SERVERS <= 64, "a set of servers is a uint64_t");
 _Static_assert(DSA_REDIS_SERVERS <= DSA_CLUSTER_NONE,
-               "the number of a server is not that of a slot without one");
+               "no server has the number that stands for none");
 
 
 static int dsa_redis_start(dsa_redis_t *c, const dsa_redis_conf_t *conf,
@@ -78,7 +78,7 @@ dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err)
 
     c->bucket.rate = conf->max_bandwidth;
     c->bucket.next_us = dsa_redis_now();
-    memset(c->slot, DSA_CLUSTER_NONE, sizeof(c->slot));
+    memset(c->cluster_slot, DSA_CLUSTER_NONE, sizeof(c->cluster_slot));
     c->stop_fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
 
     if (c->stop_fd == -1
@@ -369,8 +369,8 @@ dsa_redis_split(dsa_redis_t *c, dsa_tier_op_t *op, dsa_redis_probe_t *probe)
 /*
  * Returns the server of a page by rendezvous hashing: the server with the
  * highest hash of digest and address, whether it is on or off.  So when a
- * server is added or removed, only its own pages move.  In a cluster the slot
- * of the key determines the server.
+ * server is added or removed, only its own pages move.  In a Redis Cluster the
+ * cluster slot of the key determines the server.
  */
 
 dsa_redis_server_t *
@@ -386,7 +386,7 @@ dsa_redis_route(dsa_redis_t *c, const dsa_digest_t *digest)
 
     if (c->cluster) {
         dsa_kv_key(key, digest->byte);
-        number = c->slot[dsa_cluster_slot(key, DSA_KV_KEY)];
+        number = c->cluster_slot[dsa_cluster_slot(key, DSA_KV_KEY)];
         best = number != DSA_CLUSTER_NONE ? &c->server[number] : NULL;
 
     } else {

@@ -19,8 +19,9 @@
  * Several addresses are either independent servers or nodes of one Redis
  * Cluster; the first connection checks which.  For independent servers,
  * rendezvous hashing over digest and address chooses the server of a page, so
- * the loss of a server affects only its own pages.  In a cluster the slot of
- * the key determines the node, by the slot map of the cluster.
+ * the loss of a server affects only its own pages.  In a Redis Cluster
+ * the cluster slot of the key determines the node, by the map that the cluster
+ * publishes.
  *
  * Each server is on or off.  It goes off when a connection fails, when a reply
  * is not RESP, or when an operation is too slow: timeout_ms without a byte, or

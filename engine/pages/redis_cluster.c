@@ -13,7 +13,7 @@
 
 
 _Static_assert(DSA_CLUSTER_NODES < DSA_CLUSTER_NONE,
-               "an index of a node is not that of a slot without one");
+               "no node has the index that stands for none");
 
 
 static int dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
@@ -55,7 +55,7 @@ dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
     size_t  i;
 
     map->nodes = 0;
-    memset(map->slot, DSA_CLUSTER_NONE, sizeof(map->slot));
+    memset(map->cluster_slot, DSA_CLUSTER_NONE, sizeof(map->cluster_slot));
 
     if (reply->type != REDIS_REPLY_ARRAY) {
         return dsa_error(err, "protocol error: the reply to CLUSTER SLOTS is "
@@ -72,7 +72,7 @@ dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
 }
 
 
-/* Reads one range: [first slot, last slot, master, replica...]. */
+/* Reads one range: [first cluster slot, last one, master, replica...]. */
 
 static int
 dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
@@ -86,7 +86,7 @@ dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
         || range->element[1]->type != REDIS_REPLY_INTEGER)
     {
         return dsa_error(err, "protocol error: a range of CLUSTER SLOTS does "
-                         "not have two slots and a node");
+                         "not have two cluster slots and a node");
     }
 
     first = range->element[0]->integer;
@@ -94,7 +94,7 @@ dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
 
     if (first < 0 || first > last || last >= DSA_CLUSTER_SLOTS) {
         return dsa_error(err, "protocol error: CLUSTER SLOTS has a range of "
-                         "slots from %lld to %lld", first, last);
+                         "cluster slots from %lld to %lld", first, last);
     }
 
     if (dsa_cluster_node(map, range->element[2], from, &number, err)
@@ -103,7 +103,7 @@ dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
         return DSA_ERROR;
     }
 
-    memset(&map->slot[first], number, (size_t) (last - first + 1));
+    memset(&map->cluster_slot[first], number, (size_t) (last - first + 1));
 
     return DSA_OK;
 }
@@ -171,16 +171,16 @@ dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
     int          at;
     char         end;
     size_t       len;
-    unsigned     slot, port;
+    unsigned     port, cluster_slot;
     const char  *host, *colon;
 
     at = 0;
 
-    if (sscanf(text, "%*[A-Z] %5u %n", &slot, &at) != 1 || at == 0
-        || slot >= DSA_CLUSTER_SLOTS)
+    if (sscanf(text, "%*[A-Z] %5u %n", &cluster_slot, &at) != 1 || at == 0
+        || cluster_slot >= DSA_CLUSTER_SLOTS)
     {
-        return dsa_error(err, "protocol error: \"%s\" does not have a slot",
-                         text);
+        return dsa_error(err, "protocol error: \"%s\" does not have a cluster "
+                         "slot", text);
     }
 
     /*

@@ -18,24 +18,24 @@ struct redisReply;
 
 
 /*
- * Finds the node of a key in a Redis Cluster: the hash slots of keys, the map
- * from slots to nodes, and redirections.
+ * Finds the node of a key in a Redis Cluster: the cluster slots of keys, the
+ * map from cluster slots to nodes, and redirections.
  */
 
 #define DSA_CLUSTER_SLOTS   16384
-#define DSA_CLUSTER_NODES   64          /* most nodes with slots */
-#define DSA_CLUSTER_NONE    0xff        /* a slot without a node */
+#define DSA_CLUSTER_NODES   64          /* most nodes with cluster slots */
+#define DSA_CLUSTER_NONE    0xff        /* a cluster slot without a node */
 
 
 typedef struct {
     dsa_redis_address_t node[DSA_CLUSTER_NODES];
     uint32_t            nodes;
-    uint8_t             slot[DSA_CLUSTER_SLOTS];    /* an index of node[] */
+    uint8_t             cluster_slot[DSA_CLUSTER_SLOTS];   /* index of node[] */
 } dsa_cluster_map_t;
 
 
 /*
- * Returns the hash slot of a key: CRC16 (XMODEM) of its bytes modulo 16384.
+ * Returns the cluster slot of a key: CRC16 (XMODEM) of its bytes modulo 16384.
  * Hash tags are not supported, because keys of pages have no braces.
  */
 uint32_t dsa_cluster_slot(const char *key, size_t len);

@@ -26,7 +26,10 @@
 
 _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 
-/* limits for the reply to CLUSTER SLOTS, in which every slot may be a range */
+/*
+ * limits for the reply to CLUSTER SLOTS, in which every cluster slot may be a
+ * range of its own
+ */
 
 #define DSA_CONN_MAP        (8 * 1024 * 1024)
 #define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)

@@ -92,8 +92,8 @@ int dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     dsa_redis_reply_t *r, dsa_err_t *err);
 
 /*
- * Reads the slot map of the cluster.  If the reply is an error, the server is
- * not a node of a cluster: *is_cluster is 0 and map is not set.
+ * Reads the map of cluster slots of the cluster.  If the reply is an error, the
+ * server is not a node of a cluster: *is_cluster is 0 and map is not set.
  */
 int dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
     dsa_cluster_map_t *map, int *is_cluster, dsa_err_t *err);

@@ -248,7 +248,7 @@ dsa_redis_server_drop(dsa_redis_queue_t *q, dsa_redis_t *c)
 void
 dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map)
 {
-    uint8_t              number[DSA_CLUSTER_NODES];
+    uint8_t              node, number[DSA_CLUSTER_NODES];
     uint32_t             i, j;
     dsa_err_t            err, left;
     dsa_redis_server_t  *s;
@@ -300,11 +300,12 @@ dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map)
     }
 
     for (i = 0; i < DSA_CLUSTER_SLOTS; i++) {
-        c->slot[i] = map->slot[i] < map->nodes ? number[map->slot[i]]
+        node = map->cluster_slot[i];
+        c->cluster_slot[i] = node < map->nodes ? number[node]
                                                : DSA_CLUSTER_NONE;
     }
 
-    (void) dsa_error(&left, "the node has no slots any more");
+    (void) dsa_error(&left, "the node has no cluster slots any more");
 
     for (i = 0; i < c->n_servers; i++) {
         s = &c->server[i];
@@ -338,7 +339,8 @@ dsa_redis_server_map_due(const dsa_redis_t *c, uint64_t now_ms)
         }
     }
 
-    /* also while a slot has no node */
+    /* also while a cluster slot has no node */
 
-    return memchr(c->slot, DSA_CLUSTER_NONE, sizeof(c->slot)) != NULL;
+    return memchr(c->cluster_slot, DSA_CLUSTER_NONE, sizeof(c->cluster_slot))
+           != NULL;
 }

@@ -140,7 +140,10 @@ struct dsa_redis_s {
 
     int                     cluster;
     uint64_t                map_ms;     /* when the map was read */
-    uint8_t                 slot[DSA_CLUSTER_SLOTS];    /* of server[] */
+
+    /* for each cluster slot the number of its server */
+
+    uint8_t                 cluster_slot[DSA_CLUSTER_SLOTS];
 
     uint32_t                n_servers;
     dsa_redis_server_t      server[DSA_REDIS_SERVERS];
@@ -162,7 +165,7 @@ void dsa_redis_task_fail(dsa_redis_t *c, dsa_redis_task_t *task);
 
 /*
  * Locked.  Returns the server of a page, or NULL if that server is off or if no
- * server has the slot.
+ * server has the cluster slot.
  */
 dsa_redis_server_t *dsa_redis_route(dsa_redis_t *c, const dsa_digest_t *digest);
 
@@ -203,7 +206,7 @@ void dsa_redis_server_map(dsa_redis_t *c, const dsa_cluster_map_t *map);
 
 /*
  * Locked.  Returns 1 if the map has to be read again, because a node is off or
- * a slot has no node.
+ * a cluster slot has no node.
  */
 int dsa_redis_server_map_due(const dsa_redis_t *c, uint64_t now_ms);
 

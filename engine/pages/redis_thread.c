@@ -619,7 +619,7 @@ dsa_redis_probe(dsa_redis_thread_t *t, dsa_redis_task_t *task,
                 break;
             }
 
-            /* the pages of a slot that is being migrated count as absent */
+            /* pages of a cluster slot that is being migrated count as absent */
 
             rc = dsa_redis_refused(end);
 

@@ -94,7 +94,9 @@ check_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from)
     }
 
     for (i = 0; i < DSA_CLUSTER_SLOTS; i++) {
-        if (map.slot[i] != DSA_CLUSTER_NONE && map.slot[i] >= map.nodes) {
+        if (map.cluster_slot[i] != DSA_CLUSTER_NONE
+            && map.cluster_slot[i] >= map.nodes)
+        {
             abort();
         }
     }

@@ -14,8 +14,8 @@
 
 
 /*
- * The cache with a Redis Cluster of three nodes: slots, redirects and a node
- * that stops.  Also the functions that read the replies of a cluster.
+ * The cache with a Redis Cluster of three nodes: cluster slots, redirects and a
+ * node that stops.  Also the functions that read the replies of a cluster.
  */
 
 #define NODES  3
@@ -79,7 +79,7 @@ free_port(void)
 }
 
 
-/* Waits until all nodes have the same view of all slots. */
+/* Waits until all nodes have the same view of all cluster slots. */
 
 static void
 wait_cluster(void)
@@ -201,7 +201,7 @@ where(uint32_t n)
 
 
 static uint32_t
-slot_of(uint32_t n)
+cluster_slot_of(uint32_t n)
 {
     const char  *key;
 
@@ -216,14 +216,16 @@ node_of(uint32_t n)
 {
     uint32_t  i;
 
-    for (i = 0; slot_of(n) >= (i + 1) * 16384 / NODES; i++) { /* void */ }
+    for (i = 0; cluster_slot_of(n) >= (i + 1) * 16384 / NODES; i++) {
+        /* void */
+    }
 
     return i;
 }
 
 
 static void
-test_slot(void **state)
+test_cluster_slot(void **state)
 {
     uint32_t  i;
 
@@ -234,8 +236,9 @@ test_slot(void **state)
     assert_int_equal(dsa_cluster_slot("123456789", 9), 0x31c3);
 
     for (i = 0; i < 200; i++) {
-        assert_int_equal(slot_of(i), number(&node[0], "CLUSTER KEYSLOT %s",
-                                            key_of(i)));
+        assert_int_equal(cluster_slot_of(i),
+                         number(&node[0], "CLUSTER KEYSLOT %s",
+                                key_of(i)));
     }
 }
 
@@ -279,17 +282,17 @@ test_cluster(void **state)
 
 
 static void
-move_slot(uint32_t slot, uint32_t to)
+move_cluster_slot(uint32_t cluster_slot, uint32_t to)
 {
     uint32_t  i;
 
     /* first the node that gets it */
 
-    ok(&node[to], "CLUSTER SETSLOT %u NODE %s", slot, id[to]);
+    ok(&node[to], "CLUSTER SETSLOT %u NODE %s", cluster_slot, id[to]);
 
     for (i = 0; i < NODES; i++) {
         if (i != to) {
-            ok(&node[i], "CLUSTER SETSLOT %u NODE %s", slot, id[to]);
+            ok(&node[i], "CLUSTER SETSLOT %u NODE %s", cluster_slot, id[to]);
         }
     }
 }
@@ -309,12 +312,12 @@ test_moved(void **state)
     box_open(&b, &conf);
     wait_on(&b, NODES);
 
-    /* pages that are not there: a slot with keys cannot be given away */
+    /* pages that are absent: a cluster slot with keys cannot be given away */
 
     for (i = 100; i < 103; i++) {
         from = node_of(i);
         to = (from + 1) % NODES;
-        move_slot(slot_of(i), to);
+        move_cluster_slot(cluster_slot_of(i), to);
 
         if (i == 100) {
             assert_int_equal(put(&b, i), DSA_TIER_DONE);
@@ -330,7 +333,7 @@ test_moved(void **state)
         }
 
         (void) number(&node[to], "UNLINK %s", key_of(i));
-        move_slot(slot_of(i), from);
+        move_cluster_slot(cluster_slot_of(i), from);
     }
 
     dsa_redis_stats(b.cache, &stats);
@@ -356,25 +359,27 @@ test_ask(void **state)
     from = node_of(200);
     to = (from + 1) % NODES;
 
-    ok(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", slot_of(200), id[from]);
-    ok(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", slot_of(200), id[to]);
+    ok(&node[to], "CLUSTER SETSLOT %u IMPORTING %s", cluster_slot_of(200),
+       id[from]);
+    ok(&node[from], "CLUSTER SETSLOT %u MIGRATING %s", cluster_slot_of(200),
+       id[to]);
 
     assert_int_equal(get(&b, 200), DSA_TIER_MISS);
     assert_int_equal(put(&b, 200), DSA_TIER_DONE);
     assert_int_equal(get(&b, 200), DSA_TIER_DONE);
     assert_int_equal(probe(&b, 200, 1), 0);
 
-    /* the page is on the node that gets the slot */
+    /* the page is on the node that gets the cluster slot */
 
     assert_int_equal(number(&node[to], "CLUSTER COUNTKEYSINSLOT %u",
-                            slot_of(200)), 1);
+                            cluster_slot_of(200)), 1);
 
-    move_slot(slot_of(200), to);
+    move_cluster_slot(cluster_slot_of(200), to);
     assert_int_equal(get(&b, 200), DSA_TIER_DONE);
     assert_int_equal(probe(&b, 200, 1), 1);
 
     (void) number(&node[to], "UNLINK %s", key_of(200));
-    move_slot(slot_of(200), from);
+    move_cluster_slot(cluster_slot_of(200), from);
 
     box_close(&b);
 }
@@ -511,7 +516,7 @@ test_map(void **state)
 
     assert_int_equal(read_map(&map, "*0\r\n"), DSA_OK);
     assert_int_equal(map.nodes, 0);
-    assert_int_equal(map.slot[0], DSA_CLUSTER_NONE);
+    assert_int_equal(map.cluster_slot[0], DSA_CLUSTER_NONE);
 
     /* replicas and ids after a master have no effect; a nil host is the
        sender */
@@ -526,9 +531,11 @@ test_map(void **state)
     assert_int_equal(map.nodes, 2);
     assert_string_equal(map.node[0].text, "a:1");
     assert_string_equal(map.node[1].text, "seed:7001");
-    assert_int_equal(map.slot[0] + map.slot[99] + map.slot[200], 0);
-    assert_int_equal(map.slot[100], DSA_CLUSTER_NONE);
-    assert_int_equal(map.slot[16383], 1);
+    assert_int_equal(map.cluster_slot[0], 0);
+    assert_int_equal(map.cluster_slot[99], 0);
+    assert_int_equal(map.cluster_slot[200], 0);
+    assert_int_equal(map.cluster_slot[100], DSA_CLUSTER_NONE);
+    assert_int_equal(map.cluster_slot[16383], 1);
 
     for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(read_map(&map, wrong[i]), DSA_ERROR);
@@ -551,7 +558,7 @@ int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
-        cmocka_unit_test(test_slot),
+        cmocka_unit_test(test_cluster_slot),
         cmocka_unit_test(test_cluster),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_ask),

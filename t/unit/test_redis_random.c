@@ -28,11 +28,11 @@ typedef struct {
     uint32_t        n;                  /* page */
     uint8_t        *page;
     int             queued;
-} slot_t;
+} op_state_t;
 
 
 static redis_t        redis[SERVERS];
-static slot_t         slot[OPS];
+static op_state_t     running[OPS];
 static dsa_digest_t   digest[PAGES + CHAIN];
 static atomic_int     stop;
 
@@ -123,7 +123,7 @@ faults(void *data)
 
 
 static void
-check(slot_t *s, uint32_t *count)
+check(op_state_t *s, uint32_t *count)
 {
     uint8_t  *expected;
 
@@ -156,7 +156,8 @@ take(box_t *b, uint32_t *count)
 
     for (op = dsa_redis_collect(b->cache), n = 0; op != NULL; op = next) {
         next = op->next;
-        check((slot_t *) ((char *) op - offsetof(slot_t, op)), count);
+        check((op_state_t *) ((char *) op - offsetof(op_state_t, op)),
+              count);
         n++;
     }
 
@@ -169,7 +170,7 @@ test_random(void **state)
 {
     box_t              b;
     char              *address[SERVERS];
-    slot_t            *s;
+    op_state_t        *s;
     uint32_t           i, round, queued, count[32];
     uint64_t           seed, wake;
     pthread_t          thread;
@@ -187,8 +188,8 @@ test_random(void **state)
     }
 
     for (i = 0; i < OPS; i++) {
-        slot[i].page = malloc(BYTES);
-        assert_non_null(slot[i].page);
+        running[i].page = malloc(BYTES);
+        assert_non_null(running[i].page);
     }
 
     memset(count, 0, sizeof(count));
@@ -201,7 +202,7 @@ test_random(void **state)
     assert_int_equal(pthread_create(&thread, NULL, faults, NULL), 0);
 
     for (round = 0, queued = 0, seed = 7; round < ROUNDS; ) {
-        s = &slot[dice(&seed, OPS)];
+        s = &running[dice(&seed, OPS)];
 
         if (!s->queued) {
             s->n = dice(&seed, PAGES);
@@ -216,7 +217,7 @@ test_random(void **state)
             set_op(&s->op, kind, &digest[s->n],
                    kind == DSA_TIER_PROBE ? 1 + dice(&seed, CHAIN) : 1,
                    s->page);
-            s->op.owner = &slot[dice(&seed, 4)];
+            s->op.owner = &running[dice(&seed, 4)];
 
             if (dsa_redis_submit(b.cache, &s->op) == DSA_OK) {
                 s->queued = 1;
@@ -226,7 +227,7 @@ test_random(void **state)
         }
 
         if (dice(&seed, 50) == 0) {
-            dsa_redis_cancel(b.cache, &slot[dice(&seed, 4)]);
+            dsa_redis_cancel(b.cache, &running[dice(&seed, 4)]);
         }
 
         if (dice(&seed, 20) == 0) {
@@ -271,9 +272,9 @@ test_random(void **state)
     /* it ends while faults and operations go on */
 
     for (i = 0; i < OPS; i++) {
-        set_op(&slot[i].op, DSA_TIER_PROBE + i % 2, &digest[i % PAGES], 1,
-               slot[i].page);
-        (void) dsa_redis_submit(b.cache, &slot[i].op);
+        set_op(&running[i].op, DSA_TIER_PROBE + i % 2, &digest[i % PAGES], 1,
+               running[i].page);
+        (void) dsa_redis_submit(b.cache, &running[i].op);
     }
 
     box_close(&b);
@@ -281,7 +282,7 @@ test_random(void **state)
     (void) pthread_join(thread, NULL);
 
     for (i = 0; i < OPS; i++) {
-        free(slot[i].page);
+        free(running[i].page);
     }
 }
 

@@ -200,10 +200,10 @@ test_bounds(void **state)
 }
 
 
-/* Every key of a script must be in one slot of a cluster. */
+/* Every key of a script must be in one cluster slot. */
 
 static void
-test_slots(void **state)
+test_cluster_slots(void **state)
 {
     size_t                i;
     dsa_str_t             word;
@@ -519,7 +519,7 @@ main(void)
         cmocka_unit_test(test_split),
         cmocka_unit_test(test_entry),
         test(test_bounds),
-        test(test_slots),
+        test(test_cluster_slots),
         test(test_create),
         test(test_order),
         test(test_messages),
