@@ -45,7 +45,7 @@ typedef struct {
     dsa_cuda_inflight_t     inflight[DSA_CUDA_DEPTH];
     cudaEvent_t             copying;    /* steps before a page copy ended */
     cudaEvent_t             copied;     /* the last page copy to this rank */
-} dsa_cuda_lane_t;
+} dsa_cuda_gpu_t;
 
 
 /* The step that is being started. */
@@ -64,7 +64,7 @@ typedef struct {
     dsa_cuda_job_t          job;
     uint32_t                first;      /* the oldest step in flight */
     uint32_t                steps;      /* in flight */
-    dsa_cuda_lane_t         lane[DSA_MAX_GPUS];
+    dsa_cuda_gpu_t          gpu[DSA_MAX_GPUS];
     dsa_cuda_moves_t        moves;
 } dsa_backend_cuda_t;
 
@@ -75,8 +75,9 @@ static int dsa_backend_cuda_random(dsa_backend_t *b,
     dsa_precision_e precision, dsa_err_t *err);
 static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
-static int dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err);
-static int dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_backend_cuda_open_gpu(void *data, uint32_t rank, dsa_err_t *err);
+static int dsa_backend_cuda_close_gpu(void *data, uint32_t rank,
+    dsa_err_t *err);
 static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cuda_enqueue(void *data, uint32_t rank,
@@ -87,8 +88,8 @@ static int dsa_backend_cuda_copy(dsa_backend_t *b,
     const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
 static int dsa_backend_cuda_before(dsa_backend_cuda_t *c,
     const uint32_t *to);
-static int dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
-    const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy);
+static int dsa_backend_cuda_copy_page(const dsa_cuda_gpu_t *to,
+    const dsa_cuda_gpu_t *from, const dsa_page_copy_t *copy);
 static int dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to);
 static int dsa_backend_cuda_pin(dsa_backend_t *b, void *memory,
     uint64_t bytes, dsa_err_t *err);
@@ -135,7 +136,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
         || dsa_backend_cuda_group(b, c, conf, err) != DSA_OK
-        || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_lane, c, err)
+        || dsa_cuda_team_run(c->group->team, dsa_backend_cuda_open_gpu, c, err)
            != DSA_OK
         || dsa_cuda_group_check(c->group, err) != DSA_OK)
     {
@@ -243,7 +244,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     c->moves.group = c->group;
 
     for (r = 0; r < c->group->ranks; r++) {
-        c->lane[r].rank = c->group->rank[r];
+        c->gpu[r].rank = c->group->rank[r];
     }
 
     for (r = 0; r < b->ranks; r++) {
@@ -257,78 +258,78 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 /* Allocates the memory of a rank for steps, and captures its graphs. */
 
 static int
-dsa_backend_cuda_lane(void *data, uint32_t rank, dsa_err_t *err)
+dsa_backend_cuda_open_gpu(void *data, uint32_t rank, dsa_err_t *err)
 {
     int                  rc;
     uint32_t             i;
-    dsa_cuda_lane_t     *lane;
+    dsa_cuda_gpu_t      *gpu;
     dsa_backend_cuda_t  *c;
 
     c = data;
-    lane = &c->lane[rank];
+    gpu = &c->gpu[rank];
 
-    rc = dsa_cuda_rank_attach(lane->rank);
-    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&lane->copying,
+    rc = dsa_cuda_rank_attach(gpu->rank);
+    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&gpu->copying,
                                                    cudaEventDisableTiming);
-    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&lane->copied,
+    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&gpu->copied,
                                                    cudaEventDisableTiming);
 
     if (rc != 0) {
-        return dsa_error(err, "GPU %d: events: %s", lane->rank->device,
+        return dsa_error(err, "GPU %d: events: %s", gpu->rank->device,
                          dsa_cuda_error(rc));
     }
 
     if (dsa_cuda_moves_open(&c->moves, rank, err) != DSA_OK
-        || dsa_cuda_batch_open(&lane->batch, lane->rank, err) != DSA_OK)
+        || dsa_cuda_batch_open(&gpu->batch, gpu->rank, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     for (i = 0; i < DSA_CUDA_DEPTH; i++) {
-        if (dsa_cuda_inflight_open(&lane->inflight[i], lane->rank, err)
+        if (dsa_cuda_inflight_open(&gpu->inflight[i], gpu->rank, err)
             != DSA_OK)
         {
             return DSA_ERROR;
         }
     }
 
-    return dsa_cuda_graphs_open(&lane->graphs, lane->rank, &lane->inflight[0],
+    return dsa_cuda_graphs_open(&gpu->graphs, gpu->rank, &gpu->inflight[0],
                                 err);
 }
 
 
 static int
-dsa_backend_cuda_unlane(void *data, uint32_t rank, dsa_err_t *err)
+dsa_backend_cuda_close_gpu(void *data, uint32_t rank, dsa_err_t *err)
 {
     uint32_t             i;
-    dsa_cuda_lane_t     *lane;
+    dsa_cuda_gpu_t      *gpu;
     dsa_backend_cuda_t  *c;
 
     c = data;
-    lane = &c->lane[rank];
+    gpu = &c->gpu[rank];
 
-    if (lane->rank == NULL) {
+    if (gpu->rank == NULL) {
         return DSA_OK;
     }
 
-    (void) dsa_cuda_rank_attach(lane->rank);
-    (void) cudaStreamSynchronize(lane->rank->stream);
+    (void) dsa_cuda_rank_attach(gpu->rank);
+    (void) cudaStreamSynchronize(gpu->rank->stream);
 
     dsa_cuda_moves_close(&c->moves, rank);
-    dsa_cuda_graphs_close(&lane->graphs);
+    dsa_cuda_graphs_close(&gpu->graphs);
 
     for (i = 0; i < DSA_CUDA_DEPTH; i++) {
-        dsa_cuda_inflight_close(&lane->inflight[i]);
+        dsa_cuda_inflight_close(&gpu->inflight[i]);
     }
 
-    dsa_cuda_batch_close(&lane->batch);
+    dsa_cuda_batch_close(&gpu->batch);
 
-    if (lane->copying != NULL) {
-        (void) cudaEventDestroy(lane->copying);
+    if (gpu->copying != NULL) {
+        (void) cudaEventDestroy(gpu->copying);
     }
 
-    if (lane->copied != NULL) {
-        (void) cudaEventDestroy(lane->copied);
+    if (gpu->copied != NULL) {
+        (void) cudaEventDestroy(gpu->copied);
     }
 
     return DSA_OK;
@@ -343,7 +344,7 @@ dsa_backend_cuda_close(dsa_backend_t *b)
     dsa_backend_cuda_t  *c = b->data;
 
     if (c->group != NULL) {
-        (void) dsa_cuda_team_run(c->group->team, dsa_backend_cuda_unlane, c,
+        (void) dsa_cuda_team_run(c->group->team, dsa_backend_cuda_close_gpu, c,
                                  &err);
     }
 
@@ -396,7 +397,7 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     dsa_cuda_job_t       *job;
     cudaGraphExec_t       graph;
     dsa_cuda_step_t       step;
-    dsa_cuda_lane_t      *lane;
+    dsa_cuda_gpu_t       *gpu;
     dsa_cuda_rank_t      *rank;
     dsa_cuda_extent_t     extent;
     dsa_backend_cuda_t   *c;
@@ -404,14 +405,14 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
 
     c = data;
     job = &c->job;
-    lane = &c->lane[number];
-    rank = lane->rank;
-    f = &lane->inflight[job->inflight];
+    gpu = &c->gpu[number];
+    rank = gpu->rank;
+    f = &gpu->inflight[job->inflight];
 
-    dsa_cuda_batch_make(&lane->batch, f, &step, &extent, &job->common, rank,
+    dsa_cuda_batch_make(&gpu->batch, f, &step, &extent, &job->common, rank,
                         job->seq, job->n_seqs);
 
-    graph = dsa_cuda_graphs_find(&lane->graphs, rank, &step, &job->common, f);
+    graph = dsa_cuda_graphs_find(&gpu->graphs, rank, &step, &job->common, f);
 
     rc = dsa_cuda_rank_attach(rank);
     rc = rc != 0 ? rc : dsa_cuda_inflight_upload(f, rank, &extent);
@@ -452,8 +453,8 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
     }
 
     for (r = 0; r < b->ranks; r++) {
-        dsa_cuda_batch_finish(&c->lane[r].inflight[c->first],
-                              c->lane[r].rank);
+        dsa_cuda_batch_finish(&c->gpu[r].inflight[c->first],
+                              c->gpu[r].rank);
     }
 
     c->first = (c->first + 1) % DSA_CUDA_DEPTH;
@@ -473,17 +474,17 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 static int
 dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 {
-    int               rc;
-    uint32_t          r, busy;
-    cudaEvent_t       ended;
-    dsa_cuda_lane_t  *lane;
+    int              rc;
+    uint32_t         r, busy;
+    cudaEvent_t      ended;
+    dsa_cuda_gpu_t  *gpu;
 
     do {
         busy = 0;
 
         for (r = 0; r < c->group->ranks; r++) {
-            lane = &c->lane[r];
-            ended = lane->inflight[c->first].ended;
+            gpu = &c->gpu[r];
+            ended = gpu->inflight[c->first].ended;
 
             rc = c->group->ranks == 1 ? (int) cudaEventSynchronize(ended)
                                       : (int) cudaEventQuery(ended);
@@ -492,7 +493,7 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
                 busy = 1;
 
             } else if (rc != 0) {
-                return dsa_error(err, "GPU %d: %s", lane->rank->device,
+                return dsa_error(err, "GPU %d: %s", gpu->rank->device,
                                  dsa_cuda_error(rc));
             }
         }
@@ -547,8 +548,8 @@ dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     rc = dsa_backend_cuda_before(c, to);
 
     for (i = 0; rc == 0 && i < n; i++) {
-        rc = dsa_backend_cuda_copy_page(&c->lane[copy[i].to_rank],
-                                        &c->lane[copy[i].from_rank],
+        rc = dsa_backend_cuda_copy_page(&c->gpu[copy[i].to_rank],
+                                        &c->gpu[copy[i].from_rank],
                                         &copy[i]);
     }
 
@@ -571,9 +572,9 @@ dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
 static int
 dsa_backend_cuda_before(dsa_backend_cuda_t *c, const uint32_t *to)
 {
-    int               rc;
-    uint32_t          r, q;
-    dsa_cuda_lane_t  *lane;
+    int              rc;
+    uint32_t         r, q;
+    dsa_cuda_gpu_t  *gpu;
 
     rc = 0;
 
@@ -582,16 +583,16 @@ dsa_backend_cuda_before(dsa_backend_cuda_t *c, const uint32_t *to)
             continue;
         }
 
-        lane = &c->lane[r];
+        gpu = &c->gpu[r];
 
-        rc = dsa_cuda_rank_attach(lane->rank);
-        rc = rc != 0 ? rc : (int) cudaEventRecord(lane->copying,
-                                                  lane->rank->stream);
+        rc = dsa_cuda_rank_attach(gpu->rank);
+        rc = rc != 0 ? rc : (int) cudaEventRecord(gpu->copying,
+                                                  gpu->rank->stream);
 
         for (q = 0; rc == 0 && q < c->group->ranks; q++) {
             if ((to[r] >> q & 1) != 0) {
-                rc = cudaStreamWaitEvent(c->lane[q].rank->stream,
-                                         lane->copying, 0);
+                rc = cudaStreamWaitEvent(c->gpu[q].rank->stream,
+                                         gpu->copying, 0);
             }
         }
     }
@@ -601,8 +602,8 @@ dsa_backend_cuda_before(dsa_backend_cuda_t *c, const uint32_t *to)
 
 
 static int
-dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
-    const dsa_cuda_lane_t *from, const dsa_page_copy_t *copy)
+dsa_backend_cuda_copy_page(const dsa_cuda_gpu_t *to,
+    const dsa_cuda_gpu_t *from, const dsa_page_copy_t *copy)
 {
     uint8_t   *source, *target;
     uint64_t   bytes;
@@ -621,23 +622,23 @@ dsa_backend_cuda_copy_page(const dsa_cuda_lane_t *to,
 static int
 dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
 {
-    int               rc;
-    uint32_t          r, q;
-    dsa_cuda_lane_t  *lane;
+    int              rc;
+    uint32_t         r, q;
+    dsa_cuda_gpu_t  *gpu;
 
     rc = 0;
 
     for (q = 0; rc == 0 && q < c->group->ranks; q++) {
-        lane = &c->lane[q];
+        gpu = &c->gpu[q];
 
-        rc = dsa_cuda_rank_attach(lane->rank);
-        rc = rc != 0 ? rc : (int) cudaEventRecord(lane->copied,
-                                                  lane->rank->stream);
+        rc = dsa_cuda_rank_attach(gpu->rank);
+        rc = rc != 0 ? rc : (int) cudaEventRecord(gpu->copied,
+                                                  gpu->rank->stream);
 
         for (r = 0; rc == 0 && r < c->group->ranks; r++) {
             if ((to[r] >> q & 1) != 0) {
-                rc = cudaStreamWaitEvent(c->lane[r].rank->stream,
-                                         lane->copied, 0);
+                rc = cudaStreamWaitEvent(c->gpu[r].rank->stream,
+                                         gpu->copied, 0);
             }
         }
     }
@@ -695,7 +696,7 @@ dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
         return DSA_ERROR;
     }
 
-    return dsa_cuda_moves_order(&c->moves, way, rank, c->lane[rank].copied,
+    return dsa_cuda_moves_order(&c->moves, way, rank, c->gpu[rank].copied,
                                 move, n, err);
 }
 

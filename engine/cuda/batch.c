@@ -134,7 +134,7 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
                              rank->max_tokens);
         }
 
-        c->slot = tokens[r] > c->slot ? tokens[r] : c->slot;
+        c->fullest = tokens[r] > c->fullest ? tokens[r] : c->fullest;
     }
 
     return DSA_OK;
@@ -209,7 +209,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     n = dsa_batch_pieces(b, &step->decode, rank, seq, n_seqs);
 
     step->seq = b->seq;
-    step->slot = common->slot;
+    step->fullest = common->fullest;
     step->shared = common->shared;
     f->samples = 0;
     f->rollouts.n_kept = 0;

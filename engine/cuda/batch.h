@@ -115,7 +115,7 @@ typedef struct {
 /* The values of a step that must be equal on all ranks. */
 
 typedef struct {
-    uint32_t                slot;       /* tokens of the fullest rank */
+    uint32_t                fullest;    /* tokens of the fullest rank */
     uint32_t                max_keys;   /* bound of keys[] of all decode
                                            tokens */
     uint32_t                decode;     /* 1: decode tokens only */

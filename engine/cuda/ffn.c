@@ -23,7 +23,7 @@ static int dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer,
 static int dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 static int dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    uint32_t slot);
+    uint32_t fullest);
 
 
 int
@@ -188,15 +188,15 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     dsa_cuda_try(dsa_cuda_exchange_tokens(&p->exchange, &p->tokens, &w->y8,
                                           w->expert, w->weight,
                                           rank->input.slot, step->tokens,
-                                          step->slot, rank->experts, k, hidden,
-                                          rank->stream));
+                                          step->fullest, rank->experts, k,
+                                          hidden, rank->stream));
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, step->tokens));
     dsa_cuda_try(dsa_cuda_exchange_wait(&p->exchange, rank->stream));
-    dsa_cuda_try(dsa_cuda_rounds(rank, l, step->slot));
+    dsa_cuda_try(dsa_cuda_rounds(rank, l, step->fullest));
 
     return dsa_cuda_exchange_sum(&p->exchange, w->x, rank->shared.part,
                                  w->shared, w->expert, rank->input.slot,
-                                 step->tokens, step->slot, rank->experts, k,
+                                 step->tokens, step->fullest, rank->experts, k,
                                  hidden, rank->stream);
 }
 
@@ -205,7 +205,7 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
 
 static int
 dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    uint32_t slot)
+    uint32_t fullest)
 {
     uint32_t            k, n, all, first, pairs, hidden;
     const int32_t      *expert;
@@ -219,7 +219,7 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     s = &rank->shared;
     k = rank->router.k;
     hidden = rank->config.hidden_size;
-    all = p->exchange.ranks * slot;
+    all = p->exchange.ranks * fullest;
 
     for (first = 0; first < all; first += n) {
         n = all - first < rank->round ? all - first : rank->round;
@@ -235,7 +235,7 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
         dsa_cuda_try(dsa_cuda_experts(rank, l, pairs > 0 ? pairs : 1));
         dsa_cuda_try(dsa_cuda_exchange_combine(&p->exchange, p->part,
                                                w->pair_y, s->weight, s->expert,
-                                               &w->plan, first, n, slot, k,
+                                               &w->plan, first, n, fullest, k,
                                                hidden, first + n == all,
                                                rank->stream));
     }

@@ -84,7 +84,7 @@ dsa_forward_rank(void *data, uint32_t number, dsa_err_t *err)
         dsa_forward_step(&step, part, rank, f->seq, f->prompt);
     }
 
-    step.slot = f->seq->n;
+    step.fullest = f->seq->n;
 
     if (dsa_cuda_rank_run(rank, &step, err) != DSA_OK) {
         return DSA_ERROR;

@@ -139,7 +139,7 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
     step->tokens = tokens;
     step->decode = tokens;
     step->samples = tokens;
-    step->slot = tokens;
+    step->fullest = tokens;
     step->max_keys = bound;
     step->indexed = bound > rank->topk;
 }
@@ -228,7 +228,7 @@ dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
         return NULL;
     }
 
-    for (i = 0; i + 1 < g->sizes && g->size[i] < common->slot; i++) {
+    for (i = 0; i + 1 < g->sizes && g->size[i] < common->fullest; i++) {
         /* void */
     }
 

@@ -17,12 +17,12 @@
 static uint32_t dsa_cuda_moves_gpus(const dsa_cuda_moves_t *m,
     dsa_move_e way);
 static int dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank,
-    uint32_t slot, cudaEvent_t copied, const dsa_page_move_t *move,
+    uint32_t index, cudaEvent_t copied, const dsa_page_move_t *move,
     uint32_t n);
 static int dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank,
-    uint32_t slot, const dsa_page_move_t *move, uint32_t n);
+    uint32_t index, const dsa_page_move_t *move, uint32_t n);
 static int dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu,
-    uint32_t slot, const dsa_page_move_t *move, uint32_t n);
+    uint32_t index, const dsa_page_move_t *move, uint32_t n);
 static int dsa_cuda_moves_after_steps(dsa_cuda_moves_t *m, uint32_t gpu);
 static int dsa_cuda_moves_query(const dsa_cuda_moves_t *m, dsa_move_e way,
     uint32_t rank, int wait);
@@ -104,7 +104,7 @@ dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
     dsa_err_t *err)
 {
     int       rc;
-    uint32_t  slot;
+    uint32_t  index;
     uint64_t  calls;
 
     /* the event of a call must not be recorded again before it has ended */
@@ -115,11 +115,11 @@ dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
 
     assert(m->ordered[rank][way] - calls < DSA_MOVE_CALLS);
 
-    slot = m->ordered[rank][way] % DSA_MOVE_CALLS;
+    index = m->ordered[rank][way] % DSA_MOVE_CALLS;
 
     rc = way == DSA_MOVE_OUT
-         ? dsa_cuda_moves_out(m, rank, slot, copied, move, n)
-         : dsa_cuda_moves_in(m, rank, slot, move, n);
+         ? dsa_cuda_moves_out(m, rank, index, copied, move, n)
+         : dsa_cuda_moves_in(m, rank, index, move, n);
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: moving %u pages %s host memory: %s",
@@ -142,7 +142,7 @@ dsa_cuda_moves_order(dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
  */
 
 static int
-dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
+dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank, uint32_t index,
     cudaEvent_t copied, const dsa_page_move_t *move, uint32_t n)
 {
     int                rc;
@@ -166,7 +166,7 @@ dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
     }
 
     return rc != 0 ? rc
-                   : (int) cudaEventRecord(mover->ended[DSA_MOVE_OUT][slot],
+                   : (int) cudaEventRecord(mover->ended[DSA_MOVE_OUT][index],
                                            stream);
 }
 
@@ -177,7 +177,7 @@ dsa_cuda_moves_out(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
  */
 
 static int
-dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
+dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank, uint32_t index,
     const dsa_page_move_t *move, uint32_t n)
 {
     int                rc;
@@ -199,11 +199,11 @@ dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
                              cudaMemcpyHostToDevice, stream);
     }
 
-    rc = rc != 0 ? rc : (int) cudaEventRecord(mover->ended[DSA_MOVE_IN][slot],
+    rc = rc != 0 ? rc : (int) cudaEventRecord(mover->ended[DSA_MOVE_IN][index],
                                               stream);
 
     for (i = 1; rc == 0 && i < gpus; i++) {
-        rc = dsa_cuda_moves_broadcast(m, i, slot, move, n);
+        rc = dsa_cuda_moves_broadcast(m, i, index, move, n);
     }
 
     return rc;
@@ -213,7 +213,7 @@ dsa_cuda_moves_in(dsa_cuda_moves_t *m, uint32_t rank, uint32_t slot,
 /* Copies pages from the first GPU, which has received them, to another one. */
 
 static int
-dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t slot,
+dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t index,
     const dsa_page_move_t *move, uint32_t n)
 {
     int                rc;
@@ -230,7 +230,7 @@ dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t slot,
     rc = dsa_cuda_moves_after_steps(m, gpu);
     rc = rc != 0 ? rc
                  : (int) cudaStreamWaitEvent(stream,
-                                       m->gpu[0].ended[DSA_MOVE_IN][slot], 0);
+                                       m->gpu[0].ended[DSA_MOVE_IN][index], 0);
 
     for (i = 0; rc == 0 && i < n; i++) {
         rc = cudaMemcpyPeerAsync(dsa_cuda_moves_page(to, move[i].page),
@@ -240,7 +240,7 @@ dsa_cuda_moves_broadcast(dsa_cuda_moves_t *m, uint32_t gpu, uint32_t slot,
     }
 
     return rc != 0 ? rc
-                   : (int) cudaEventRecord(mover->ended[DSA_MOVE_IN][slot],
+                   : (int) cudaEventRecord(mover->ended[DSA_MOVE_IN][index],
                                            stream);
 }
 
@@ -331,15 +331,15 @@ dsa_cuda_moves_query(const dsa_cuda_moves_t *m, dsa_move_e way, uint32_t rank,
     int wait)
 {
     int          rc;
-    uint32_t     i, gpus, slot;
+    uint32_t     i, gpus, index;
     cudaEvent_t  event;
 
     rc = 0;
     gpus = dsa_cuda_moves_gpus(m, way);
-    slot = m->ended[rank][way] % DSA_MOVE_CALLS;
+    index = m->ended[rank][way] % DSA_MOVE_CALLS;
 
     for (i = 0; rc == 0 && i < gpus; i++) {
-        event = m->gpu[rank + i].ended[way][slot];
+        event = m->gpu[rank + i].ended[way][index];
         rc = wait ? (int) cudaEventSynchronize(event)
                   : (int) cudaEventQuery(event);
     }

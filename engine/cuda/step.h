@@ -43,7 +43,7 @@ typedef struct {
                                                tokens */
     const dsa_cuda_seq_t   *seq;            /* [n_seqs], host memory */
     uint32_t                samples;        /* tokens to sample from */
-    uint32_t                slot;           /* tokens of the fullest rank; the
+    uint32_t                fullest;        /* tokens of the fullest rank; the
                                                same on all ranks */
     uint32_t                shared;         /* 1: cache entries of some tokens
                                                go to all ranks; the same on all

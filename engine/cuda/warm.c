@@ -187,7 +187,7 @@ dsa_warm_decode(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
     step.tokens = tokens < rank->max_samples ? tokens : rank->max_samples;
     step.decode = step.tokens;
     step.samples = step.tokens;
-    step.slot = step.tokens;
+    step.fullest = step.tokens;
     step.max_keys = rank->context < rank->topk + 1 ? rank->context
                                                    : rank->topk + 1;
     step.indexed = step.max_keys > rank->topk;
@@ -231,7 +231,7 @@ dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
     memset(&step, 0, sizeof(step));
 
     step.tokens = tokens;
-    step.slot = tokens;
+    step.fullest = tokens;
     step.seq = seq;
     step.n_seqs = seqs;
     step.samples = tokens < rank->max_samples ? tokens : rank->max_samples;

@@ -539,7 +539,7 @@ test_missing(void **state)
     memset(&run, 0, sizeof(run));
     run.tokens = 1;
     run.decode = 1;
-    run.slot = 1;
+    run.fullest = 1;
 
     gpu_ok(dsa_cuda_rank_attach(group->rank[1]));
     assert_int_equal(dsa_cuda_rank_run(group->rank[1], &run, &err), DSA_OK);

@@ -69,7 +69,7 @@ typedef struct {
     dsa_fp8_rows_t      x;
     dsa_fp8_weight_t    w;
     dsa_bf16_t         *y[2];           /* [PLACES, FEATURES] */
-} lane_t;
+} job_t;
 
 
 #define SCORE_BYTES  ((size_t) INDEX_ROWS * INDEX_KEYS * sizeof(float))
@@ -89,7 +89,7 @@ get(size_t size)
 
 
 static void
-open_index(lane_t *v, uint64_t seed)
+open_index(job_t *v, uint64_t seed)
 {
     size_t    n;
     int32_t  *pages, keys[INDEX_ROWS];
@@ -128,7 +128,7 @@ open_index(lane_t *v, uint64_t seed)
 
 
 static void
-open_moe(lane_t *v, uint64_t seed)
+open_moe(job_t *v, uint64_t seed)
 {
     size_t    n;
     int32_t   offset[EXPERTS + 1], count[EXPERTS];
@@ -170,7 +170,7 @@ open_moe(lane_t *v, uint64_t seed)
 
 
 static void
-poison(lane_t *v)
+poison(job_t *v)
 {
     uint32_t  i;
 
@@ -184,7 +184,7 @@ poison(lane_t *v)
 /* Both ops that draw from counters. */
 
 static void
-launch(lane_t *v, uint32_t i)
+launch(job_t *v, uint32_t i)
 {
     gpu_ok(dsa_cuda_index_score_decode(&v->state, v->score[i], INDEX_KEYS,
                                        v->q, v->q_weight, &v->cache, v->pages,
@@ -198,7 +198,7 @@ launch(lane_t *v, uint32_t i)
 /* The padding between experts is not written, and stays poison. */
 
 static void
-same(lane_t *v, const uint8_t *score, const uint8_t *y)
+same(job_t *v, const uint8_t *score, const uint8_t *y)
 {
     void      *p;
     uint32_t   i;
@@ -219,7 +219,7 @@ same(lane_t *v, const uint8_t *score, const uint8_t *y)
 static void
 test_streams(void **state)
 {
-    lane_t                lane[STREAMS];
+    job_t                job[STREAMS];
     uint8_t              *score[STREAMS], *y[STREAMS];
     uint32_t              i, j, round;
     dsa_cuda_counters_t   counters;
@@ -227,21 +227,21 @@ test_streams(void **state)
     static const dsa_cuda_counters_t  zero;
 
     for (i = 0; i < STREAMS; i++) {
-        gpu_ok(cudaStreamCreateWithFlags(&lane[i].stream,
+        gpu_ok(cudaStreamCreateWithFlags(&job[i].stream,
                                          cudaStreamNonBlocking));
-        gpu_init(&lane[i].state);
-        open_index(&lane[i], 100 * i);
-        open_moe(&lane[i], 100 * i);
-        poison(&lane[i]);
+        gpu_init(&job[i].state);
+        open_index(&job[i], 100 * i);
+        open_moe(&job[i], 100 * i);
+        poison(&job[i]);
         gpu_sync();
 
         /* alone */
 
-        launch(&lane[i], 0);
+        launch(&job[i], 0);
         score[i] = get(SCORE_BYTES);
         y[i] = get(Y_BYTES);
-        gpu_download(score[i], lane[i].score[0], SCORE_BYTES);
-        gpu_download(y[i], lane[i].y[0], Y_BYTES);
+        gpu_download(score[i], job[i].score[0], SCORE_BYTES);
+        gpu_download(y[i], job[i].y[0], Y_BYTES);
     }
 
     assert_memory_not_equal(score[0], score[1], SCORE_BYTES);
@@ -249,26 +249,26 @@ test_streams(void **state)
 
     for (round = 0; round < ROUNDS; round++) {
         for (i = 0; i < STREAMS; i++) {
-            poison(&lane[i]);
+            poison(&job[i]);
         }
 
         gpu_sync();
 
         for (j = 0; j < 2; j++) {
             for (i = 0; i < STREAMS; i++) {
-                launch(&lane[i], j);
+                launch(&job[i], j);
             }
         }
 
         for (i = 0; i < STREAMS; i++) {
-            same(&lane[i], score[i], y[i]);
-            gpu_download(&counters, lane[i].state.counters, sizeof(counters));
+            same(&job[i], score[i], y[i]);
+            gpu_download(&counters, job[i].state.counters, sizeof(counters));
             assert_memory_equal(&counters, &zero, sizeof(counters));
         }
     }
 
     for (i = 0; i < STREAMS; i++) {
-        gpu_ok(cudaStreamDestroy(lane[i].stream));
+        gpu_ok(cudaStreamDestroy(job[i].stream));
         free(score[i]);
         free(y[i]);
     }
