@@ -72,7 +72,7 @@ dsa_io_close(dsa_io_t *io)
 
 
 int
-dsa_io_turn(dsa_io_t *io, int timeout_ms)
+dsa_io_round(dsa_io_t *io, int timeout_ms)
 {
     int       rc, timeout;
     uint64_t  now_ms;
@@ -290,7 +290,7 @@ dsa_io_idle(const dsa_io_t *io)
 
 
 /*
- * Does nothing, because results of other threads are collected in each turn.
+ * Does nothing, because results of other threads are collected in each round.
  */
 
 static void

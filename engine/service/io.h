@@ -13,7 +13,7 @@
 
 
 /*
- * The I/O thread: connections, rings, answers and the heartbeat.  In each turn
+ * The I/O thread: connections, rings, answers and the heartbeat.  In each round
  * it reads the rings and cancel words, collects the results of the other
  * threads, and writes the records.  It waits only for its descriptors.
  */
@@ -56,7 +56,7 @@ void dsa_io_close(dsa_io_t *io);
  * Waits for events, at most timeout_ms, and handles them.  DSA_ERROR: the
  * replica cannot continue, which is logged.
  */
-int dsa_io_turn(dsa_io_t *io, int timeout_ms);
+int dsa_io_round(dsa_io_t *io, int timeout_ms);
 
 /* Stops listening and rejects new requests. */
 void dsa_io_drain(dsa_io_t *io);

@@ -81,7 +81,7 @@ dsa_peers_accept(void *data)
 
     if (p->listen->fd == -1) {
 
-        /* a signal handler has closed the listener in the same turn */
+        /* a signal handler has closed the listener in the same round */
 
         return;
     }
@@ -329,7 +329,7 @@ dsa_peer_hangup(void *data)
 
 
 /*
- * Does nothing, because the rings are read in each turn.  The eventfd is not
+ * Does nothing, because the rings are read in each round.  The eventfd is not
  * read but watched edge-triggered, because a read() could block: O_NONBLOCK is
  * a flag of the open file, which the worker shares.
  */

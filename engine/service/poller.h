@@ -36,7 +36,7 @@ void dsa_poller_close(dsa_poller_t *p);
 
 /*
  * Calls the source's handler when fd has one of the epoll events.  The source
- * must outlive the turn in which fd is removed.  DSA_ERROR with errno.
+ * must outlive the round in which fd is removed.  DSA_ERROR with errno.
  */
 int dsa_poller_add(dsa_poller_t *p, int fd, uint32_t events,
     dsa_source_t *source);
@@ -44,7 +44,7 @@ void dsa_poller_remove(dsa_poller_t *p, int fd);
 
 /*
  * Waits at most timeout_ms and calls handlers.  Handlers must not free a
- * source, because a later event of the same turn may refer to it.  DSA_ERROR
+ * source, because a later event of the same round may refer to it.  DSA_ERROR
  * with errno.
  */
 int dsa_poller_wait(dsa_poller_t *p, int timeout_ms);

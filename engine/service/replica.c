@@ -439,7 +439,7 @@ static int
 dsa_replica_loop(dsa_replica_t *r)
 {
     do {
-        if (dsa_io_turn(&r->io, DSA_IO_IDLE_MS) != DSA_OK) {
+        if (dsa_io_round(&r->io, DSA_IO_IDLE_MS) != DSA_OK) {
             return DSA_ERROR;
         }
     } while (!r->io.sessions.draining || !dsa_replica_over(r));

@@ -21,7 +21,7 @@
 #include "engine/service/session.h"
 
 
-/* requests that are read in one turn, while the other sessions wait */
+/* requests that are read in one round, while the other sessions wait */
 
 #define DSA_SESSION_REQUESTS    256
 #define DSA_SESSION_BYTES       (256 * 1024)

@@ -251,7 +251,7 @@ dsa_step_thread(void *data)
     }
 
     while (dsa_step_wait(st)) {
-        if (dsa_step_turn(st) != DSA_OK) {
+        if (dsa_step_round(st) != DSA_OK) {
             (void) pthread_mutex_lock(&st->mutex);
             st->failed = 1;
             (void) pthread_mutex_unlock(&st->mutex);
@@ -310,7 +310,7 @@ dsa_step_wait(dsa_step_t *st)
 
 
 int
-dsa_step_turn(dsa_step_t *st)
+dsa_step_round(dsa_step_t *st)
 {
     int        rc;
     dsa_err_t  err;

@@ -106,10 +106,10 @@ int dsa_step_collect(dsa_step_t *st, dsa_events_t *events,
     dsa_sched_stats_t *stats);
 
 /*
- * What the thread does in a turn, for tests without the thread: the waiting
+ * What the thread does in a round, for tests without the thread: the waiting
  * commands and one step.
  */
-int dsa_step_turn(dsa_step_t *st);
+int dsa_step_round(dsa_step_t *st);
 int dsa_step_audit(const dsa_step_t *st, dsa_err_t *err);
 
 

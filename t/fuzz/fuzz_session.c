@@ -400,7 +400,7 @@ io_turn(void)
 {
     io.polled_ms = 0;
 
-    if (dsa_io_turn(&io, 0) != DSA_OK) {
+    if (dsa_io_round(&io, 0) != DSA_OK) {
         die("the I/O thread failed");
     }
 
@@ -429,7 +429,7 @@ turn(uint32_t variant)
 
     io_turn();
 
-    if (dsa_step_turn(step) != DSA_OK) {
+    if (dsa_step_round(step) != DSA_OK) {
         die("the step thread failed");
     }
 

@@ -3,7 +3,7 @@
  * Copyright (C) The nginx-dsa authors
  *
  * The I/O side of a replica with the null backend, and its workers, in one
- * thread: host_turn() does in order what the threads of a replica do at the
+ * thread: host_round() does in order what the threads of a replica do at the
  * same time.
  */
 
@@ -249,19 +249,19 @@ host_io(host_t *h)
     /* otherwise cancel words are read only once per millisecond */
 
     h->io.polled_ms = 0;
-    assert_int_equal(dsa_io_turn(&h->io, 0), DSA_OK);
+    assert_int_equal(dsa_io_round(&h->io, 0), DSA_OK);
 }
 
 
 /* Does the work of all threads once: tokenize, a step if needed, write. */
 
 static void
-host_turn(host_t *h)
+host_round(host_t *h)
 {
     host_io(h);
     dsa_pool_run(h->pool);
     host_io(h);
-    assert_int_equal(dsa_step_turn(h->step), DSA_OK);
+    assert_int_equal(dsa_step_round(h->step), DSA_OK);
     host_io(h);
 }
 
@@ -311,7 +311,7 @@ host_empty(host_t *h)
 {
     dsa_err_t  err;
 
-    host_turn(h);
+    host_round(h);
 
     if (dsa_step_audit(h->step, &err) != DSA_OK) {
         fail_msg("%s", err.text);
@@ -545,7 +545,7 @@ ask_as(host_t *h, uint32_t type, link_submit_t *s)
     for (i = 0; i < 100000 && a.finish == 0 && a.error == 0 && a.counted == 0;
          i++)
     {
-        host_turn(h);
+        host_round(h);
         assert_int_equal(host_broken(h, 0), 0);
         take_events(h, 0, &a, 1);
     }

@@ -233,7 +233,7 @@ test_preempted(void **state)
     }
 
     for (left = MANY; left != 0; /* void */) {
-        host_turn(&h);
+        host_round(&h);
 
         for ( ;; ) {
             rc = link_client_next(&h.client[0], &record, &payload, 0);

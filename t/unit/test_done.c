@@ -127,7 +127,7 @@ test_replica(void **state)
     length = 0;
 
     for (turns = 0; turns < 100000 && length == 0; turns++) {
-        host_turn(&h);
+        host_round(&h);
 
         while (link_client_next(&h.client[0], &record, &payload, 0) == 1) {
             if (record.type == DSA_LINK_DONE) {

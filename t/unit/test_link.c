@@ -344,7 +344,7 @@ test_hostile(void **state)
                              dsa_link_id(9999, 0), 3);
         assert_non_null(p);
         (void) dsa_link_commit(&h.client[0].link.submit);
-        host_turn(&h);
+        host_round(&h);
         take_events(&h, 0, &a, 1);
         assert_int_equal(a.error, DSA_LINK_E_INVALID);
     }
@@ -906,7 +906,7 @@ test_corrupt(void **state)
         link_submit_init(&s, 100);
         link_submit_text(&s, "abc");
         assert_int_equal(link_client_submit(c, dsa_link_id(1, 0), &s), 0);
-        host_turn(&h);
+        host_round(&h);
 
         if (kind != 7 && kind != 8 && kind != 9 && kind != 10) {
             p = dsa_link_reserve(&c->link.submit, DSA_LINK_SUBMIT,
@@ -955,7 +955,7 @@ test_corrupt(void **state)
             atomic_fetch_add(&c->link.control->event.tail, 1 << 20);
         }
 
-        host_turn(&h);
+        host_round(&h);
         assert_int_equal(host_broken(&h, 1), 1);
         assert_non_null(strstr(host_log, "a session is closed: "));
         h.session[1] = NULL;

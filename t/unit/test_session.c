@@ -33,7 +33,7 @@ submit_text(host_t *h, uint32_t worker, uint64_t id, uint32_t max_tokens,
 static void
 turn(host_t *h, answer_t *a, uint32_t n)
 {
-    host_turn(h);
+    host_round(h);
     take_events(h, 0, a, n);
 }
 
@@ -416,7 +416,7 @@ test_cancel(void **state)
         submit(&h, 0, dsa_link_id(7, i), &s);
     }
 
-    host_turn(&h);
+    host_round(&h);
     turn(&h, a, 4);
 
     assert_int_equal(a[2].finish, DSA_LINK_FINISH_DEADLINE);
@@ -470,11 +470,11 @@ test_session_end(void **state)
 
     submit_text(&h, 0, dsa_link_id(1, 0), 50, "xyz");
 
-    host_turn(&h);
-    host_turn(&h);
+    host_round(&h);
+    host_round(&h);
     host_close(&h, 1);
 
-    host_turn(&h);
+    host_round(&h);
     assert_int_equal(host_sequences(&h), 1);
 
     for (i = 0; i < 60; i++) {
@@ -539,7 +539,7 @@ test_session_end_states(void **state)
             /* the last event of the first one is not collected, others run
                or wait */
 
-            assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+            assert_int_equal(dsa_step_round(h.step), DSA_OK);
         }
 
         if (kind >= 4) {
@@ -561,7 +561,7 @@ test_session_end_states(void **state)
 
         if (kind == 7) {
             for (i = 0; i < 3000; i++) {
-                host_turn(&h);  /* the event ring is full */
+                host_round(&h);  /* the event ring is full */
             }
         }
 
@@ -570,7 +570,7 @@ test_session_end_states(void **state)
 
         /* what is left belongs to no session, and ends without it */
 
-        host_turn(&h);
+        host_round(&h);
         assert_int_equal(host_sequences(&h), 0);
         assert_int_equal(h.io.sessions.stats.pages_used, 0);
         assert_ptr_equal(h.io.sessions.detached.next, &h.io.sessions.detached);
@@ -600,7 +600,7 @@ test_cancel_after_end(void **state)
     host_io(&h);
     dsa_pool_run(h.pool);
     host_io(&h);
-    assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+    assert_int_equal(dsa_step_round(h.step), DSA_OK);
 
     /* its session ends before the event is collected */
 
@@ -610,7 +610,7 @@ test_cancel_after_end(void **state)
         h.session[i] = NULL;
     }
 
-    assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+    assert_int_equal(dsa_step_round(h.step), DSA_OK);
     host_io(&h);
 
     /* accepted, one token, done */
@@ -650,8 +650,8 @@ test_cancel_in_pool(void **state)
 
     memset(a, 0, sizeof(a));
     submit_text(&h, 0, dsa_link_id(2, 0), 3, "world");
-    host_turn(&h);
-    host_turn(&h);
+    host_round(&h);
+    host_round(&h);
     turn(&h, a, 2);
     assert_string_equal(a[0].text, "wor");
     assert_int_equal(a[0].finish, DSA_LINK_FINISH_LENGTH);
@@ -688,7 +688,7 @@ test_stop_in_flight(void **state)
     /* six steps, to the end of the answer, and no collect */
 
     for (i = 0; i < 6; i++) {
-        assert_int_equal(dsa_step_turn(h.step), DSA_OK);
+        assert_int_equal(dsa_step_round(h.step), DSA_OK);
     }
 
     host_io(&h);
@@ -803,7 +803,7 @@ test_full_ring(void **state)
     submit_text(&h, 1, dsa_link_id(1, 0), 500, "other");
 
     for (i = 1; i <= 900; i++) {
-        host_turn(&h);
+        host_round(&h);
         take_events(&h, 1, b, 1);
         assert_int_equal(b[0].tokens, i < 500 ? i : 500);
     }
@@ -814,7 +814,7 @@ test_full_ring(void **state)
 
     for (i = 0; i < 100000 && host_requests(&h, 0) != 0; i++) {
         take_events(&h, 0, a, n);
-        host_turn(&h);
+        host_round(&h);
     }
 
     take_events(&h, 0, a, n);
@@ -859,14 +859,14 @@ test_full_ring_cancel(void **state)
     }
 
     for (i = 0; i < 200; i++) {
-        host_turn(&h);
+        host_round(&h);
     }
 
     for (i = 0; i < 100; i++) {
         dsa_link_cancel(&h.client[0].link, dsa_link_id(1, i));
     }
 
-    host_turn(&h);
+    host_round(&h);
     assert_int_equal(host_sequences(&h), 0);
 
     take_events(&h, 0, a, 100);

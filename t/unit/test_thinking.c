@@ -365,7 +365,7 @@ test_preempted(void **state)
     }
 
     do {
-        host_turn(&h);
+        host_round(&h);
         take_events(&h, 0, a, MANY);
 
         for (i = 0, left = 0; i < MANY; i++) {
