@@ -99,7 +99,7 @@ undef @all;
 
 
 # A flood of low requests, each of a tenant of its own, so that none has more
-# than its share: they have all batch slots, and do not end.
+# than its share: they have all batch indices, and do not end.
 
 my $p = start('priority', 20, key_record('high', priority => 'high'),
               map { key_record("low$_", priority => 'low') } 1 .. 3 * SLOTS);

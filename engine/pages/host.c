@@ -66,7 +66,7 @@ typedef struct {
 } dsa_host_fill_t;
 
 
-static void dsa_host_share(dsa_host_t *h, uint64_t slots);
+static void dsa_host_share(dsa_host_t *h, uint64_t pages);
 static uint32_t dsa_host_find_nodes(int32_t *node);
 static int dsa_host_map(dsa_host_fill_t *f, dsa_err_t *err);
 static int dsa_host_map_huge(dsa_host_fill_t *f, uint32_t i);
@@ -98,17 +98,17 @@ dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
     memset(h, 0, sizeof(dsa_host_t));
     memset(&f, 0, sizeof(dsa_host_fill_t));
 
-    h->slot_bytes = (page_bytes + DSA_HOST_ALIGN - 1) / DSA_HOST_ALIGN
+    h->page_bytes = (page_bytes + DSA_HOST_ALIGN - 1) / DSA_HOST_ALIGN
                     * DSA_HOST_ALIGN;
 
-    if (size < h->slot_bytes) {
+    if (size < h->page_bytes) {
         return dsa_error(err, "%llu bytes of host memory do not hold a page of "
                          "the KV cache; expected at least %llu bytes",
                          (unsigned long long) size,
-                         (unsigned long long) h->slot_bytes);
+                         (unsigned long long) h->page_bytes);
     }
 
-    dsa_host_share(h, size / h->slot_bytes);
+    dsa_host_share(h, size / h->page_bytes);
 
     start = dsa_clock_ms();
 
@@ -205,7 +205,7 @@ dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES])
 /* Sets the slabs, their nodes and their sizes. */
 
 static void
-dsa_host_share(dsa_host_t *h, uint64_t slots)
+dsa_host_share(dsa_host_t *h, uint64_t pages)
 {
     int32_t           node[DSA_HOST_SLABS];
     uint32_t          i, n;
@@ -214,15 +214,15 @@ dsa_host_share(dsa_host_t *h, uint64_t slots)
 
     n = dsa_host_find_nodes(node);
 
-    h->slabs = slots < n ? (uint32_t) slots : n;
+    h->slabs = pages < n ? (uint32_t) pages : n;
 
     for (i = 0; i < h->slabs; i++) {
         s = &h->slab[i];
-        share = slots / h->slabs + (i < slots % h->slabs);
+        share = pages / h->slabs + (i < pages % h->slabs);
 
         s->node = n > 1 ? node[i] : -1;
-        s->slots = share < DSA_PAGES_MAX ? (uint32_t) share : DSA_PAGES_MAX;
-        s->bytes = s->slots * h->slot_bytes;
+        s->pages = share < DSA_PAGES_MAX ? (uint32_t) share : DSA_PAGES_MAX;
+        s->bytes = s->pages * h->page_bytes;
     }
 }
 
@@ -622,8 +622,9 @@ dsa_host_log(const dsa_host_fill_t *f, uint64_t ms)
             (void) snprintf(node, sizeof(node), " on NUMA node %d", s->node);
         }
 
-        dsa_log(DSA_LOG_NOTICE, "host memory: %u slots of %llu bytes, %llu MB "
-                "of %s%s", s->slots, (unsigned long long) f->host->slot_bytes,
+        dsa_log(DSA_LOG_NOTICE, "host memory: %u host pages of %llu bytes, "
+                "%llu MB of %s%s", s->pages,
+                (unsigned long long) f->host->page_bytes,
                 (unsigned long long) (s->mapped / DSA_HOST_MB), name, node);
     }
 

@@ -14,43 +14,43 @@
 
 
 /*
- * The host memory of a replica for pages of the KV cache: one slab of slots for
+ * The host memory of a replica for the KV cache: one slab of host pages for
  * each NUMA node, in huge pages if the system has them, all of it present
- * before the first use.  A slot has the bytes of one page.
+ * before the first use.  A host page is memory for one page of the KV cache.
  */
 
 #define DSA_HOST_SLABS      8           /* most nodes that are used */
 #define DSA_HOST_NODES      1024        /* their numbers are below that */
-#define DSA_HOST_ALIGN      4096        /* bytes, of a slot */
+#define DSA_HOST_ALIGN      4096        /* bytes, of a host page */
 
 
 typedef struct {
     uint8_t            *memory;
-    uint64_t            bytes;          /* of the slots */
+    uint64_t            bytes;          /* of the host pages */
     uint64_t            mapped;         /* bytes of the mapping */
     int32_t             node;           /* -1: the system has only one */
-    uint32_t            slots;
+    uint32_t            pages;
 } dsa_host_slab_t;
 
 
 typedef struct dsa_host_s {
     dsa_host_slab_t     slab[DSA_HOST_SLABS];
     uint32_t            slabs;
-    uint64_t            slot_bytes;     /* multiple of DSA_HOST_ALIGN */
+    uint64_t            page_bytes;     /* multiple of DSA_HOST_ALIGN */
 } dsa_host_t;
 
 
 /*
  * Maps size bytes, or a little less, divided equally between the NUMA nodes,
- * and writes to every page of the mappings with several threads.  A slot has
- * at least page_bytes.  The memory is in huge pages that the administrator has
- * reserved, if there are enough for a slab, and otherwise in normal memory
- * with transparent huge pages.  A mapping in reserved pages is rounded up, by
- * up to 1/8 of its slots.
+ * and writes to every part of the mappings with several threads.  A host page
+ * has at least page_bytes.  The memory is in huge pages that the administrator
+ * has reserved, if there are enough for a slab, and otherwise in normal memory
+ * with transparent huge pages.  A mapping in reserved huge pages is rounded up,
+ * by up to 1/8 of its host pages.
  *
  * Logs sizes, huge pages and time at level notice, and progress at level info.
- * DSA_ERROR with err, and nothing is mapped: not even one slot fits size, or
- * the memory is not available.
+ * DSA_ERROR with err, and nothing is mapped: not even one host page fits size,
+ * or the memory is not available.
  */
 int dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
     dsa_err_t *err);
@@ -71,12 +71,12 @@ void dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES]);
 uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
 
 
-/* Returns the memory of a slot. */
+/* Returns the memory of a host page. */
 
 static inline uint8_t *
-dsa_host_slot(const dsa_host_t *h, uint32_t slab, uint32_t slot)
+dsa_host_page(const dsa_host_t *h, uint32_t slab, uint32_t page)
 {
-    return h->slab[slab].memory + slot * h->slot_bytes;
+    return h->slab[slab].memory + page * h->page_bytes;
 }
 
 

@@ -18,7 +18,7 @@
 
 typedef enum {
     DSA_LRU_EMPTY = 0,
-    DSA_LRU_SHADOWED,
+    DSA_LRU_DUPLICATE,
     DSA_LRU_PROBATION,
     DSA_LRU_PROTECTED,
     DSA_LRU_LISTS
@@ -27,43 +27,43 @@ typedef enum {
 
 /*
  * Each list is a ring through prev[] and next[].  The head of list l is number
- * n + l: next[n + l] is its least recently used slot, prev[n + l] its most
+ * n + l: next[n + l] is its least recently used page, prev[n + l] its most
  * recently used one.
  */
 
 typedef struct {
-    uint8_t             list;           /* dsa_lru_list_e of a free slot */
+    uint8_t             list;           /* dsa_lru_list_e of a free page */
     uint8_t             hits;           /* at most DSA_LRU_HITS */
-    uint8_t             shadowed;
-} dsa_lru_slot_t;
+    uint8_t             duplicate;
+} dsa_lru_page_t;
 
 
 typedef struct {
     uint32_t            n;
     uint32_t            n_free;
-    uint32_t            protected;      /* most slots of this list */
+    uint32_t            protected;      /* most pages of this list */
     uint32_t            length[DSA_LRU_LISTS];
     uint32_t           *prev;           /* [n + DSA_LRU_LISTS] */
     uint32_t           *next;           /* [n + DSA_LRU_LISTS] */
     uint32_t           *users;          /* [n] */
-    dsa_lru_slot_t     *slot;           /* [n] */
+    dsa_lru_page_t     *page;           /* [n] */
 } dsa_lru_t;
 
 
 static uint32_t dsa_lru_alloc(void *data);
-static void dsa_lru_retain(void *data, uint32_t slot);
-static void dsa_lru_release(void *data, uint32_t slot, int keep);
-static uint32_t dsa_lru_users(const void *data, uint32_t slot);
+static void dsa_lru_retain(void *data, uint32_t page);
+static void dsa_lru_release(void *data, uint32_t page, int keep);
+static uint32_t dsa_lru_users(const void *data, uint32_t page);
 static uint32_t dsa_lru_free(const void *data);
 static int dsa_lru_audit(const void *data, const uint32_t *users,
     dsa_err_t *err);
 static int dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list,
     dsa_err_t *err);
 static void dsa_lru_destroy(void *data);
-static void dsa_lru_place(dsa_lru_t *l, uint32_t slot);
-static dsa_lru_list_e dsa_lru_list(const dsa_lru_t *l, uint32_t slot);
-static void dsa_lru_unlink(dsa_lru_t *l, uint32_t slot);
-static void dsa_lru_link(dsa_lru_t *l, uint32_t slot, dsa_lru_list_e list,
+static void dsa_lru_place(dsa_lru_t *l, uint32_t page);
+static dsa_lru_list_e dsa_lru_list(const dsa_lru_t *l, uint32_t page);
+static void dsa_lru_unlink(dsa_lru_t *l, uint32_t page);
+static void dsa_lru_link(dsa_lru_t *l, uint32_t page, dsa_lru_list_e list,
     uint32_t after);
 
 
@@ -88,10 +88,10 @@ dsa_lru_init(dsa_store_t *store, uint32_t n)
     l->prev = calloc((size_t) n + DSA_LRU_LISTS, sizeof(uint32_t));
     l->next = calloc((size_t) n + DSA_LRU_LISTS, sizeof(uint32_t));
     l->users = calloc(n, sizeof(uint32_t));
-    l->slot = calloc(n, sizeof(dsa_lru_slot_t));
+    l->page = calloc(n, sizeof(dsa_lru_page_t));
 
     if (l->prev == NULL || l->next == NULL || l->users == NULL
-        || l->slot == NULL)
+        || l->page == NULL)
     {
         dsa_lru_destroy(l);
         return DSA_ERROR;
@@ -128,49 +128,49 @@ dsa_lru_destroy(void *data)
     free(l->prev);
     free(l->next);
     free(l->users);
-    free(l->slot);
+    free(l->page);
     free(l);
 }
 
 
 void
-dsa_lru_hit(dsa_store_t *store, uint32_t slot)
+dsa_lru_hit(dsa_store_t *store, uint32_t page)
 {
     dsa_lru_t  *l = store->data;
 
-    assert(slot < l->n);
+    assert(page < l->n);
 
-    if (l->slot[slot].hits < DSA_LRU_HITS) {
-        l->slot[slot].hits++;
+    if (l->page[page].hits < DSA_LRU_HITS) {
+        l->page[page].hits++;
     }
 
-    if (l->users[slot] == 0) {
-        assert(l->slot[slot].list != DSA_LRU_EMPTY);
+    if (l->users[page] == 0) {
+        assert(l->page[page].list != DSA_LRU_EMPTY);
 
-        dsa_lru_unlink(l, slot);
-        dsa_lru_place(l, slot);
+        dsa_lru_unlink(l, page);
+        dsa_lru_place(l, page);
     }
 }
 
 
 void
-dsa_lru_shadow(dsa_store_t *store, uint32_t slot, int shadowed)
+dsa_lru_set_duplicate(dsa_store_t *store, uint32_t page, int duplicate)
 {
     dsa_lru_t  *l = store->data;
 
-    assert(slot < l->n);
+    assert(page < l->n);
 
-    if (l->slot[slot].shadowed == shadowed) {
+    if (l->page[page].duplicate == duplicate) {
         return;
     }
 
-    l->slot[slot].shadowed = shadowed;
+    l->page[page].duplicate = duplicate;
 
-    if (l->users[slot] == 0) {
-        assert(l->slot[slot].list != DSA_LRU_EMPTY);
+    if (l->users[page] == 0) {
+        assert(l->page[page].list != DSA_LRU_EMPTY);
 
-        dsa_lru_unlink(l, slot);
-        dsa_lru_place(l, slot);
+        dsa_lru_unlink(l, page);
+        dsa_lru_place(l, page);
     }
 }
 
@@ -187,7 +187,7 @@ dsa_lru_n_empty(const dsa_store_t *store)
 static uint32_t
 dsa_lru_alloc(void *data)
 {
-    uint32_t    i, slot;
+    uint32_t    i, page;
     dsa_lru_t  *l = data;
 
     for (i = 0; i < DSA_LRU_LISTS; i++) {
@@ -197,67 +197,67 @@ dsa_lru_alloc(void *data)
     }
 
     if (i == DSA_LRU_LISTS) {
-        return DSA_NO_SLOT;
+        return DSA_NO_PAGE;
     }
 
-    slot = l->next[l->n + i];
+    page = l->next[l->n + i];
 
-    assert(slot < l->n && l->users[slot] == 0);
+    assert(page < l->n && l->users[page] == 0);
 
-    dsa_lru_unlink(l, slot);
-    l->users[slot] = 1;
-    l->slot[slot].hits = 0;
-    l->slot[slot].shadowed = 0;
+    dsa_lru_unlink(l, page);
+    l->users[page] = 1;
+    l->page[page].hits = 0;
+    l->page[page].duplicate = 0;
 
-    return slot;
+    return page;
 }
 
 
 static void
-dsa_lru_retain(void *data, uint32_t slot)
+dsa_lru_retain(void *data, uint32_t page)
 {
     dsa_lru_t  *l = data;
 
-    assert(slot < l->n && l->users[slot] != UINT32_MAX);
+    assert(page < l->n && l->users[page] != UINT32_MAX);
 
-    if (l->users[slot] == 0) {
-        dsa_lru_unlink(l, slot);
+    if (l->users[page] == 0) {
+        dsa_lru_unlink(l, page);
     }
 
-    l->users[slot]++;
+    l->users[page]++;
 }
 
 
 static void
-dsa_lru_release(void *data, uint32_t slot, int keep)
+dsa_lru_release(void *data, uint32_t page, int keep)
 {
     dsa_lru_t  *l = data;
 
-    assert(slot < l->n && l->users[slot] != 0);
+    assert(page < l->n && l->users[page] != 0);
 
-    if (--l->users[slot] != 0) {
+    if (--l->users[page] != 0) {
         return;
     }
 
     if (keep) {
-        dsa_lru_place(l, slot);
+        dsa_lru_place(l, page);
         return;
     }
 
-    l->slot[slot].hits = 0;
-    l->slot[slot].shadowed = 0;
-    dsa_lru_link(l, slot, DSA_LRU_EMPTY, l->n + DSA_LRU_EMPTY);
+    l->page[page].hits = 0;
+    l->page[page].duplicate = 0;
+    dsa_lru_link(l, page, DSA_LRU_EMPTY, l->n + DSA_LRU_EMPTY);
 }
 
 
 static uint32_t
-dsa_lru_users(const void *data, uint32_t slot)
+dsa_lru_users(const void *data, uint32_t page)
 {
     const dsa_lru_t  *l = data;
 
-    assert(slot < l->n);
+    assert(page < l->n);
 
-    return l->users[slot];
+    return l->users[page];
 }
 
 
@@ -280,7 +280,7 @@ dsa_lru_audit(const void *data, const uint32_t *users, dsa_err_t *err)
 
     for (i = 0; i < l->n; i++) {
         if (l->users[i] != users[i]) {
-            return dsa_error(err, "slot %u has a count of %u users; expected "
+            return dsa_error(err, "page %u has a count of %u users; expected "
                              "%u", i, l->users[i], users[i]);
         }
 
@@ -288,7 +288,7 @@ dsa_lru_audit(const void *data, const uint32_t *users, dsa_err_t *err)
     }
 
     if (n != l->n_free) {
-        return dsa_error(err, "%u slots have no user; expected %u free slots",
+        return dsa_error(err, "%u pages have no user; expected %u free pages",
                          n, l->n_free);
     }
 
@@ -303,12 +303,12 @@ dsa_lru_audit(const void *data, const uint32_t *users, dsa_err_t *err)
     }
 
     if (n != l->n_free) {
-        return dsa_error(err, "%u slots are in the lists; expected %u", n,
+        return dsa_error(err, "%u pages are in the lists; expected %u", n,
                          l->n_free);
     }
 
     if (l->length[DSA_LRU_PROTECTED] > l->protected) {
-        return dsa_error(err, "%u slots are protected; expected at most %u",
+        return dsa_error(err, "%u pages are protected; expected at most %u",
                          l->length[DSA_LRU_PROTECTED], l->protected);
     }
 
@@ -319,33 +319,33 @@ dsa_lru_audit(const void *data, const uint32_t *users, dsa_err_t *err)
 static int
 dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list, dsa_err_t *err)
 {
-    uint32_t               n, slot, head;
-    const dsa_lru_slot_t  *s;
+    uint32_t               n, page, head;
+    const dsa_lru_page_t  *s;
 
     n = 0;
     head = l->n + list;
 
-    for (slot = l->next[head]; slot != head; slot = l->next[slot]) {
-        if (slot >= l->n || l->users[slot] != 0
-            || l->prev[l->next[slot]] != slot || ++n > l->length[list])
+    for (page = l->next[head]; page != head; page = l->next[page]) {
+        if (page >= l->n || l->users[page] != 0
+            || l->prev[l->next[page]] != page || ++n > l->length[list])
         {
-            return dsa_error(err, "list %u is broken at slot %u", list, slot);
+            return dsa_error(err, "list %u is broken at page %u", list, page);
         }
 
-        s = &l->slot[slot];
+        s = &l->page[page];
 
         if (s->list != list
-            || (list == DSA_LRU_EMPTY ? s->hits != 0 || s->shadowed
-                                      : dsa_lru_list(l, slot) != list))
+            || (list == DSA_LRU_EMPTY ? s->hits != 0 || s->duplicate
+                                      : dsa_lru_list(l, page) != list))
         {
-            return dsa_error(err, "slot %u is in list %u; expected list %u, "
-                             "hits %u, shadowed %u", slot, list, s->list,
-                             s->hits, s->shadowed);
+            return dsa_error(err, "page %u is in list %u; expected list %u, "
+                             "hits %u, duplicate %u", page, list, s->list,
+                             s->hits, s->duplicate);
         }
     }
 
     if (n != l->length[list]) {
-        return dsa_error(err, "list %u has %u slots; expected %u", list, n,
+        return dsa_error(err, "list %u has %u pages; expected %u", list, n,
                          l->length[list]);
     }
 
@@ -353,61 +353,61 @@ dsa_lru_audit_list(const dsa_lru_t *l, uint32_t list, dsa_err_t *err)
 }
 
 
-/* Links a slot that holds a page as the most recently used one of its list. */
+/* Links a page that is not empty as the most recently used one of its list. */
 
 static void
-dsa_lru_place(dsa_lru_t *l, uint32_t slot)
+dsa_lru_place(dsa_lru_t *l, uint32_t page)
 {
     uint32_t        last;
     dsa_lru_list_e  list;
 
-    list = dsa_lru_list(l, slot);
-    dsa_lru_link(l, slot, list, l->prev[l->n + list]);
+    list = dsa_lru_list(l, page);
+    dsa_lru_link(l, page, list, l->prev[l->n + list]);
 
     if (l->length[DSA_LRU_PROTECTED] <= l->protected) {
         return;
     }
 
     last = l->next[l->n + DSA_LRU_PROTECTED];
-    l->slot[last].hits = DSA_LRU_HITS - 1;
+    l->page[last].hits = DSA_LRU_HITS - 1;
     dsa_lru_unlink(l, last);
     dsa_lru_link(l, last, DSA_LRU_PROBATION,
                  l->prev[l->n + DSA_LRU_PROBATION]);
 }
 
 
-/* Returns the list of a free slot that holds a page. */
+/* Returns the list of a free page that is not empty. */
 
 static dsa_lru_list_e
-dsa_lru_list(const dsa_lru_t *l, uint32_t slot)
+dsa_lru_list(const dsa_lru_t *l, uint32_t page)
 {
-    if (l->slot[slot].shadowed) {
-        return DSA_LRU_SHADOWED;
+    if (l->page[page].duplicate) {
+        return DSA_LRU_DUPLICATE;
     }
 
-    return l->slot[slot].hits == DSA_LRU_HITS ? DSA_LRU_PROTECTED
+    return l->page[page].hits == DSA_LRU_HITS ? DSA_LRU_PROTECTED
                                               : DSA_LRU_PROBATION;
 }
 
 
 static void
-dsa_lru_unlink(dsa_lru_t *l, uint32_t slot)
+dsa_lru_unlink(dsa_lru_t *l, uint32_t page)
 {
-    l->next[l->prev[slot]] = l->next[slot];
-    l->prev[l->next[slot]] = l->prev[slot];
-    l->length[l->slot[slot].list]--;
+    l->next[l->prev[page]] = l->next[page];
+    l->prev[l->next[page]] = l->prev[page];
+    l->length[l->page[page].list]--;
     l->n_free--;
 }
 
 
 static void
-dsa_lru_link(dsa_lru_t *l, uint32_t slot, dsa_lru_list_e list, uint32_t after)
+dsa_lru_link(dsa_lru_t *l, uint32_t page, dsa_lru_list_e list, uint32_t after)
 {
-    l->prev[slot] = after;
-    l->next[slot] = l->next[after];
-    l->prev[l->next[slot]] = slot;
-    l->next[after] = slot;
-    l->slot[slot].list = list;
+    l->prev[page] = after;
+    l->next[page] = l->next[after];
+    l->prev[l->next[page]] = page;
+    l->next[after] = page;
+    l->page[page].list = list;
     l->length[list]++;
     l->n_free++;
 }

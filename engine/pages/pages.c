@@ -16,13 +16,13 @@ _Static_assert(DSA_MAX_GPUS + DSA_HOST_SLABS <= DSA_PREFIX_STORES,
                "each rank and each slab is a store of the prefix index");
 
 
-static void dsa_pages_shadow(dsa_pages_t *p, const dsa_digest_t *digest);
+static void dsa_pages_duplicate(dsa_pages_t *p, const dsa_digest_t *digest);
 
 
 dsa_pages_t *
 dsa_pages_create(uint32_t ranks, uint32_t n, const dsa_host_t *host)
 {
-    uint32_t      i, slots[DSA_PREFIX_STORES];
+    uint32_t      i, pages[DSA_PREFIX_STORES];
     dsa_pages_t  *p;
 
     assert(ranks >= 1 && ranks <= DSA_MAX_GPUS);
@@ -40,21 +40,21 @@ dsa_pages_create(uint32_t ranks, uint32_t n, const dsa_host_t *host)
             return NULL;
         }
 
-        slots[i] = n;
+        pages[i] = n;
         p->ranks++;
     }
 
     for (i = 0; host != NULL && i < host->slabs; i++) {
-        if (dsa_lru_init(&p->host[i], host->slab[i].slots) != DSA_OK) {
+        if (dsa_lru_init(&p->host[i], host->slab[i].pages) != DSA_OK) {
             dsa_pages_destroy(p);
             return NULL;
         }
 
-        slots[ranks + i] = host->slab[i].slots;
+        pages[ranks + i] = host->slab[i].pages;
         p->slabs++;
     }
 
-    p->prefix = dsa_prefix_create(slots, p->ranks + p->slabs);
+    p->prefix = dsa_prefix_create(pages, p->ranks + p->slabs);
 
     if (p->prefix == NULL) {
         dsa_pages_destroy(p);
@@ -126,7 +126,7 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
         digest = *old;
         dsa_prefix_remove(p->prefix, rank, page);
         p->lost += dsa_prefix_ready(p->prefix, &digest) == 0;
-        dsa_pages_shadow(p, &digest);
+        dsa_pages_duplicate(p, &digest);
     }
 
     return page;
@@ -134,22 +134,22 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 
 
 /*
- * Updates the shadow of the slot in host memory with this digest, if there is
- * one: whether a rank has the page as well.  Host memory overwrites such pages
- * first, because they are not lost.  The shadow ends in dsa_pages_cold(),
- * before the rank overwrites its page, or when it overwrites it, if more pages
- * than the window are allocated at once.
+ * Sets whether the host page with this digest, if there is one, is a duplicate:
+ * a rank has a copy as well.  Host memory overwrites such pages first, because
+ * they are not lost.  It is a duplicate until dsa_pages_candidate() returns the
+ * page of the rank, before it is overwritten, or until it is overwritten, if
+ * more pages than the window are allocated at once.
  */
 
 static void
-dsa_pages_shadow(dsa_pages_t *p, const dsa_digest_t *digest)
+dsa_pages_duplicate(dsa_pages_t *p, const dsa_digest_t *digest)
 {
     int            ready;
     dsa_host_at_t  at;
 
     if (dsa_pages_host(p, digest, &at, &ready)) {
-        dsa_lru_shadow(&p->host[at.slab], at.slot,
-                       dsa_pages_ready(p, digest) != 0);
+        dsa_lru_set_duplicate(&p->host[at.slab], at.page,
+                              dsa_pages_ready(p, digest) != 0);
     }
 }
 
@@ -225,7 +225,7 @@ dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
         && dsa_prefix_copy(p->prefix, rank, digest) == DSA_NO_PAGE)
     {
         dsa_prefix_add(p->prefix, rank, digest, page, DSA_COPY_READY);
-        dsa_pages_shadow(p, digest);
+        dsa_pages_duplicate(p, digest);
     }
 }
 
@@ -255,12 +255,12 @@ void
 dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page)
 {
     dsa_prefix_set(p->prefix, rank, page, DSA_COPY_READY);
-    dsa_pages_shadow(p, dsa_prefix_digest(p->prefix, rank, page));
+    dsa_pages_duplicate(p, dsa_prefix_digest(p->prefix, rank, page));
 }
 
 
 uint32_t
-dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
+dsa_pages_candidate(dsa_pages_t *p, uint32_t rank, uint32_t window,
     const dsa_digest_t **digest)
 {
     int            ready;
@@ -268,7 +268,7 @@ dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
     dsa_host_at_t  at;
 
     for ( ;; ) {
-        page = dsa_pool_cold(&p->store[rank], window);
+        page = dsa_pool_candidate(&p->store[rank], window);
 
         if (page == DSA_NO_PAGE) {
             return DSA_NO_PAGE;
@@ -285,13 +285,13 @@ dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
             return page;
         }
 
-        dsa_lru_shadow(&p->host[at.slab], at.slot, 0);
+        dsa_lru_set_duplicate(&p->host[at.slab], at.page, 0);
     }
 }
 
 
 void
-dsa_pages_release_cold(dsa_pages_t *p, uint32_t rank, uint32_t page)
+dsa_pages_release_candidate(dsa_pages_t *p, uint32_t rank, uint32_t page)
 {
     p->store[rank].release(p->store[rank].data, page, 0);
 }
@@ -304,12 +304,12 @@ dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
     uint32_t  i;
 
     for (i = 0; i < p->slabs; i++) {
-        at->slot = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+        at->page = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
 
-        if (at->slot != DSA_NO_SLOT) {
+        if (at->page != DSA_NO_PAGE) {
             at->slab = i;
             *ready = dsa_prefix_find(p->prefix, p->ranks + i, digest)
-                     != DSA_NO_SLOT;
+                     != DSA_NO_PAGE;
             return 1;
         }
     }
@@ -328,9 +328,9 @@ dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
     for (i = 0; i < p->slabs; i++) {
         at->slab = (slab + i) % p->slabs;
         store = &p->host[at->slab];
-        at->slot = store->alloc(store->data);
+        at->page = store->alloc(store->data);
 
-        if (at->slot != DSA_NO_SLOT) {
+        if (at->page != DSA_NO_PAGE) {
             break;
         }
     }
@@ -339,8 +339,8 @@ dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
         return DSA_AGAIN;
     }
 
-    dsa_prefix_remove(p->prefix, p->ranks + at->slab, at->slot);
-    dsa_prefix_add(p->prefix, p->ranks + at->slab, digest, at->slot, state);
+    dsa_prefix_remove(p->prefix, p->ranks + at->slab, at->page);
+    dsa_prefix_add(p->prefix, p->ranks + at->slab, digest, at->page, state);
 
     return DSA_OK;
 }
@@ -374,10 +374,10 @@ dsa_pages_host_ready(dsa_pages_t *p, dsa_host_at_t at, int last)
     uint32_t  store;
 
     store = p->ranks + at.slab;
-    dsa_prefix_set(p->prefix, store, at.slot, DSA_COPY_READY);
+    dsa_prefix_set(p->prefix, store, at.page, DSA_COPY_READY);
 
     if (!last) {
-        dsa_pages_shadow(p, dsa_prefix_digest(p->prefix, store, at.slot));
+        dsa_pages_duplicate(p, dsa_prefix_digest(p->prefix, store, at.page));
     }
 }
 
@@ -389,8 +389,8 @@ dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at)
 
     store = p->ranks + at.slab;
 
-    dsa_prefix_set(p->prefix, store, at.slot, DSA_COPY_READY);
-    dsa_prefix_remove(p->prefix, store, at.slot);
+    dsa_prefix_set(p->prefix, store, at.page, DSA_COPY_READY);
+    dsa_prefix_remove(p->prefix, store, at.page);
     dsa_pages_host_release(p, at);
 }
 
@@ -398,16 +398,16 @@ dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at)
 void
 dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at)
 {
-    p->host[at.slab].retain(p->host[at.slab].data, at.slot);
+    p->host[at.slab].retain(p->host[at.slab].data, at.page);
 }
 
 
 void
 dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at)
 {
-    p->host[at.slab].release(p->host[at.slab].data, at.slot,
+    p->host[at.slab].release(p->host[at.slab].data, at.page,
                              dsa_prefix_digest(p->prefix, p->ranks + at.slab,
-                                               at.slot) != NULL);
+                                               at.page) != NULL);
 }
 
 
@@ -418,8 +418,8 @@ dsa_pages_hit(dsa_pages_t *p, const dsa_digest_t *digest)
     dsa_host_at_t  at;
 
     if (dsa_pages_host(p, digest, &at, &ready)) {
-        dsa_lru_hit(&p->host[at.slab], at.slot);
-        dsa_pages_shadow(p, digest);
+        dsa_lru_hit(&p->host[at.slab], at.page);
+        dsa_pages_duplicate(p, digest);
     }
 }
 
@@ -441,7 +441,7 @@ dsa_pages_host_count(const dsa_pages_t *p, uint64_t *total, uint64_t *used)
 
 int
 dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users,
-    const uint32_t *slots, dsa_err_t *err)
+    const uint32_t *host_users, dsa_err_t *err)
 {
     uint32_t            i;
     const dsa_store_t  *store;
@@ -459,11 +459,11 @@ dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users,
     for (i = 0; i < p->slabs; i++) {
         store = &p->host[i];
 
-        if (store->audit(store->data, slots, err) != DSA_OK) {
+        if (store->audit(store->data, host_users, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
-        slots += store->total;
+        host_users += store->total;
     }
 
     return dsa_prefix_audit(p->prefix, err);

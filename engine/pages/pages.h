@@ -17,15 +17,13 @@
 /*
  * The KV cache as the scheduler uses it: one store for each rank, one for each
  * slab of host memory, and the prefix index of these stores.  A sequence uses
- * the pages of one rank; page numbers are the slots of that rank's store.
- * Rank r is store r of the index, and slab i is store ranks + i.
+ * the pages of one rank, by their numbers in that rank's store.  Rank r is
+ * store r of the index, and slab i is store ranks + i.
  *
  * A full page is published in the index under its digest.  It stays there
  * after its last user has released it, until it is allocated again.  Each rank
  * may have a copy of the same digest, and host memory one more.
  */
-
-#define DSA_NO_PAGE         DSA_NO_SLOT
 
 
 typedef struct {
@@ -39,18 +37,18 @@ typedef struct {
 } dsa_pages_t;
 
 
-/* A slot of host memory. */
+/* A host page: a page of a slab of host memory. */
 
 typedef struct {
     uint32_t            slab;
-    uint32_t            slot;
+    uint32_t            page;
 } dsa_host_at_t;
 
 
 /*
  * Creates pages 0 .. n-1 of each rank, all free; ranks is 1 .. DSA_MAX_GPUS.
- * host: memory whose slots are a slower tier; NULL: none.  Returns NULL if
- * memory is short.
+ * host: memory for the host pages, which are a slower tier; NULL: none.
+ * Returns NULL if memory is short.
  */
 dsa_pages_t *dsa_pages_create(uint32_t ranks, uint32_t n,
     const dsa_host_t *host);
@@ -109,14 +107,15 @@ void dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page);
 /*
  * Finds a page to copy to host memory among the next `window` free pages of a
  * rank, which will be overwritten soon; each page is considered once.  If host
- * memory already has a copy, its shadow ends, so that host memory keeps it.
+ * memory already has a copy, it does not count as a duplicate any more, so that
+ * host memory keeps it.
  * Otherwise the page is returned with one user and *digest; release it by
- * dsa_pages_release_cold(), which keeps its position in the free list.
+ * dsa_pages_release_candidate(), which keeps its position in the free list.
  * DSA_NO_PAGE: no page has to be copied.
  */
-uint32_t dsa_pages_cold(dsa_pages_t *p, uint32_t rank, uint32_t window,
+uint32_t dsa_pages_candidate(dsa_pages_t *p, uint32_t rank, uint32_t window,
     const dsa_digest_t **digest);
-void dsa_pages_release_cold(dsa_pages_t *p, uint32_t rank, uint32_t page);
+void dsa_pages_release_candidate(dsa_pages_t *p, uint32_t rank, uint32_t page);
 
 /*
  * Sets *at to the copy of a digest in host memory, in any state, and *ready to
@@ -126,10 +125,10 @@ int dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
     dsa_host_at_t *at, int *ready);
 
 /*
- * Allocates a slot with one user for a digest that host memory does not have,
- * and adds it to the index as LOADING or WRITING.  It is in the given slab, or
- * in another one if all slots of that slab have users.  DSA_AGAIN: all slots
- * have users.
+ * Allocates a host page with one user for a digest that host memory does not
+ * have, and adds it to the index as LOADING or WRITING.  It is in the given
+ * slab, or in another one if all pages of that slab have users.  DSA_AGAIN: all
+ * host pages have users.
  */
 int dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
     const dsa_digest_t *digest, dsa_copy_e state, dsa_host_at_t *at);
@@ -137,19 +136,19 @@ int dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
 /* Returns 1 if dsa_pages_host_alloc() would succeed. */
 int dsa_pages_host_room(const dsa_pages_t *p);
 
-/* Returns 1 if the slab has an empty slot. */
+/* Returns 1 if the slab has an empty page. */
 int dsa_pages_host_empty(const dsa_pages_t *p, uint32_t slab);
 
 /*
- * Marks a slot as READY.  last is 1 if the rank that has the page as well will
- * overwrite it soon, so that host memory has to keep its copy.
+ * Marks a host page as READY.  last is 1 if the rank that has the page as well
+ * will overwrite it soon, so that host memory has to keep its copy.
  */
 void dsa_pages_host_ready(dsa_pages_t *p, dsa_host_at_t at, int last);
 
-/* Removes a slot from the index whose copy has failed. */
+/* Removes a host page from the index whose copy has failed. */
 void dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at);
 
-/* Add and remove a user of a slot. */
+/* Add and remove a user of a host page. */
 void dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at);
 void dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at);
 
@@ -157,18 +156,18 @@ void dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at);
 void dsa_pages_hit(dsa_pages_t *p, const dsa_digest_t *digest);
 
 /*
- * Counts the slots of host memory, and those that are in use or hold a digest.
+ * Counts the host pages, and those that have users or are in the index.
  */
 void dsa_pages_host_count(const dsa_pages_t *p, uint64_t *total,
     uint64_t *used);
 
 /*
  * Checks everything against users [ranks][n], the number of block tables and
- * copies in progress that contain each page, and slots [slabs][slots of the
- * slab], the same of host memory; O(pages + slots).
+ * copies in progress that contain each page of a rank, and host_users
+ * [slabs][pages of the slab], the same of host memory; O(pages).
  */
 int dsa_pages_audit(const dsa_pages_t *p, const uint32_t *users,
-    const uint32_t *slots, dsa_err_t *err);
+    const uint32_t *host_users, dsa_err_t *err);
 
 
 #endif /* _DSA_PAGES_H_INCLUDED_ */

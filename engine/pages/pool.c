@@ -14,17 +14,17 @@
 
 /*
  * The free list is a ring through prev[] and next[] whose head is number n:
- * next[n] is allocated first, prev[n] last.  dsa_pool_cold() has returned or
- * skipped its first n_cold pages, and continues after them.
+ * next[n] is allocated first, prev[n] last.  dsa_pool_candidate() has returned
+ * or skipped its first n_candidates pages, and continues after them.
  */
 
 typedef struct {
     uint32_t            n;
     uint32_t            n_free;
-    uint32_t            n_cold;
-    uint32_t            last_cold;      /* the last one of these pages, n:
+    uint32_t            n_candidates;
+    uint32_t            last_candidate; /* the last one of these pages, n:
                                            none */
-    uint8_t            *cold;           /* [n]; 1: one of them */
+    uint8_t            *candidate;      /* [n]; 1: one of them */
     uint32_t           *prev;           /* [n + 1] */
     uint32_t           *next;           /* [n + 1] */
     uint32_t           *users;          /* [n] */
@@ -64,10 +64,10 @@ dsa_pool_init(dsa_store_t *store, uint32_t n)
     p->prev = calloc((size_t) n + 1, sizeof(uint32_t));
     p->next = calloc((size_t) n + 1, sizeof(uint32_t));
     p->users = calloc(n, sizeof(uint32_t));
-    p->cold = malloc(n);
+    p->candidate = malloc(n);
 
     if (p->prev == NULL || p->next == NULL || p->users == NULL
-        || p->cold == NULL)
+        || p->candidate == NULL)
     {
         dsa_pool_destroy(p);
         return DSA_ERROR;
@@ -75,9 +75,9 @@ dsa_pool_init(dsa_store_t *store, uint32_t n)
 
     /* the pages hold nothing yet */
 
-    p->n_cold = n;
-    p->last_cold = n - 1;
-    memset(p->cold, 1, n);
+    p->n_candidates = n;
+    p->last_candidate = n - 1;
+    memset(p->candidate, 1, n);
 
     for (i = 0; i <= n; i++) {
         p->next[i] = i == n ? 0 : i + 1;
@@ -106,28 +106,28 @@ dsa_pool_destroy(void *data)
     free(p->prev);
     free(p->next);
     free(p->users);
-    free(p->cold);
+    free(p->candidate);
     free(p);
 }
 
 
 uint32_t
-dsa_pool_cold(dsa_store_t *store, uint32_t window)
+dsa_pool_candidate(dsa_store_t *store, uint32_t window)
 {
     uint32_t     page;
     dsa_pool_t  *p = store->data;
 
-    if (p->n_cold >= window || p->n_cold == p->n_free) {
-        return DSA_NO_SLOT;
+    if (p->n_candidates >= window || p->n_candidates == p->n_free) {
+        return DSA_NO_PAGE;
     }
 
-    page = p->next[p->last_cold];
+    page = p->next[p->last_candidate];
 
-    assert(page < p->n && p->users[page] == 0 && !p->cold[page]);
+    assert(page < p->n && p->users[page] == 0 && !p->candidate[page]);
 
-    p->cold[page] = 1;
-    p->last_cold = page;
-    p->n_cold++;
+    p->candidate[page] = 1;
+    p->last_candidate = page;
+    p->n_candidates++;
 
     return page;
 }
@@ -140,7 +140,7 @@ dsa_pool_alloc(void *data)
     dsa_pool_t  *p = data;
 
     if (p->n_free == 0) {
-        return DSA_NO_SLOT;
+        return DSA_NO_PAGE;
     }
 
     page = p->next[p->n];
@@ -234,14 +234,15 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
             return dsa_error(err, "the free list is broken at page %u", page);
         }
 
-        if (p->cold[page] != (n <= p->n_cold)) {
-            return dsa_error(err, "free page %u is %s at number %u; expected "
-                             "the first %u to be cold", page,
-                             p->cold[page] ? "cold" : "not cold", n,
-                             p->n_cold);
+        if (p->candidate[page] != (n <= p->n_candidates)) {
+            return dsa_error(err, "free page %u, number %u of the list, is %s; "
+                             "expected the first %u to be candidates", page, n,
+                             p->candidate[page] ? "a candidate"
+                                                : "no candidate",
+                             p->n_candidates);
         }
 
-        if (p->cold[page]) {
+        if (p->candidate[page]) {
             last = page;
         }
     }
@@ -251,9 +252,9 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
                          p->n_free);
     }
 
-    if (p->n_cold > n || p->last_cold != last) {
-        return dsa_error(err, "the last of %u cold pages is %u; expected %u",
-                         p->n_cold, p->last_cold, last);
+    if (p->n_candidates > n || p->last_candidate != last) {
+        return dsa_error(err, "the last of %u candidates is %u; expected %u",
+                         p->n_candidates, p->last_candidate, last);
     }
 
     return DSA_OK;
@@ -263,12 +264,12 @@ dsa_pool_audit(const void *data, const uint32_t *users, dsa_err_t *err)
 static void
 dsa_pool_unlink(dsa_pool_t *p, uint32_t page)
 {
-    if (p->cold[page]) {
-        p->cold[page] = 0;
-        p->n_cold--;
+    if (p->candidate[page]) {
+        p->candidate[page] = 0;
+        p->n_candidates--;
 
-        if (p->last_cold == page) {
-            p->last_cold = p->prev[page];
+        if (p->last_candidate == page) {
+            p->last_candidate = p->prev[page];
         }
     }
 
@@ -296,11 +297,11 @@ dsa_pool_link(dsa_pool_t *p, uint32_t page, int keep)
     p->n_free++;
 
     if (!keep) {
-        p->cold[page] = 1;
-        p->n_cold++;
+        p->candidate[page] = 1;
+        p->n_candidates++;
 
-        if (p->last_cold == p->n) {
-            p->last_cold = page;
+        if (p->last_candidate == p->n) {
+            p->last_candidate = page;
         }
     }
 }

@@ -23,11 +23,11 @@
 int dsa_pool_init(dsa_store_t *store, uint32_t n);
 
 /*
- * Returns pages that will be allocated soon, so that they can be copied
- * elsewhere before: each call returns one of the first `window` free pages,
- * each page once after it becomes free, and DSA_NO_SLOT when all of them were
- * returned.  Pages that were released with keep 0, or were never allocated,
- * are not returned.  The window may differ between calls.
+ * Returns candidates for eviction, pages that will be allocated soon, so that
+ * they can be copied elsewhere before: each call returns one of the first
+ * `window` free pages, each page once after it becomes free, and DSA_NO_PAGE
+ * when all of them were returned.  Pages that were released with keep 0, or
+ * were never allocated, are not returned.  The window may differ between calls.
  *
  * The window should be about twice the pages that are allocated between two
  * calls: pages beyond it may be overwritten before they are copied, and pages
@@ -37,7 +37,7 @@ int dsa_pool_init(dsa_store_t *store, uint32_t n);
  * it can still be found: with keep 1 it would become the page that is allocated
  * last, and would be returned again.
  */
-uint32_t dsa_pool_cold(dsa_store_t *store, uint32_t window);
+uint32_t dsa_pool_candidate(dsa_store_t *store, uint32_t window);
 
 
 #endif /* _DSA_POOL_H_INCLUDED_ */

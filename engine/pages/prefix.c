@@ -15,7 +15,7 @@
 
 
 typedef struct {
-    uint32_t            slot;           /* DSA_NO_SLOT: no copy */
+    uint32_t            page;           /* DSA_NO_PAGE: no copy */
     dsa_copy_e          state;
 } dsa_copy_t;
 
@@ -29,11 +29,11 @@ typedef struct {
 
 struct dsa_prefix_s {
     uint32_t            stores;
-    uint32_t            slots[DSA_PREFIX_STORES];
-    uint32_t           *entry_of[DSA_PREFIX_STORES];    /* [slots] or
+    uint32_t            pages[DSA_PREFIX_STORES];
+    uint32_t           *entry_of[DSA_PREFIX_STORES];    /* [pages] or
                                                            DSA_NO_ENTRY */
     char               *entries;        /* [n_entries] of entry_size bytes,
-                                           one for each slot */
+                                           one for each page */
     size_t              entry_size;
     uint32_t            n_entries;
     uint32_t            unused;         /* the first one */
@@ -56,7 +56,7 @@ dsa_prefix_at(const dsa_prefix_t *x, uint32_t e)
 
 
 dsa_prefix_t *
-dsa_prefix_create(const uint32_t *slots, uint32_t stores)
+dsa_prefix_create(const uint32_t *pages, uint32_t stores)
 {
     int            ok;
     uint32_t       i, j;
@@ -75,9 +75,9 @@ dsa_prefix_create(const uint32_t *slots, uint32_t stores)
     x->entry_size = sizeof(dsa_entry_t) + stores * sizeof(dsa_copy_t);
 
     for (i = 0; i < x->stores; i++) {
-        x->slots[i] = slots[i];
-        x->n_entries += slots[i];
-        x->entry_of[i] = malloc((size_t) slots[i] * sizeof(uint32_t));
+        x->pages[i] = pages[i];
+        x->n_entries += pages[i];
+        x->entry_of[i] = malloc((size_t) pages[i] * sizeof(uint32_t));
         ok = ok && x->entry_of[i] != NULL;
     }
 
@@ -91,7 +91,7 @@ dsa_prefix_create(const uint32_t *slots, uint32_t stores)
     }
 
     for (i = 0; i < x->stores; i++) {
-        for (j = 0; j < slots[i]; j++) {
+        for (j = 0; j < pages[i]; j++) {
             x->entry_of[i][j] = DSA_NO_ENTRY;
         }
     }
@@ -136,12 +136,12 @@ dsa_prefix_find(const dsa_prefix_t *x, uint32_t store,
     e = dsa_prefix_entry(x, digest);
 
     if (e == DSA_NO_ENTRY) {
-        return DSA_NO_SLOT;
+        return DSA_NO_PAGE;
     }
 
     copy = &dsa_prefix_at(x, e)->copy[store];
 
-    return copy->state == DSA_COPY_READY ? copy->slot : DSA_NO_SLOT;
+    return copy->state == DSA_COPY_READY ? copy->page : DSA_NO_PAGE;
 }
 
 
@@ -161,7 +161,7 @@ dsa_prefix_ready(const dsa_prefix_t *x, const dsa_digest_t *digest)
     ready = 0;
 
     for (i = 0; i < x->stores; i++) {
-        if (entry->copy[i].slot != DSA_NO_SLOT
+        if (entry->copy[i].page != DSA_NO_PAGE
             && entry->copy[i].state == DSA_COPY_READY)
         {
             ready |= 1U << i;
@@ -180,19 +180,19 @@ dsa_prefix_copy(const dsa_prefix_t *x, uint32_t store,
 
     e = dsa_prefix_entry(x, digest);
 
-    return e != DSA_NO_ENTRY ? dsa_prefix_at(x, e)->copy[store].slot
-                             : DSA_NO_SLOT;
+    return e != DSA_NO_ENTRY ? dsa_prefix_at(x, e)->copy[store].page
+                             : DSA_NO_PAGE;
 }
 
 
 const dsa_digest_t *
-dsa_prefix_digest(const dsa_prefix_t *x, uint32_t store, uint32_t slot)
+dsa_prefix_digest(const dsa_prefix_t *x, uint32_t store, uint32_t page)
 {
     uint32_t  e;
 
-    assert(slot < x->slots[store]);
+    assert(page < x->pages[store]);
 
-    e = x->entry_of[store][slot];
+    e = x->entry_of[store][page];
 
     return e != DSA_NO_ENTRY ? &dsa_prefix_at(x, e)->digest : NULL;
 }
@@ -200,14 +200,14 @@ dsa_prefix_digest(const dsa_prefix_t *x, uint32_t store, uint32_t slot)
 
 void
 dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
-    uint32_t slot, dsa_copy_e state)
+    uint32_t page, dsa_copy_e state)
 {
     int           rc;
     uint32_t      i, e;
     dsa_entry_t  *entry;
 
-    assert(slot < x->slots[store]
-           && x->entry_of[store][slot] == DSA_NO_ENTRY);
+    assert(page < x->pages[store]
+           && x->entry_of[store][page] == DSA_NO_ENTRY);
 
     e = dsa_prefix_entry(x, digest);
 
@@ -225,42 +225,42 @@ dsa_prefix_add(dsa_prefix_t *x, uint32_t store, const dsa_digest_t *digest,
         assert(rc == DSA_OK);
 
         for (i = 0; i < x->stores; i++) {
-            entry->copy[i].slot = DSA_NO_SLOT;
+            entry->copy[i].page = DSA_NO_PAGE;
             entry->copy[i].state = DSA_COPY_READY;
         }
     }
 
     entry = dsa_prefix_at(x, e);
 
-    assert(entry->copy[store].slot == DSA_NO_SLOT);
+    assert(entry->copy[store].page == DSA_NO_PAGE);
 
-    entry->copy[store].slot = slot;
+    entry->copy[store].page = page;
     entry->copy[store].state = state;
-    x->entry_of[store][slot] = e;
+    x->entry_of[store][page] = e;
 }
 
 
 void
-dsa_prefix_set(dsa_prefix_t *x, uint32_t store, uint32_t slot,
+dsa_prefix_set(dsa_prefix_t *x, uint32_t store, uint32_t page,
     dsa_copy_e state)
 {
-    assert(slot < x->slots[store]
-           && x->entry_of[store][slot] != DSA_NO_ENTRY);
+    assert(page < x->pages[store]
+           && x->entry_of[store][page] != DSA_NO_ENTRY);
 
-    dsa_prefix_at(x, x->entry_of[store][slot])->copy[store].state = state;
+    dsa_prefix_at(x, x->entry_of[store][page])->copy[store].state = state;
 }
 
 
 void
-dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
+dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t page)
 {
     int           rc;
     uint32_t      i, e;
     dsa_entry_t  *entry;
 
-    assert(slot < x->slots[store]);
+    assert(page < x->pages[store]);
 
-    e = x->entry_of[store][slot];
+    e = x->entry_of[store][page];
 
     if (e == DSA_NO_ENTRY) {
         return;
@@ -270,11 +270,11 @@ dsa_prefix_remove(dsa_prefix_t *x, uint32_t store, uint32_t slot)
 
     assert(entry->copy[store].state == DSA_COPY_READY);
 
-    entry->copy[store].slot = DSA_NO_SLOT;
-    x->entry_of[store][slot] = DSA_NO_ENTRY;
+    entry->copy[store].page = DSA_NO_PAGE;
+    x->entry_of[store][page] = DSA_NO_ENTRY;
 
     for (i = 0; i < x->stores; i++) {
-        if (entry->copy[i].slot != DSA_NO_SLOT) {
+        if (entry->copy[i].page != DSA_NO_PAGE) {
             return;
         }
     }
@@ -297,7 +297,7 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
     copies = 0;
 
     for (i = 0; i < x->stores; i++) {
-        for (j = 0; j < x->slots[i]; j++) {
+        for (j = 0; j < x->pages[i]; j++) {
             e = x->entry_of[i][j];
 
             if (e == DSA_NO_ENTRY) {
@@ -307,11 +307,11 @@ dsa_prefix_audit(const dsa_prefix_t *x, dsa_err_t *err)
             entry = dsa_prefix_at(x, e);
 
             if (dsa_prefix_entry(x, &entry->digest) != e
-                || entry->copy[i].slot != j)
+                || entry->copy[i].page != j)
             {
-                return dsa_error(err, "slot %u of store %u has entry %u, whose "
-                                 "digest is not found, or whose slot is %u", j,
-                                 i, e, entry->copy[i].slot);
+                return dsa_error(err, "page %u of store %u has entry %u, whose "
+                                 "digest is not found, or whose page is %u", j,
+                                 i, e, entry->copy[i].page);
             }
 
             copies++;

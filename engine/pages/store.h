@@ -14,39 +14,39 @@
 
 
 /*
- * A store is a part of the KV cache: numbered slots, each of which holds one
- * page.  It manages numbers only; the memory of the slots is owned by the code
- * that computes or copies pages.  The pages of one rank are a store (pool.h).
+ * A store is a part of the KV cache: pages with numbers, of a rank (pool.h) or
+ * of a slab of host memory (lru.h).  It manages the numbers only; the memory of
+ * the pages is owned by the code that computes or copies pages.
  *
- * A slot has users: block tables that contain it, or copies in progress.  A
- * slot without users is free.  A free slot keeps its contents until
- * alloc() returns it again, so that it can still be found by digest.
+ * A page has users: block tables that contain it, or copies in progress.  A
+ * page without users is free.  A free page keeps its contents until alloc()
+ * returns it again, so that it can still be found by digest.
  */
 
-#define DSA_NO_SLOT     UINT32_MAX
+#define DSA_NO_PAGE     UINT32_MAX
 
 
 typedef struct {
-    uint32_t            total;      /* slots 0 .. total-1 */
+    uint32_t            total;      /* pages 0 .. total-1 */
     void               *data;       /* private to the store */
 
     /*
-     * Returns a free slot with one user; the caller overwrites its contents.
-     * DSA_NO_SLOT: no slot is free.
+     * Returns a free page with one user; the caller overwrites its contents.
+     * DSA_NO_PAGE: no page is free.
      */
     uint32_t          (*alloc)(void *data);
 
-    /* Adds a user; the slot may be free. */
-    void              (*retain)(void *data, uint32_t slot);
+    /* Adds a user; the page may be free. */
+    void              (*retain)(void *data, uint32_t page);
 
     /*
-     * Removes a user.  Without users the slot is free: with keep 1 it is
+     * Removes a user.  Without users the page is free: with keep 1 it is
      * allocated last, with keep 0 next, because its contents cannot be found
      * any more.
      */
-    void              (*release)(void *data, uint32_t slot, int keep);
+    void              (*release)(void *data, uint32_t page, int keep);
 
-    uint32_t          (*users)(const void *data, uint32_t slot);
+    uint32_t          (*users)(const void *data, uint32_t page);
     uint32_t          (*n_free)(const void *data);
 
     /*

@@ -177,7 +177,7 @@ dsa_sched_room(const dsa_sched_t *s, const dsa_sched_request_t *r,
 
     /* requests that the next step can admit do not count as waiting */
 
-    open = s->slots;
+    open = s->indices;
 
     for (i = 0; i < s->ranks; i++) {
         open -= s->rank[i].n_live;

@@ -23,7 +23,7 @@ int
 dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 {
     int                  rc;
-    uint32_t             waiting, *users, *slots;
+    uint32_t             waiting, *users, *host_users;
     uint64_t             host, used;
     const dsa_tenant_t  *t;
 
@@ -31,16 +31,16 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 
     users = calloc((size_t) s->ranks * dsa_pages_total(s->pages),
                    sizeof(uint32_t));
-    slots = calloc(host + 1, sizeof(uint32_t));
+    host_users = calloc(host + 1, sizeof(uint32_t));
 
-    if (users == NULL || slots == NULL) {
+    if (users == NULL || host_users == NULL) {
         free(users);
-        free(slots);
+        free(host_users);
         return dsa_error(err, "out of memory");
     }
 
     if (s->tiers != NULL) {
-        dsa_tiers_users(s->tiers, users, slots);
+        dsa_tiers_users(s->tiers, users, host_users);
     }
 
     rc = dsa_sched_audit_running(s, users, err);
@@ -60,11 +60,11 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
     rc = rc == DSA_OK ? dsa_sched_audit_classes(s, err) : rc;
 
     if (rc == DSA_OK) {
-        rc = dsa_pages_audit(s->pages, users, slots, err);
+        rc = dsa_pages_audit(s->pages, users, host_users, err);
     }
 
     free(users);
-    free(slots);
+    free(host_users);
 
     return rc;
 }

@@ -17,7 +17,8 @@
  *
  *     host memory has the page       it moves to the ranks
  *     it is coming to host memory    the fetch waits for that
- *     otherwise                      it is read from a slower tier into a slot
+ *     otherwise                      it is read from a slower tier into a new
+ *                                    host page
  *
  * Of the slower tiers that are expected to have the page, the first one is
  * read.  A page that cannot be read ends the prefix there (f.n).  What is read
@@ -359,7 +360,7 @@ dsa_fetch_source(const dsa_tiers_t *t, const dsa_fetching_t *f,
 }
 
 
-/* A slot has the page: it moves to the ranks. */
+/* A host page has a complete copy: it moves to the ranks. */
 
 static void
 dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
@@ -412,7 +413,7 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     {
         dsa_tiers_op_free(t, op);
 
-        /* without a copy in progress, no slot will become free */
+        /* without a copy in progress, no host page will become free */
 
         if (t->ops == NULL) {
             dsa_fetch_truncate(f, index);
@@ -429,7 +430,7 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     op->op.kind = DSA_TIER_READ;
     op->op.digest = &op->digest;
     op->op.n = 1;
-    op->op.page = dsa_host_slot(t->host, op->at.slab, op->at.slot);
+    op->op.page = dsa_host_page(t->host, op->at.slab, op->at.page);
     op->op.owner = f;
 
     if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {

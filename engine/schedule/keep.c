@@ -308,7 +308,7 @@ dsa_keep_write(dsa_tiers_t *t, uint32_t tier, const dsa_digest_t *digest,
     op->op.kind = DSA_TIER_WRITE;
     op->op.digest = &op->digest;
     op->op.n = 1;
-    op->op.page = dsa_host_slot(t->host, at.slab, at.slot);
+    op->op.page = dsa_host_page(t->host, at.slab, at.page);
     op->op.owner = op;
 
     if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {

@@ -17,7 +17,7 @@
  * DSA_LOAD_PROBE_US: the reads of other requests may be before it in the queue
  * of a tier, and their number is not limited by what this request could gain.
  * When it is admitted, the pages of its prefix that no rank has are fetched
- * into its block table.  It has a batch slot meanwhile, but is in no step, and
+ * into its block table.  It has a batch index meanwhile, but is in no step, and
  * other sequences go on.
  *
  * A fetch must not take longer than computing the same tokens.  Each page that

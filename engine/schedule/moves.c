@@ -11,20 +11,20 @@
 
 
 /*
- * Moves between ranks and host memory.  A lane has the moves of one rank and
+ * Moves between ranks and host memory.  A queue has the moves of one rank and
  * way in their order: the first ones are in flight, in calls of the backend
  * with up to DSA_TIER_BATCH pages each, and the rest waits until fewer than
  * DSA_MOVE_CALLS calls are in flight.
  */
 
 
-static void dsa_lane_push(dsa_tiers_t *t, dsa_lane_t *lane,
+static void dsa_moves_push(dsa_tiers_t *t, dsa_move_queue_t *queue,
     dsa_page_op_t *op);
-static int dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
-    uint32_t rank, dsa_err_t *err);
-static int dsa_lane_moved(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
-    uint32_t rank, int wait, dsa_err_t *err);
-static void dsa_lane_collect(dsa_tiers_t *t, dsa_lane_t *lane);
+static int dsa_moves_order(dsa_tiers_t *t, dsa_move_queue_t *queue,
+    dsa_move_e way, uint32_t rank, dsa_err_t *err);
+static int dsa_moves_moved(dsa_tiers_t *t, dsa_move_queue_t *queue,
+    dsa_move_e way, uint32_t rank, int wait, dsa_err_t *err);
+static void dsa_moves_collect(dsa_tiers_t *t, dsa_move_queue_t *queue);
 static void dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op);
 static void dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op);
 
@@ -77,12 +77,12 @@ int
 dsa_tiers_save(dsa_tiers_t *t, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest, int last)
 {
-    dsa_lane_t     *lane;
-    dsa_page_op_t  *op;
+    dsa_move_queue_t  *queue;
+    dsa_page_op_t     *op;
 
-    lane = &t->lane[rank][DSA_MOVE_OUT];
+    queue = &t->queue[rank][DSA_MOVE_OUT];
 
-    if (lane->n >= DSA_TIER_SAVES) {
+    if (queue->n >= DSA_TIER_SAVES) {
         return DSA_AGAIN;
     }
 
@@ -104,7 +104,7 @@ dsa_tiers_save(dsa_tiers_t *t, uint32_t rank, uint32_t page,
     op->page = page;
     op->last = (uint32_t) last;
 
-    dsa_lane_push(t, lane, op);
+    dsa_moves_push(t, queue, op);
 
     return DSA_OK;
 }
@@ -136,12 +136,12 @@ dsa_tiers_load(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     f->left[index]++;
     f->f.moving++;
 
-    dsa_lane_push(t, &t->lane[rank][DSA_MOVE_IN], op);
+    dsa_moves_push(t, &t->queue[rank][DSA_MOVE_IN], op);
 }
 
 
 void
-dsa_tiers_save_cold(dsa_tiers_t *t)
+dsa_tiers_save_candidates(dsa_tiers_t *t)
 {
     uint32_t             rank, page;
     const dsa_digest_t  *digest;
@@ -154,23 +154,24 @@ dsa_tiers_save_cold(dsa_tiers_t *t)
          * then; otherwise its contents would be overwritten.
          */
 
-        while (t->n_cold[rank] < t->window
-               && t->lane[rank][DSA_MOVE_OUT].n < DSA_TIER_SAVES
+        while (t->n_candidates[rank] < t->window
+               && t->queue[rank][DSA_MOVE_OUT].n < DSA_TIER_SAVES
                && dsa_pages_host_room(t->pages))
         {
-            page = dsa_pages_cold(t->pages, rank,
-                                  t->window - t->n_cold[rank], &digest);
+            page = dsa_pages_candidate(t->pages, rank,
+                                       t->window - t->n_candidates[rank],
+                                       &digest);
 
             if (page == DSA_NO_PAGE) {
                 break;
             }
 
             if (dsa_tiers_save(t, rank, page, digest, 1) != DSA_OK) {
-                dsa_pages_release_cold(t->pages, rank, page);
+                dsa_pages_release_candidate(t->pages, rank, page);
                 break;
             }
 
-            t->n_cold[rank]++;
+            t->n_candidates[rank]++;
         }
     }
 }
@@ -182,11 +183,11 @@ dsa_tiers_order(dsa_tiers_t *t, dsa_err_t *err)
     uint32_t  rank;
 
     for (rank = 0; rank < t->pages->ranks; rank++) {
-        if (dsa_lane_order(t, &t->lane[rank][DSA_MOVE_OUT], DSA_MOVE_OUT, rank,
-                           err)
+        if (dsa_moves_order(t, &t->queue[rank][DSA_MOVE_OUT], DSA_MOVE_OUT,
+                            rank, err)
             != DSA_OK
-            || dsa_lane_order(t, &t->lane[rank][DSA_MOVE_IN], DSA_MOVE_IN,
-                              rank, err)
+            || dsa_moves_order(t, &t->queue[rank][DSA_MOVE_IN], DSA_MOVE_IN,
+                               rank, err)
                != DSA_OK)
         {
             return DSA_ERROR;
@@ -200,14 +201,14 @@ dsa_tiers_order(dsa_tiers_t *t, dsa_err_t *err)
 int
 dsa_tiers_in_flight(const dsa_tiers_t *t)
 {
-    uint32_t           rank, way;
-    const dsa_lane_t  *lane;
+    uint32_t                 rank, way;
+    const dsa_move_queue_t  *queue;
 
     for (rank = 0; rank < t->pages->ranks; rank++) {
         for (way = 0; way < DSA_MOVES; way++) {
-            lane = &t->lane[rank][way];
+            queue = &t->queue[rank][way];
 
-            if (lane->ordered != lane->ended) {
+            if (queue->ordered != queue->ended) {
                 return 1;
             }
         }
@@ -220,37 +221,37 @@ dsa_tiers_in_flight(const dsa_tiers_t *t)
 int
 dsa_tiers_wait_saves(dsa_tiers_t *t, uint32_t rank, dsa_err_t *err)
 {
-    dsa_lane_t  *lane;
+    dsa_move_queue_t  *queue;
 
-    lane = &t->lane[rank][DSA_MOVE_OUT];
+    queue = &t->queue[rank][DSA_MOVE_OUT];
 
-    if (lane->n == 0) {
+    if (queue->n == 0) {
         return DSA_AGAIN;
     }
 
-    if (dsa_lane_order(t, lane, DSA_MOVE_OUT, rank, err) != DSA_OK) {
+    if (dsa_moves_order(t, queue, DSA_MOVE_OUT, rank, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    return dsa_lane_moved(t, lane, DSA_MOVE_OUT, rank, 1, err);
+    return dsa_moves_moved(t, queue, DSA_MOVE_OUT, rank, 1, err);
 }
 
 
 int
 dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err)
 {
-    uint32_t     rank, way;
-    dsa_lane_t  *lane;
+    uint32_t           rank, way;
+    dsa_move_queue_t  *queue;
 
     for (rank = 0; rank < t->pages->ranks; rank++) {
         for (way = 0; way < DSA_MOVES; way++) {
-            lane = &t->lane[rank][way];
+            queue = &t->queue[rank][way];
 
-            if (lane->ordered == lane->ended) {
+            if (queue->ordered == queue->ended) {
                 continue;
             }
 
-            if (dsa_lane_moved(t, lane, (dsa_move_e) way, rank, wait, err)
+            if (dsa_moves_moved(t, queue, (dsa_move_e) way, rank, wait, err)
                 != DSA_OK)
             {
                 return DSA_ERROR;
@@ -265,28 +266,28 @@ dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err)
 
 
 static void
-dsa_lane_push(dsa_tiers_t *t, dsa_lane_t *lane, dsa_page_op_t *op)
+dsa_moves_push(dsa_tiers_t *t, dsa_move_queue_t *queue, dsa_page_op_t *op)
 {
-    if (lane->last != NULL) {
-        lane->last->queue = op;
+    if (queue->last != NULL) {
+        queue->last->next_move = op;
 
     } else {
-        lane->first = op;
+        queue->first = op;
     }
 
-    lane->last = op;
+    queue->last = op;
 
-    if (lane->unordered == NULL) {
-        lane->unordered = op;
+    if (queue->unordered == NULL) {
+        queue->unordered = op;
     }
 
-    lane->n++;
+    queue->n++;
     t->moving++;
 }
 
 
 static int
-dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+dsa_moves_order(dsa_tiers_t *t, dsa_move_queue_t *queue, dsa_move_e way,
     uint32_t rank, dsa_err_t *err)
 {
     uint32_t          n;
@@ -294,23 +295,23 @@ dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
     dsa_page_op_t    *op;
     dsa_page_move_t   move[DSA_TIER_BATCH];
 
-    if (lane->unordered == NULL) {
+    if (queue->unordered == NULL) {
         return DSA_OK;
     }
 
     now = dsa_tiers_now(t);
 
-    while (lane->unordered != NULL
-           && lane->ordered - lane->ended < DSA_MOVE_CALLS)
+    while (queue->unordered != NULL
+           && queue->ordered - queue->ended < DSA_MOVE_CALLS)
     {
-        for (n = 0; n < DSA_TIER_BATCH && lane->unordered != NULL; n++) {
-            op = lane->unordered;
+        for (n = 0; n < DSA_TIER_BATCH && queue->unordered != NULL; n++) {
+            op = queue->unordered;
 
             move[n].page = op->page;
-            move[n].host = dsa_host_slot(t->host, op->at.slab, op->at.slot);
-            op->call = lane->ordered;
+            move[n].host = dsa_host_page(t->host, op->at.slab, op->at.page);
+            op->call = queue->ordered;
             op->begin_us = now;
-            lane->unordered = op->queue;
+            queue->unordered = op->next_move;
         }
 
         if (t->backend->move(t->backend, way, rank, move, n, err) != DSA_OK) {
@@ -319,48 +320,50 @@ dsa_lane_order(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
 
         /* a call that failed is not waited for */
 
-        lane->ordered++;
+        queue->ordered++;
     }
 
     return DSA_OK;
 }
 
 
-/* Collects the calls of a lane that have ended; with wait 1 waits for one. */
+/* Collects the calls of a queue that have ended; with wait 1 waits for one. */
 
 static int
-dsa_lane_moved(dsa_tiers_t *t, dsa_lane_t *lane, dsa_move_e way,
+dsa_moves_moved(dsa_tiers_t *t, dsa_move_queue_t *queue, dsa_move_e way,
     uint32_t rank, int wait, dsa_err_t *err)
 {
-    if (t->backend->moved(t->backend, way, rank, wait, &lane->ended, err)
+    if (t->backend->moved(t->backend, way, rank, wait, &queue->ended, err)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    assert(lane->ended <= lane->ordered);
+    assert(queue->ended <= queue->ordered);
 
-    dsa_lane_collect(t, lane);
+    dsa_moves_collect(t, queue);
 
     return DSA_OK;
 }
 
 
-/* The ops of the calls that have ended leave the lane. */
+/* The ops of the calls that have ended leave the queue. */
 
 static void
-dsa_lane_collect(dsa_tiers_t *t, dsa_lane_t *lane)
+dsa_moves_collect(dsa_tiers_t *t, dsa_move_queue_t *queue)
 {
     dsa_page_op_t  *op;
 
-    while (lane->first != lane->unordered && lane->first->call < lane->ended) {
-        op = lane->first;
-        lane->first = op->queue;
-        lane->n--;
+    while (queue->first != queue->unordered
+           && queue->first->call < queue->ended)
+    {
+        op = queue->first;
+        queue->first = op->next_move;
+        queue->n--;
         t->moving--;
 
-        if (lane->first == NULL) {
-            lane->last = NULL;
+        if (queue->first == NULL) {
+            queue->last = NULL;
         }
 
         if (op->kind == DSA_OP_SAVE) {
@@ -387,8 +390,8 @@ dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op)
     dsa_pages_host_release(t->pages, op->at);
 
     if (op->last) {
-        t->n_cold[op->rank]--;
-        dsa_pages_release_cold(t->pages, op->rank, op->page);
+        t->n_candidates[op->rank]--;
+        dsa_pages_release_candidate(t->pages, op->rank, op->page);
 
     } else {
         dsa_pages_release(t->pages, op->rank, op->page);

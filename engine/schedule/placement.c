@@ -11,11 +11,11 @@
 
 /*
  * On which rank a sequence runs.  Candidates are the ranks with a free batch
- * slot and enough pages.  A sequence is placed on the candidate with the
+ * index and enough pages.  A sequence is placed on the candidate with the
  * longest prefix in READY pages, if the load of that rank exceeds the lowest
  * load by at most DSA_PLACE_BOUND; otherwise on the candidate with the lowest
- * load.  Pages of the prefix that only other ranks have are copied, so that
- * the choice costs no computation; staying where the prefix is saves pages.
+ * load.  Pages of the prefix that only other ranks have are copied, so that the
+ * choice costs no computation; staying where the prefix is saves pages.
  *
  * The load of a rank is counted in tokens:
  *

@@ -12,7 +12,7 @@
 #include "engine/schedule/policy.h"
 
 
-#define DSA_POLICY_OWED     (DSA_POLICY_TURN * DSA_POLICY_TURNS)
+#define DSA_POLICY_OWED     (DSA_POLICY_ROUND * DSA_POLICY_ROUNDS)
 
 
 static dsa_tenant_t *dsa_policy_find(const dsa_policy_t *p,
@@ -25,22 +25,22 @@ static dsa_priority_e dsa_policy_entering(const dsa_policy_t *p,
     const dsa_tenant_t *t);
 static dsa_priority_e dsa_policy_leaving(const dsa_policy_t *p,
     const dsa_tenant_t *t);
-static void dsa_policy_turn(dsa_policy_t *p, dsa_priority_e of,
+static void dsa_policy_round(dsa_policy_t *p, dsa_priority_e of,
     uint32_t parts);
 static int dsa_policy_keeps(const dsa_policy_t *p, const dsa_tenant_t *from,
     const dsa_tenant_t *to);
 static int dsa_policy_passed(const dsa_policy_t *p, const dsa_tenant_t *t);
 static void dsa_policy_sift(dsa_class_t *class, uint32_t i);
 static double dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t,
-    double slots, double pages);
+    double indices, double pages);
 
 
 void
-dsa_policy_init(dsa_policy_t *p, uint32_t slots, uint32_t pages)
+dsa_policy_init(dsa_policy_t *p, uint32_t indices, uint32_t pages)
 {
-    p->slots = slots;
+    p->indices = indices;
     p->pages = pages;
-    p->minimum = slots / (DSA_POLICY_TURNS + 1);
+    p->minimum = indices / (DSA_POLICY_ROUNDS + 1);
 
     if (p->minimum == 0) {
         p->minimum = 1;
@@ -264,8 +264,8 @@ dsa_policy_crowded(const dsa_policy_t *p, double least)
 
 
 /*
- * The class as which a waiting tenant competes for slots and pages: the highest
- * one while its own class has less than its minimum.
+ * The class as which a waiting tenant competes for indices and pages: the
+ * highest one while its own class has less than its minimum.
  */
 
 static dsa_priority_e
@@ -300,7 +300,7 @@ void
 dsa_policy_admitted(dsa_policy_t *p, dsa_tenant_t *t)
 {
     p->class[t->priority].admitted = 1;
-    dsa_policy_turn(p, t->priority, DSA_POLICY_TURN);
+    dsa_policy_round(p, t->priority, DSA_POLICY_ROUND);
 
     t->skips = 0;
 
@@ -366,7 +366,7 @@ dsa_policy_gaining(dsa_policy_t *p)
 
 /*
  * In one class, a tenant is preempted only if its share afterwards is at least
- * as large as the share of the tenant that gains the slot and the pages;
+ * as large as the share of the tenant that gains the index and the pages;
  * otherwise the two would preempt each other in turn.  Two classes do not
  * preempt each other in turn either, because a class whose sequence is
  * preempted in favor of another class still has its minimum afterwards.
@@ -446,16 +446,16 @@ dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank,
 }
 
 
-/* The dominant share of a tenant that had so many more slots and pages. */
+/* The dominant share of a tenant that had so many more indices and pages. */
 
 static double
-dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t, double slots,
+dsa_policy_share(const dsa_policy_t *p, const dsa_tenant_t *t, double indices,
     double pages)
 {
-    slots = (t->n_running + slots) / p->slots;
+    indices = (t->n_running + indices) / p->indices;
     pages = (t->n_pages + pages) / p->pages;
 
-    return fmax(slots, pages) / t->weight;
+    return fmax(indices, pages) / t->weight;
 }
 
 
@@ -530,19 +530,19 @@ dsa_policy_next(const dsa_policy_t *p)
 }
 
 
-/* A class had a turn, or a part of one out of DSA_POLICY_TURN parts. */
+/* A class had a round, or a part of one out of DSA_POLICY_ROUND parts. */
 
 static void
-dsa_policy_turn(dsa_policy_t *p, dsa_priority_e of, uint32_t parts)
+dsa_policy_round(dsa_policy_t *p, dsa_priority_e of, uint32_t parts)
 {
     uint32_t      i;
     dsa_class_t  *class;
 
-    assert(parts <= DSA_POLICY_TURN);
+    assert(parts <= DSA_POLICY_ROUND);
 
     class = &p->class[of];
-    class->owed -= parts * DSA_POLICY_TURNS < class->owed
-                   ? parts * DSA_POLICY_TURNS : class->owed;
+    class->owed -= parts * DSA_POLICY_ROUNDS < class->owed
+                   ? parts * DSA_POLICY_ROUNDS : class->owed;
 
     for (i = 0; i < of; i++) {
         class = &p->class[i];
@@ -570,7 +570,7 @@ dsa_policy_charge(dsa_policy_t *p, dsa_tenant_t *t, uint32_t tokens)
 
     t->served += (double) tokens / t->weight;
     dsa_policy_sift(class, 0);
-    dsa_policy_turn(p, t->priority, tokens);
+    dsa_policy_round(p, t->priority, tokens);
 }
 
 

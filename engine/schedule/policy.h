@@ -27,12 +27,12 @@
  * (start-time fair queueing, Goyal et al., SIGCOMM 1996; of tokens, Sheng et
  * al., OSDI 2024).  A tenant that becomes active starts at the virtual time,
  * so that idle time gives no credit.  Deficit round robin would share scarce
- * tokens equally well, but not scarce batch slots.
+ * tokens equally well, but not scarce batch indices.
  *
- * Batch slots and pages are shared by dominant share (Ghodsi et al., NSDI
- * 2011): the larger of a tenant's fractions of all slots and of all pages,
- * divided by its weight.  When the pages of a rank run out, the tenant with
- * the largest share among those with pages on that rank is preempted there.  A
+ * Batch indices and pages are shared by dominant share (Ghodsi et al., NSDI
+ * 2011): the larger of a tenant's fractions of all indices and of all pages,
+ * divided by its weight.  When the pages of a rank run out, the tenant with the
+ * largest share among those with pages on that rank is preempted there.  A
  * tenant is also preempted in favor of a waiting tenant that would still have
  * the smaller share after admission.
  *
@@ -43,32 +43,32 @@
  * Requests have a class: low, normal or high.  All of the above applies among
  * requests of one class, and a tenant with requests of two classes counts as
  * two.  Between classes the order is strict: a higher class gets prefill tokens
- * and free batch slots first, and a waiting request of a higher class may
+ * and free batch indices first, and a waiting request of a higher class may
  * preempt one of a lower class whatever their shares are.  A lower class still
  * has a minimum:
  *
- *   - Tokens and admissions: a class that has work gets the next turn after
- *     DSA_POLICY_TURNS turns of higher classes.  A turn is an admission or
- *     DSA_POLICY_TURN prefill tokens.  A turn that cannot be used, because no
- *     batch slot is free, is kept for the next step.
- *   - Batch slots: the minimum of a class is 1 / (DSA_POLICY_TURNS + 1) of all
- *     slots, and at least one.  While a class has fewer running sequences, it
- *     competes for slots and pages as if it were the highest class.  The
- *     sequences of a class that has no more than its minimum are not preempted
- *     in favor of a waiting request of another class, and when a running
- *     sequence needs a page, they count as those of the highest class.
+ *   - Tokens and admissions: a class that has work gets the next round after
+ *     DSA_POLICY_ROUNDS rounds of higher classes.  A round is an admission or
+ *     DSA_POLICY_ROUND prefill tokens.  A round that cannot be used, because no
+ *     batch index is free, is kept for the next step.
+ *   - Batch indices: the minimum of a class is 1 / (DSA_POLICY_ROUNDS + 1) of
+ *     all indices, and at least one.  While a class has fewer running
+ *     sequences, it competes for indices and pages as if it were the highest
+ *     class.  The sequences of a class that has no more than its minimum are
+ *     not preempted in favor of a waiting request of another class, and when a
+ *     running sequence needs a page, they count as those of the highest class.
  *
  * So a lower class that has work gets at least one prefill token for every
- * DSA_POLICY_TURNS of higher classes, and a free batch slot after at most
- * DSA_POLICY_TURNS turns of higher classes.  It keeps its minimum of slots;
- * its sequences beyond the minimum may be preempted.  Example with 16 slots:
+ * DSA_POLICY_ROUNDS of higher classes, and a free batch index after at most
+ * DSA_POLICY_ROUNDS rounds of higher classes.  It keeps its minimum of indices;
+ * its sequences beyond the minimum may be preempted.  Example with 16 indices:
  * beside a flood of high requests a flood of low ones runs 2 sequences, for a
  * step at times 3, and gets 1 of 8 prefill tokens.
  */
 
 #define DSA_POLICY_MAX_SKIPS    64
-#define DSA_POLICY_TURN         256
-#define DSA_POLICY_TURNS        7
+#define DSA_POLICY_ROUND        256     /* prefill tokens */
+#define DSA_POLICY_ROUNDS       7
 
 
 typedef struct dsa_tenant_s  dsa_tenant_t;
@@ -113,7 +113,7 @@ struct dsa_tenant_s {
     double              served;         /* tokens divided by weight */
     uint32_t            skips;          /* steps */
     uint32_t            blocked;        /* 1: in this step a request did not
-                                           fit, although a batch slot was
+                                           fit, although a batch index was
                                            free */
 };
 
@@ -123,10 +123,10 @@ typedef struct {
                                            heap by service count */
     uint32_t            n_queue;
     uint32_t            n_running;      /* of its tenants */
-    uint32_t            owed;           /* parts of its next turn: a turn of a
-                                           higher class adds DSA_POLICY_TURN,
-                                           and DSA_POLICY_TURNS as many are a
-                                           turn of this class */
+    uint32_t            owed;           /* parts of its next round: a round of a
+                                           higher class adds DSA_POLICY_ROUND,
+                                           and DSA_POLICY_ROUNDS as many are a
+                                           round of this class */
     uint32_t            admitted;       /* 1: a request of it was, in this
                                            step */
     double              virtual_time;   /* service count of the tenant chosen
@@ -135,9 +135,9 @@ typedef struct {
 
 
 typedef struct {
-    uint32_t            slots;          /* batch slots of all ranks */
+    uint32_t            indices;        /* batch indices of all ranks */
     uint32_t            pages;          /* of all ranks */
-    uint32_t            minimum;        /* batch slots of a class, see above */
+    uint32_t            minimum;        /* of a class, see above */
     dsa_tenant_t       *first;          /* in the ring; NULL: no tenants */
     dsa_tenant_t       *reserved;       /* see above; NULL: none */
     uint32_t            reserved_rank;
@@ -186,7 +186,7 @@ dsa_policy_leave(dsa_policy_t *p, dsa_tenant_t *t)
 
 
 /*
- * In this step a waiting request of t did not fit, although a batch slot was
+ * In this step a waiting request of t did not fit, although a batch index was
  * free.
  */
 
@@ -206,8 +206,8 @@ dsa_policy_blocked(const dsa_tenant_t *t)
 }
 
 
-/* p is zeroed memory; slots and pages are what tenants share. */
-void dsa_policy_init(dsa_policy_t *p, uint32_t slots, uint32_t pages);
+/* p is zeroed memory; indices and pages are what tenants share. */
+void dsa_policy_init(dsa_policy_t *p, uint32_t indices, uint32_t pages);
 
 /* There must be no tenants left. */
 void dsa_policy_free(dsa_policy_t *p);
@@ -281,15 +281,15 @@ dsa_tenant_t *dsa_policy_heaviest(const dsa_policy_t *p, uint32_t rank,
 void dsa_policy_enqueue(dsa_policy_t *p);
 
 /*
- * The tenant whose turn it is: of the class whose turn it is, the one with the
- * lowest service count; NULL: the run queue is empty.  After it
+ * The tenant that is served next: of the class that is served next, the one
+ * with the lowest service count; NULL: the run queue is empty.  After it
  * dsa_policy_charge() or dsa_policy_skip() must follow, with this tenant.
  */
 dsa_tenant_t *dsa_policy_next(const dsa_policy_t *p);
 
 /*
  * The tenant of dsa_policy_next() was given prefill tokens, at most
- * DSA_POLICY_TURN.
+ * DSA_POLICY_ROUND.
  */
 void dsa_policy_charge(dsa_policy_t *p, dsa_tenant_t *t, uint32_t tokens);
 

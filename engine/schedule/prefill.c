@@ -27,8 +27,8 @@
  */
 
 
-_Static_assert(DSA_SCHED_QUANTUM == DSA_POLICY_TURN,
-               "a quantum of tokens is a turn of policy");
+_Static_assert(DSA_SCHED_QUANTUM == DSA_POLICY_ROUND,
+               "a quantum of tokens is a round of policy");
 
 
 static int dsa_sched_prompt(dsa_sched_t *s, dsa_tenant_t *t,

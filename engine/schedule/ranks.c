@@ -37,7 +37,7 @@ dsa_sched_enter(dsa_sched_t *s, dsa_seq_t *seq)
 
     dsa_sched_compact(s);
 
-    assert(s->n_running < s->slots);
+    assert(s->n_running < s->indices);
 
     seq->index = s->n_running;
     s->running[s->n_running++] = seq;
@@ -228,7 +228,7 @@ dsa_sched_schedule(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
     entry = dsa_sched_entry(s, seq);
 
     if (*entry == DSA_NO_BATCH_ENTRY) {
-        assert(step->n_batch < s->slots);
+        assert(step->n_batch < s->indices);
 
         *entry = step->n_batch++;
         step->member[*entry] = seq;

@@ -67,7 +67,7 @@ dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     s->handler = *handler;
     s->next = &s->ring[0];
     s->ranks = backend->ranks;
-    s->slots = backend->ranks * conf->max_running;
+    s->indices = backend->ranks * conf->max_running;
     s->routes = dsa_model_config_moe_layers(&backend->config)
                 * backend->config.num_experts_per_tok;
     s->pace.target = 1000.0 * conf->step_target_ms;
@@ -84,7 +84,7 @@ dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
         s->conf.context = (uint32_t) tokens;
     }
 
-    dsa_policy_init(&s->policy, s->slots, backend->ranks * backend->pages);
+    dsa_policy_init(&s->policy, s->indices, backend->ranks * backend->pages);
 
     if (dsa_sched_alloc(s) != DSA_OK) {
         (void) dsa_error(err, "out of memory for %u pages and %u sequences "
@@ -163,7 +163,7 @@ dsa_sched_alloc(dsa_sched_t *s)
     uint32_t           i;
     dsa_sched_step_t  *step;
 
-    n = s->slots;
+    n = s->indices;
 
     s->pages = dsa_pages_create(s->ranks, s->backend->pages, s->conf.host);
     s->digester = dsa_digester_create();

@@ -28,7 +28,7 @@
  * computed again later, except for the pages that are still found.  Its answer
  * stays the same, because sampling noise is a function of (seed, position).
  *
- * policy.h describes how tenants share steps, batch slots and pages.
+ * policy.h describes how tenants share steps, batch indices and pages.
  *
  * With several ranks, a sequence runs on one of them (placement.c).  The
  * prompts of a step are chosen so that all ranks work.  The prompt of a

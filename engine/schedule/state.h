@@ -28,11 +28,11 @@
  */
 
 typedef struct {
-    dsa_batch_seq_t    *batch;          /* [slots] entries */
+    dsa_batch_seq_t    *batch;          /* [indices] entries */
     dsa_seq_t         **member;         /* sequence of an entry, or NULL */
-    dsa_sample_t       *sample;         /* [slots][max_outputs] */
-    uint32_t           *accepted;       /* [slots] */
-    dsa_rollout_t      *rollout;        /* [slots], of the entries that have
+    dsa_sample_t       *sample;         /* [indices][max_outputs] */
+    uint32_t           *accepted;       /* [indices] */
+    dsa_rollout_t      *rollout;        /* [indices], of the entries that have
                                            one, */
     void               *rollout_memory; /* and where they point to */
     size_t              rollout_size;   /* of the memory */
@@ -48,7 +48,7 @@ typedef struct {
 
 typedef struct {
     uint32_t            n_live;         /* running sequences with pages on it:
-                                           batch slots in use */
+                                           batch indices in use */
     uint32_t            pending;        /* prompt tokens of these sequences
                                            that no step has yet */
     uint32_t            tokens;         /* of the step that is being made */
@@ -70,10 +70,10 @@ struct dsa_sched_s {
 
     uint32_t            ranks;
     uint32_t            routes;         /* experts of a token in all layers */
-    uint32_t            slots;          /* batch slots: ranks * max_running */
+    uint32_t            indices;        /* batch indices: ranks * max_running */
     dsa_sched_rank_t    rank[DSA_MAX_GPUS];     /* [ranks] */
 
-    dsa_seq_t         **running;        /* [slots], by admission; NULL where a
+    dsa_seq_t         **running;        /* [indices], by admission; NULL where a
                                            sequence has left */
     uint32_t            n_running;      /* entries, with NULLs */
     uint32_t            n_live;         /* without */
@@ -179,7 +179,7 @@ int dsa_sched_reclaim(dsa_sched_t *s, dsa_err_t *err);
 /* placement.c */
 
 /*
- * 1 when a rank has a free batch slot, pages for all tokens of a waiting
+ * 1 when a rank has a free batch index, pages for all tokens of a waiting
  * sequence, and one page more for each running sequence.
  */
 int dsa_sched_fits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t rank);

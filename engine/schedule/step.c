@@ -174,7 +174,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         n += step->batch[i].n_input;
     }
 
-    assert(n <= s->conf.token_budget && step->n_batch <= s->slots);
+    assert(n <= s->conf.token_budget && step->n_batch <= s->indices);
 
     for (i = 0; i < s->ranks; i++) {
         assert(s->rank[i].tokens <= s->backend->rank_tokens

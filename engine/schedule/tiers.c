@@ -97,7 +97,7 @@ dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err)
     uint32_t                i;
     const dsa_host_slab_t  *slab;
 
-    assert(t->host->slot_bytes >= t->backend->page_bytes);
+    assert(t->host->page_bytes >= t->backend->page_bytes);
 
     for (i = 0; i < t->host->slabs; i++) {
         slab = &t->host->slab[i];
@@ -179,7 +179,7 @@ dsa_tiers_poll(dsa_tiers_t *t, int wait, dsa_err_t *err)
         }
     }
 
-    dsa_tiers_save_cold(t);
+    dsa_tiers_save_candidates(t);
 
     for (f = t->fetches; f != NULL; f = f->next_fetch) {
         dsa_fetch_advance(t, f);
@@ -385,7 +385,7 @@ dsa_tiers_published(dsa_tiers_t *t, uint32_t rank, uint32_t page,
 
 
 void
-dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *slots)
+dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *host_users)
 {
     uint32_t              i, total, first[DSA_HOST_SLABS];
     const dsa_page_op_t  *op;
@@ -394,11 +394,11 @@ dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *slots)
     first[0] = 0;
 
     for (i = 1; i < t->host->slabs; i++) {
-        first[i] = first[i - 1] + t->host->slab[i - 1].slots;
+        first[i] = first[i - 1] + t->host->slab[i - 1].pages;
     }
 
     for (op = t->ops; op != NULL; op = op->next) {
-        slots[first[op->at.slab] + op->at.slot]++;
+        host_users[first[op->at.slab] + op->at.page]++;
 
         if (op->kind == DSA_OP_SAVE || op->kind == DSA_OP_LOAD) {
             users[(size_t) op->rank * total + op->page]++;

@@ -17,18 +17,18 @@
  * Moves pages between the ranks, host memory and slower tiers:
  *
  *     save    rank to host memory.  A page is saved when it is published and
- *             host memory has an empty slot, and otherwise before the rank
+ *             there is an empty host page, and otherwise before the rank
  *             overwrites it: the free pages that are allocated next are saved
  *             in advance, so that an allocation never waits.
  *     fetch   host memory to ranks, for a sequence.  Pages that host memory
- *             lacks are read from a slower tier into a slot of it first.  A
+ *             lacks are read from a slower tier into host pages first.  A
  *             page goes on to the ranks while later ones are still on their
  *             way.
  *     keep    host memory to each slower tier.  The pages of a conversation
  *             are written when its turn has ended, unless the tier has them
  *             already.
  *
- * A page and a slot have a user while they are being copied.  Everything is
+ * Both pages of a copy have a user while it is in progress.  Everything is
  * asynchronous; dsa_tiers_poll() collects what has ended and begins what can
  * begin.  All calls come from the thread of the scheduler.
  */
@@ -175,8 +175,12 @@ void dsa_tiers_published(dsa_tiers_t *t, uint32_t rank, uint32_t page,
 /* The turn that has these pages has ended: they are worth keeping. */
 void dsa_tiers_keep(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n);
 
-/* Adds its own users to users [ranks][pages] and slots [slabs][slots]. */
-void dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users, uint32_t *slots);
+/*
+ * Adds the users that copies in progress are to users [ranks][pages of a rank]
+ * and host_users [slabs][pages of the slab].
+ */
+void dsa_tiers_users(const dsa_tiers_t *t, uint32_t *users,
+    uint32_t *host_users);
 
 /* Sets everything but hit_tokens, and pages and used of the GPUs. */
 void dsa_tiers_stats(const dsa_tiers_t *t, dsa_tier_stats_t *tier);

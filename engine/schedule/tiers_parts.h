@@ -48,12 +48,12 @@ typedef enum {
 } dsa_page_op_e;
 
 
-/* A page that is being copied; it is a user of the slot, and of the page. */
+/* A page that is being copied; both pages of the copy have it as a user. */
 
 struct dsa_page_op_s {
     dsa_page_op_e       kind;
     dsa_digest_t        digest;
-    dsa_host_at_t       at;
+    dsa_host_at_t       at;             /* the host page */
     uint32_t            rank;           /* SAVE, LOAD */
     uint32_t            page;           /* SAVE, LOAD */
     uint32_t            last;           /* SAVE: the rank will overwrite it */
@@ -64,7 +64,7 @@ struct dsa_page_op_s {
     uint64_t            begin_us;       /* SAVE, LOAD: of that call */
     uint32_t            tier;           /* READ, WRITE: the slower one */
     dsa_tier_op_t       op;             /* READ, WRITE */
-    dsa_page_op_t      *queue;          /* next one in the lane */
+    dsa_page_op_t      *next_move;      /* next one in its queue */
     dsa_page_op_t      *prev;           /* in t->ops */
     dsa_page_op_t      *next;
 };
@@ -79,7 +79,7 @@ typedef struct {
     uint32_t            n;
     uint64_t            ordered;        /* calls */
     uint64_t            ended;          /* calls */
-} dsa_lane_t;
+} dsa_move_queue_t;
 
 
 /* What a fetch reads from a slower tier. */
@@ -149,9 +149,9 @@ struct dsa_tiers_s {
     dsa_slower_t        slower[DSA_TIERS];      /* from DSA_TIER_SLOWER on */
     uint32_t            slab[DSA_MAX_GPUS];     /* of each rank */
     uint32_t            window;         /* pages that are saved in advance */
-    uint32_t            n_cold[DSA_MAX_GPUS];   /* of them, being saved */
-    dsa_lane_t          lane[DSA_MAX_GPUS][DSA_MOVES];
-    uint32_t            moving;         /* ops in all lanes */
+    uint32_t            n_candidates[DSA_MAX_GPUS];  /* being saved */
+    dsa_move_queue_t    queue[DSA_MAX_GPUS][DSA_MOVES];
+    uint32_t            moving;         /* ops in all queues */
     dsa_page_op_t      *ops;            /* all */
     dsa_fetching_t     *fetches;
     dsa_probing_t      *probes;
@@ -192,12 +192,12 @@ void dsa_tiers_op_free(dsa_tiers_t *t, dsa_page_op_t *op);
 int dsa_tiers_save(dsa_tiers_t *t, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest, int last);
 
-/* Moves a page from a slot to a rank; both get a user. */
+/* Copies a host page to a page of a rank; both get a user. */
 void dsa_tiers_load(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     dsa_host_at_t at, uint32_t rank, uint32_t page);
 
 /* Saves free pages that the ranks will overwrite soon. */
-void dsa_tiers_save_cold(dsa_tiers_t *t);
+void dsa_tiers_save_candidates(dsa_tiers_t *t);
 
 /* Orders what can be ordered; DSA_ERROR with err. */
 int dsa_tiers_order(dsa_tiers_t *t, dsa_err_t *err);

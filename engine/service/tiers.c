@@ -100,7 +100,7 @@ dsa_service_host(const dsa_conf_t *conf, const dsa_backend_t *backend,
     pages = 0;
 
     for (i = 0; i < host->slabs; i++) {
-        pages += host->slab[i].slots;
+        pages += host->slab[i].pages;
     }
 
     dsa_log(DSA_LOG_NOTICE, "host memory: %llu pages, %.2f M tokens of KV",

@@ -30,7 +30,7 @@ clients(uint32_t n)
 }
 
 
-/* A scheduler on several ranks, each with so many pages and batch slots. */
+/* A scheduler on several ranks, each with so many pages and batch indices. */
 
 static inline dsa_sched_t *
 start_ranks(fake_t **f, uint32_t n, uint32_t pages, uint32_t max_running,

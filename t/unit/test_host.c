@@ -54,44 +54,44 @@ expect_closed(const dsa_host_t *h)
 /* Slots do not overlap, keep what is written, and begin with zeros. */
 
 static void
-test_slots(void **state)
+test_pages(void **state)
 {
-    uint8_t     *p;
-    uint32_t     i, j, slots;
-    uint64_t     k;
-    dsa_err_t    err;
-    dsa_host_t   h;
+    uint8_t    *p;
+    uint32_t    i, j, pages;
+    uint64_t    k;
+    dsa_err_t   err;
+    dsa_host_t  h;
 
     assert_int_equal(dsa_host_open(&h, 5 * MB, 100000, &err), DSA_OK);
-    assert_int_equal(h.slot_bytes, 102400);
+    assert_int_equal(h.page_bytes, 102400);
     assert_in_range(h.slabs, 1, DSA_HOST_SLABS);
 
-    slots = 0;
+    pages = 0;
 
     for (i = 0; i < h.slabs; i++) {
-        assert_int_equal(h.slab[i].bytes, h.slab[i].slots * h.slot_bytes);
+        assert_int_equal(h.slab[i].bytes, h.slab[i].pages * h.page_bytes);
         assert_true(h.slab[i].mapped >= h.slab[i].bytes);
         assert_int_equal((uintptr_t) h.slab[i].memory % DSA_HOST_ALIGN, 0);
-        slots += h.slab[i].slots;
+        pages += h.slab[i].pages;
 
-        for (j = 0; j < h.slab[i].slots; j++) {
-            p = dsa_host_slot(&h, i, j);
+        for (j = 0; j < h.slab[i].pages; j++) {
+            p = dsa_host_page(&h, i, j);
 
-            for (k = 0; k < h.slot_bytes; k++) {
+            for (k = 0; k < h.page_bytes; k++) {
                 assert_int_equal(p[k], 0);
             }
 
-            memset(p, (int) (i * 100 + j), h.slot_bytes);
+            memset(p, (int) (i * 100 + j), h.page_bytes);
         }
     }
 
-    assert_int_equal(slots, 5 * MB / 102400);
+    assert_int_equal(pages, 5 * MB / 102400);
 
     for (i = 0; i < h.slabs; i++) {
-        for (j = 0; j < h.slab[i].slots; j++) {
-            p = dsa_host_slot(&h, i, j);
+        for (j = 0; j < h.slab[i].pages; j++) {
+            p = dsa_host_page(&h, i, j);
             assert_int_equal(p[0], (uint8_t) (i * 100 + j));
-            assert_int_equal(p[h.slot_bytes - 1], (uint8_t) (i * 100 + j));
+            assert_int_equal(p[h.page_bytes - 1], (uint8_t) (i * 100 + j));
         }
     }
 
@@ -178,7 +178,7 @@ test_too_small(void **state)
 
     assert_int_equal(dsa_host_open(&h, 8192, 4097, &err), DSA_OK);
     assert_int_equal(h.slabs, 1);
-    assert_int_equal(h.slab[0].slots, 1);
+    assert_int_equal(h.slab[0].pages, 1);
     dsa_host_close(&h);
 }
 
@@ -252,14 +252,14 @@ test_no_address_space(void **state)
 static void
 test_log(void **state)
 {
-    int             fd, saved, rc;
-    char            text[4096], kind[32];
-    ssize_t         n;
-    uint32_t        slots;
-    dsa_err_t       err;
-    dsa_host_t      h;
-    const char     *line;
-    unsigned long   bytes, mb, seconds;
+    int            fd, saved, rc;
+    char           text[4096], kind[32];
+    ssize_t        n;
+    uint32_t       pages;
+    dsa_err_t      err;
+    dsa_host_t     h;
+    const char    *line;
+    unsigned long  bytes, mb, seconds;
 
     fd = memfd_create("log", MFD_CLOEXEC);
     saved = dup(STDERR_FILENO);
@@ -281,9 +281,11 @@ test_log(void **state)
     assert_non_null(line);
     line = strstr(line, "host memory: ");
     assert_non_null(line);
-    assert_int_equal(sscanf(line, "host memory: %u slots of %lu bytes, %lu MB "
-                            "of %31[a-z0-9MG ]", &slots, &bytes, &mb, kind), 4);
-    assert_int_equal(slots, h.slab[0].slots);
+    assert_int_equal(sscanf(line, "host memory: %u host pages of %lu bytes, "
+                            "%lu MB of %31[a-z0-9MG ]", &pages, &bytes, &mb,
+                            kind),
+                     4);
+    assert_int_equal(pages, h.slab[0].pages);
     assert_int_equal(bytes, 3 * MB);
     assert_int_equal(mb, h.slab[0].mapped / MB);
 
@@ -365,7 +367,7 @@ int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_pages),
         cmocka_unit_test(test_present),
         cmocka_unit_test(test_unmapped),
         cmocka_unit_test(test_too_small),

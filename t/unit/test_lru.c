@@ -22,7 +22,7 @@
 
 
 /*
- * What the lists are, written as scans over stamps: the free slot of the first
+ * What the lists are, written as scans over stamps: the free page of the first
  * kind that exists is allocated, and of these the one with the lowest stamp.
  */
 
@@ -31,12 +31,12 @@ enum { EMPTY, SHADOWED, PROBATION, PROTECTED };
 
 typedef struct {
     int64_t             now;
-    int64_t             before;     /* stamps of slots released with keep 0 */
+    int64_t             before;     /* stamps of pages released with keep 0 */
     int64_t             stamp[N_MODEL];
     uint32_t            users[N_MODEL];
     int                 empty[N_MODEL];
     int                 hits[N_MODEL];
-    int                 shadowed[N_MODEL];
+    int                 duplicate[N_MODEL];
 } model_t;
 
 
@@ -69,13 +69,13 @@ check(const uint32_t *users)
 }
 
 
-/* Allocates a slot, which must be this one, and releases it with keep 1. */
+/* Allocates a page, which must be this one, and releases it with keep 1. */
 
 static void
-fill(uint32_t slot)
+fill(uint32_t page)
 {
-    assert_int_equal(store.alloc(store.data), slot);
-    store.release(store.data, slot, 1);
+    assert_int_equal(store.alloc(store.data), page);
+    store.release(store.data, page, 1);
 }
 
 
@@ -90,31 +90,31 @@ fill_all(uint32_t n)
 }
 
 
-/* What protects the page of a slot. */
+/* What protects a page. */
 
 static void
-hit_twice(uint32_t slot)
+hit_twice(uint32_t page)
 {
-    dsa_lru_hit(&store, slot);
-    dsa_lru_hit(&store, slot);
+    dsa_lru_hit(&store, page);
+    dsa_lru_hit(&store, page);
 }
 
 
 static void
-expect_order(const uint32_t *slots, uint32_t n)
+expect_order(const uint32_t *pages, uint32_t n)
 {
     uint32_t  i;
 
     for (i = 0; i < n; i++) {
-        assert_int_equal(store.alloc(store.data), slots[i]);
+        assert_int_equal(store.alloc(store.data), pages[i]);
     }
 
-    assert_int_equal(store.alloc(store.data), DSA_NO_SLOT);
+    assert_int_equal(store.alloc(store.data), DSA_NO_PAGE);
     assert_int_equal(store.n_free(store.data), 0);
 }
 
 
-/* Empty, shadowed, probation, protected; each in order of the last use. */
+/* Empty, duplicates, probation, protected; each in order of the last use. */
 
 static void
 test_order(void **state)
@@ -127,8 +127,8 @@ test_order(void **state)
     hit_twice(6);
     hit_twice(3);
     dsa_lru_hit(&store, 0);
-    dsa_lru_shadow(&store, 4, 1);
-    dsa_lru_shadow(&store, 1, 1);
+    dsa_lru_set_duplicate(&store, 4, 1);
+    dsa_lru_set_duplicate(&store, 1, 1);
 
     store.retain(store.data, 9);
     store.release(store.data, 9, 0);
@@ -141,7 +141,7 @@ test_order(void **state)
 static void
 test_empty(void **state)
 {
-    uint32_t  slot;
+    uint32_t  page;
 
     open_store(2);
     assert_int_equal(dsa_lru_n_empty(&store) != 0, 1);
@@ -150,20 +150,20 @@ test_empty(void **state)
     fill(1);
     assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
-    dsa_lru_shadow(&store, 1, 1);
+    dsa_lru_set_duplicate(&store, 1, 1);
     assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
-    slot = store.alloc(store.data);
-    assert_int_equal(slot, 1);
+    page = store.alloc(store.data);
+    assert_int_equal(page, 1);
     assert_int_equal(dsa_lru_n_empty(&store) != 0, 0);
 
-    store.release(store.data, slot, 0);
+    store.release(store.data, page, 0);
     assert_int_equal(dsa_lru_n_empty(&store) != 0, 1);
     close_store();
 }
 
 
-/* While a slot has users, hits and shadows wait for its release. */
+/* While a page has users, hits and duplicates wait for its release. */
 
 static void
 test_users(void **state)
@@ -178,13 +178,13 @@ test_users(void **state)
     store.retain(store.data, 0);
     store.retain(store.data, 2);
     hit_twice(0);
-    dsa_lru_shadow(&store, 2, 1);
+    dsa_lru_set_duplicate(&store, 2, 1);
 
     memset(users, 0, sizeof(users));
     users[0] = users[2] = 1;
     check(users);
 
-    /* only the last user makes the slot free */
+    /* only the last user makes the page free */
 
     store.retain(store.data, 2);
     store.release(store.data, 2, 0);
@@ -215,16 +215,16 @@ test_reset(void **state)
 
     hit_twice(0);
     store.retain(store.data, 0);
-    dsa_lru_shadow(&store, 0, 1);
+    dsa_lru_set_duplicate(&store, 0, 1);
     store.release(store.data, 0, 0);
 
-    dsa_lru_shadow(&store, 1, 1);
+    dsa_lru_set_duplicate(&store, 1, 1);
     hit_twice(1);
 
     fill(0);
     fill(1);
 
-    /* none is protected or shadowed any more; 2 is the least recently used */
+    /* none is protected or a duplicate now; 2 is the least recently used */
 
     fill(2);
     expect_order(order, 3);
@@ -235,7 +235,7 @@ test_reset(void **state)
 /* A page keeps its class while a faster tier has it. */
 
 static void
-test_shadow_keeps_class(void **state)
+test_duplicate_keeps_class(void **state)
 {
     static const uint32_t  order[] = { 3, 4, 2, 0, 1 };
 
@@ -244,25 +244,25 @@ test_shadow_keeps_class(void **state)
 
     hit_twice(1);
     hit_twice(0);
-    dsa_lru_shadow(&store, 1, 1);
-    dsa_lru_shadow(&store, 2, 1);
+    dsa_lru_set_duplicate(&store, 1, 1);
+    dsa_lru_set_duplicate(&store, 2, 1);
 
     /* no second change of its place */
 
-    dsa_lru_shadow(&store, 1, 1);
-    dsa_lru_shadow(&store, 0, 0);
+    dsa_lru_set_duplicate(&store, 1, 1);
+    dsa_lru_set_duplicate(&store, 0, 0);
 
     /* each is the most recently used one of its list */
 
-    dsa_lru_shadow(&store, 1, 0);
-    dsa_lru_shadow(&store, 2, 0);
+    dsa_lru_set_duplicate(&store, 1, 0);
+    dsa_lru_set_duplicate(&store, 2, 0);
 
     expect_order(order, 5);
     close_store();
 }
 
 
-/* 4 of 5 slots are protected; one more puts the oldest in probation again. */
+/* 4 of 5 pages are protected; one more puts the oldest in probation again. */
 
 static void
 test_limit(void **state)
@@ -293,7 +293,7 @@ test_limit(void **state)
     expect_order(order, N_SLOTS);
     close_store();
 
-    /* with one slot none is protected, and it can still be used */
+    /* with one page none is protected, and it can still be used */
 
     open_store(1);
     fill(0);
@@ -308,7 +308,7 @@ test_limit(void **state)
 static void
 test_scan(void **state)
 {
-    uint32_t  i, slot;
+    uint32_t  i, page;
 
     open_store(N_SLOTS);
     fill_all(N_SLOTS);
@@ -317,15 +317,15 @@ test_scan(void **state)
     dsa_lru_hit(&store, 0);
 
     for (i = 0; i < 1000; i++) {
-        slot = store.alloc(store.data);
-        assert_int_not_equal(slot, 4);
-        assert_int_not_equal(slot, 7);
-        store.release(store.data, slot, 1);
+        page = store.alloc(store.data);
+        assert_int_not_equal(page, 4);
+        assert_int_not_equal(page, 7);
+        store.release(store.data, page, 1);
 
         /* the page with one hit is the last one of the first round */
 
-        assert_true(i >= 7 || slot != 0);
-        assert_true(i != 7 || slot == 0);
+        assert_true(i >= 7 || page != 0);
+        assert_true(i != 7 || page == 0);
     }
 
     close_store();
@@ -344,7 +344,7 @@ test_audit(void **state)
 
     users[store.alloc(store.data)] = 2;
     assert_int_equal(store.audit(store.data, users, &err), DSA_ERROR);
-    assert_string_equal(err.text, "slot 0 has a count of 1 users; expected 2");
+    assert_string_equal(err.text, "page 0 has a count of 1 users; expected 2");
     close_store();
 
     assert_int_equal(dsa_lru_init(&store, 0), DSA_ERROR);
@@ -353,21 +353,21 @@ test_audit(void **state)
 
 
 static int
-model_kind(const model_t *m, uint32_t slot)
+model_kind(const model_t *m, uint32_t page)
 {
-    if (m->empty[slot]) {
+    if (m->empty[page]) {
         return EMPTY;
     }
 
-    if (m->shadowed[slot]) {
+    if (m->duplicate[page]) {
         return SHADOWED;
     }
 
-    return m->hits[slot] >= 2 ? PROTECTED : PROBATION;
+    return m->hits[page] >= 2 ? PROTECTED : PROBATION;
 }
 
 
-/* The free slot of a kind with the lowest stamp, and the number of them. */
+/* The free page of a kind with the lowest stamp, and the number of them. */
 
 static uint32_t
 model_oldest(const model_t *m, int kind, uint32_t *count)
@@ -375,7 +375,7 @@ model_oldest(const model_t *m, int kind, uint32_t *count)
     uint32_t  i, oldest;
 
     *count = 0;
-    oldest = DSA_NO_SLOT;
+    oldest = DSA_NO_PAGE;
 
     for (i = 0; i < N_MODEL; i++) {
         if (m->users[i] != 0 || model_kind(m, i) != kind) {
@@ -384,7 +384,7 @@ model_oldest(const model_t *m, int kind, uint32_t *count)
 
         (*count)++;
 
-        if (oldest == DSA_NO_SLOT || m->stamp[i] < m->stamp[oldest]) {
+        if (oldest == DSA_NO_PAGE || m->stamp[i] < m->stamp[oldest]) {
             oldest = i;
         }
     }
@@ -394,11 +394,11 @@ model_oldest(const model_t *m, int kind, uint32_t *count)
 
 
 static void
-model_touch(model_t *m, uint32_t slot)
+model_touch(model_t *m, uint32_t page)
 {
     uint32_t  count, oldest;
 
-    m->stamp[slot] = m->now++;
+    m->stamp[page] = m->now++;
     oldest = model_oldest(m, PROTECTED, &count);
 
     if (count > N_MODEL * 4 / 5) {
@@ -412,82 +412,82 @@ static uint32_t
 model_alloc(model_t *m)
 {
     int       kind;
-    uint32_t  slot, count;
+    uint32_t  page, count;
 
     for (kind = EMPTY; kind <= PROTECTED; kind++) {
-        slot = model_oldest(m, kind, &count);
+        page = model_oldest(m, kind, &count);
 
-        if (slot != DSA_NO_SLOT) {
-            m->users[slot] = 1;
-            m->empty[slot] = m->hits[slot] = m->shadowed[slot] = 0;
-            return slot;
+        if (page != DSA_NO_PAGE) {
+            m->users[page] = 1;
+            m->empty[page] = m->hits[page] = m->duplicate[page] = 0;
+            return page;
         }
     }
 
-    return DSA_NO_SLOT;
+    return DSA_NO_PAGE;
 }
 
 
 static void
-model_release(model_t *m, uint32_t slot, int keep)
+model_release(model_t *m, uint32_t page, int keep)
 {
-    if (--m->users[slot] != 0) {
+    if (--m->users[page] != 0) {
         return;
     }
 
     if (keep) {
-        model_touch(m, slot);
+        model_touch(m, page);
         return;
     }
 
-    m->empty[slot] = 1;
-    m->hits[slot] = m->shadowed[slot] = 0;
-    m->stamp[slot] = m->before--;
+    m->empty[page] = 1;
+    m->hits[page] = m->duplicate[page] = 0;
+    m->stamp[page] = m->before--;
 }
 
 
-/* An operation on a slot, in the store and in the model. */
+/* An operation on a page, in the store and in the model. */
 
 static void
-step(model_t *m, uint32_t slot, int op)
+step(model_t *m, uint32_t page, int op)
 {
     if (op < 30) {
-        slot = store.alloc(store.data);
-        assert_int_equal(slot, model_alloc(m));
+        page = store.alloc(store.data);
+        assert_int_equal(page, model_alloc(m));
 
     } else if (op < 55) {
 
-        if (m->users[slot] != 0) {
-            store.release(store.data, slot, op < 50);
-            model_release(m, slot, op < 50);
+        if (m->users[page] != 0) {
+            store.release(store.data, page, op < 50);
+            model_release(m, page, op < 50);
         }
 
-    } else if (m->users[slot] == 0 && m->empty[slot]) {
+    } else if (m->users[page] == 0 && m->empty[page]) {
         return;
 
     } else if (op < 65) {
-        store.retain(store.data, slot);
-        m->users[slot]++;
+        store.retain(store.data, page);
+        m->users[page]++;
 
     } else if (op < 85) {
-        dsa_lru_hit(&store, slot);
-        m->hits[slot]++;
+        dsa_lru_hit(&store, page);
+        m->hits[page]++;
 
-        if (m->users[slot] == 0) {
-            model_touch(m, slot);
+        if (m->users[page] == 0) {
+            model_touch(m, page);
         }
 
     } else {
-        dsa_lru_shadow(&store, slot, op % 2);
+        dsa_lru_set_duplicate(&store, page, op % 2);
 
-        if (m->shadowed[slot] == op % 2) {
+        if (m->duplicate[page] == op % 2) {
             return;
         }
 
-        m->shadowed[slot] = op % 2;
+        m->duplicate[page] = op % 2;
 
-        if (m->users[slot] == 0) {
-            model_touch(m, slot);
+        if (m->users[page] == 0) {
+            model_touch(m, page);
         }
     }
 }
@@ -497,7 +497,7 @@ static void
 test_random(void **state)
 {
     int       op;
-    uint32_t  i, slot, count, empty, full;
+    uint32_t  i, page, count, empty, full;
     model_t   m;
 
     memset(&m, 0, sizeof(m));
@@ -513,7 +513,7 @@ test_random(void **state)
     srandom(1);
 
     for (i = 0; i < 200000; i++) {
-        slot = random() % N_MODEL;
+        page = random() % N_MODEL;
         op = random() % 100;
 
         /* allocations prevail for a while, then releases, then hits */
@@ -527,7 +527,7 @@ test_random(void **state)
             op = op < 40 ? 30 + op / 2 : op < 90 ? 65 + op / 5 : 86;
         }
 
-        step(&m, slot, op);
+        step(&m, page, op);
 
         (void) model_oldest(&m, PROTECTED, &count);
         full += count == N_MODEL * 4 / 5;
@@ -540,7 +540,7 @@ test_random(void **state)
         }
     }
 
-    /* the limit of protected slots mattered */
+    /* the limit of protected pages mattered */
 
     assert_true(full > 1000);
     close_store();
@@ -555,7 +555,7 @@ main(void)
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_reset),
-        cmocka_unit_test(test_shadow_keeps_class),
+        cmocka_unit_test(test_duplicate_keeps_class),
         cmocka_unit_test(test_limit),
         cmocka_unit_test(test_scan),
         cmocka_unit_test(test_audit),

@@ -345,7 +345,7 @@ test_states(void **state)
         }
 
         assert_int_equal(dsa_prefix_copy(p->prefix, 0, &a),
-                         DSA_NO_SLOT);
+                         DSA_NO_PAGE);
         assert_null(dsa_prefix_digest(p->prefix, 0, page));
 
         dsa_pages_destroy(p);
@@ -358,34 +358,34 @@ test_states(void **state)
 static void
 test_index(void **state)
 {
-    uint32_t       i, slot;
+    uint32_t       i, page;
     dsa_err_t      err;
     dsa_prefix_t  *x;
     dsa_digest_t   held[200], d;
 
-    const uint32_t  slots = 200;
+    const uint32_t  n_pages = 200;
 
-    x = dsa_prefix_create(&slots, 1);
+    x = dsa_prefix_create(&n_pages, 1);
     assert_non_null(x);
     memset(held, 0, sizeof(held));
 
     for (i = 0; i < 5000; i++) {
-        slot = i * 77 % 200;
+        page = i * 77 % 200;
 
         memset(&d, 0, sizeof(d));
         memcpy(&d.byte[8], &i, sizeof(i));
 
         if (i >= 200) {
-            assert_int_equal(dsa_prefix_find(x, 0, &held[slot]), slot);
-            dsa_prefix_remove(x, 0, slot);
-            assert_int_equal(dsa_prefix_find(x, 0, &held[slot]), DSA_NO_SLOT);
+            assert_int_equal(dsa_prefix_find(x, 0, &held[page]), page);
+            dsa_prefix_remove(x, 0, page);
+            assert_int_equal(dsa_prefix_find(x, 0, &held[page]), DSA_NO_PAGE);
         }
 
-        assert_int_equal(dsa_prefix_find(x, 0, &d), DSA_NO_SLOT);
-        dsa_prefix_add(x, 0, &d, slot, DSA_COPY_READY);
-        assert_int_equal(dsa_prefix_find(x, 0, &d), slot);
-        assert_memory_equal(dsa_prefix_digest(x, 0, slot), &d, sizeof(d));
-        held[slot] = d;
+        assert_int_equal(dsa_prefix_find(x, 0, &d), DSA_NO_PAGE);
+        dsa_prefix_add(x, 0, &d, page, DSA_COPY_READY);
+        assert_int_equal(dsa_prefix_find(x, 0, &d), page);
+        assert_memory_equal(dsa_prefix_digest(x, 0, page), &d, sizeof(d));
+        held[page] = d;
 
         if (i % 100 == 0 && dsa_prefix_audit(x, &err) != DSA_OK) {
             fail_msg("%s", err.text);
@@ -518,7 +518,7 @@ list_release(free_list_t *l, uint32_t page, int keep)
 /* The first page of the window that was not returned since it was freed. */
 
 static uint32_t
-list_cold(free_list_t *l, uint32_t window)
+list_candidate(free_list_t *l, uint32_t window)
 {
     uint32_t  i;
 
@@ -529,12 +529,12 @@ list_cold(free_list_t *l, uint32_t window)
         }
     }
 
-    return DSA_NO_SLOT;
+    return DSA_NO_PAGE;
 }
 
 
 static void
-test_cold(void **state)
+test_candidates(void **state)
 {
     uint32_t     i;
     dsa_store_t  store;
@@ -545,7 +545,7 @@ test_cold(void **state)
 
     /* pages that hold nothing */
 
-    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_candidate(&store, N_PAGES), DSA_NO_PAGE);
 
     for (i = 0; i < N_PAGES; i++) {
         assert_int_equal(store.alloc(store.data), i);
@@ -559,40 +559,40 @@ test_cold(void **state)
 
     /* 6 is allocated next and holds nothing, 0 and 1 follow it */
 
-    assert_int_equal(dsa_pool_cold(&store, 0), DSA_NO_SLOT);
-    assert_int_equal(dsa_pool_cold(&store, 1), DSA_NO_SLOT);
-    assert_int_equal(dsa_pool_cold(&store, 3), 0);
-    assert_int_equal(dsa_pool_cold(&store, 3), 1);
-    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_candidate(&store, 0), DSA_NO_PAGE);
+    assert_int_equal(dsa_pool_candidate(&store, 1), DSA_NO_PAGE);
+    assert_int_equal(dsa_pool_candidate(&store, 3), 0);
+    assert_int_equal(dsa_pool_candidate(&store, 3), 1);
+    assert_int_equal(dsa_pool_candidate(&store, 3), DSA_NO_PAGE);
 
     /* a page that is copied stays the next one */
 
     store.retain(store.data, 1);
     store.release(store.data, 1, 0);
-    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_candidate(&store, 3), DSA_NO_PAGE);
 
-    /* a hit takes 0 away; 2 moves up, and 0 is cold again at the end */
+    /* a hit takes 0 away; 2 moves up, and 0 is a candidate again at the end */
 
     store.retain(store.data, 0);
-    assert_int_equal(dsa_pool_cold(&store, 3), 2);
+    assert_int_equal(dsa_pool_candidate(&store, 3), 2);
     store.release(store.data, 0, 1);
-    assert_int_equal(dsa_pool_cold(&store, 3), DSA_NO_SLOT);
-    assert_int_equal(dsa_pool_cold(&store, 2), DSA_NO_SLOT);
-    assert_int_equal(dsa_pool_cold(&store, N_PAGES), 3);
-    assert_int_equal(dsa_pool_cold(&store, N_PAGES), 0);
-    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_candidate(&store, 3), DSA_NO_PAGE);
+    assert_int_equal(dsa_pool_candidate(&store, 2), DSA_NO_PAGE);
+    assert_int_equal(dsa_pool_candidate(&store, N_PAGES), 3);
+    assert_int_equal(dsa_pool_candidate(&store, N_PAGES), 0);
+    assert_int_equal(dsa_pool_candidate(&store, N_PAGES), DSA_NO_PAGE);
 
     for (i = 0; i < 5; i++) {
         assert_int_equal(store.alloc(store.data), order[i]);
     }
 
-    assert_int_equal(dsa_pool_cold(&store, N_PAGES), DSA_NO_SLOT);
+    assert_int_equal(dsa_pool_candidate(&store, N_PAGES), DSA_NO_PAGE);
     store.destroy(store.data);
 }
 
 
 static void
-test_cold_random(void **state)
+test_candidates_random(void **state)
 {
     int          keep;
     uint32_t     i, op, page, window;
@@ -642,8 +642,8 @@ test_cold_random(void **state)
 
         } else {
             window = random() % (N_PAGES + 2);
-            page = dsa_pool_cold(&store, window);
-            assert_int_equal(page, list_cold(&l, window));
+            page = dsa_pool_candidate(&store, window);
+            assert_int_equal(page, list_candidate(&l, window));
         }
 
         if (store.audit(store.data, l.users, &err) != DSA_OK) {
@@ -668,8 +668,8 @@ main(void)
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_index),
         cmocka_unit_test(test_ranks),
-        cmocka_unit_test(test_cold),
-        cmocka_unit_test(test_cold_random)
+        cmocka_unit_test(test_candidates),
+        cmocka_unit_test(test_candidates_random)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,10 +19,10 @@
 #include "t/unit/placement.h"
 
 
-/* All batch slots of all ranks are used at the same time. */
+/* All batch indices of all ranks are used at the same time. */
 
 static void
-check_slots(uint32_t n_ranks, uint32_t running)
+check_indices(uint32_t n_ranks, uint32_t running)
 {
     fake_t       *f;
     uint32_t      i, n;
@@ -64,10 +64,10 @@ check_slots(uint32_t n_ranks, uint32_t running)
 
 
 static void
-test_slots(void **state)
+test_indices(void **state)
 {
-    check_slots(2, 3);
-    check_slots(4, 5);
+    check_indices(2, 3);
+    check_indices(4, 5);
 }
 
 
@@ -622,7 +622,7 @@ test_preempted_there(void **state)
 
 
 /*
- * One tenant has taken the batch slots of all ranks.  Another tenant comes,
+ * One tenant has taken the batch indices of all ranks.  Another tenant comes,
  * gets half of them at once, and keeps them.
  */
 
@@ -672,8 +672,8 @@ test_latecomer(void **state)
 
 
 /*
- * All batch slots are taken: those of rank 0 by four tenants, and those of
- * rank 1 by one.  Another tenant gets one of the slots of rank 1, because the
+ * All batch indices are taken: those of rank 0 by four tenants, and those of
+ * rank 1 by one.  Another tenant gets one of the indices of rank 1, because the
  * others would have smaller shares than it has.
  */
 
@@ -843,7 +843,7 @@ check_fairness(uint32_t n_ranks, uint32_t running, uint32_t of_rank,
 static void
 test_fairness(void **state)
 {
-    /* batch slots are scarce, and tokens */
+    /* batch indices are scarce, and tokens */
 
     check_fairness(2, 4, UINT32_MAX, 1, 100, 100);
     check_fairness(2, 4, UINT32_MAX, 3, 100, 100);
@@ -920,7 +920,7 @@ main(void)
     int  failed;
 
     const struct CMUnitTest  tests[] = {
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_indices),
         cmocka_unit_test(test_longest_prefix),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_bound_pages),

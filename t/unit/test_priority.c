@@ -110,10 +110,10 @@ flood_done(const flood_t *a, uint32_t n)
 
 
 /*
- * Six tenants of a lower class have taken all batch slots and have prompts that
- * take 20 steps each.  A high request of 300 tokens gets a slot in the next
- * step, and 7 of 8 prefill tokens.  Without classes it would share the tokens
- * with all others.
+ * Six tenants of a lower class have taken all batch indices and have prompts
+ * that take 20 steps each.  A high request of 300 tokens gets an index in the
+ * next step, and 7 of 8 prefill tokens.  Without classes it would share the
+ * tokens with all others.
  */
 
 static void
@@ -162,13 +162,13 @@ test_first_token(void **state)
 
 
 /*
- * A tenant has taken all batch slots.  A tenant of a higher class with long
- * answers comes: it gets all slots but the minimum of the lower class, whatever
- * the weights are, and the two do not preempt each other in turn.
+ * A tenant has taken all batch indices.  A tenant of a higher class with long
+ * answers comes: it gets all indices but the minimum of the lower class,
+ * whatever the weights are, and the two do not preempt each other in turn.
  */
 
 static void
-check_slots(uint32_t slots, uint32_t minimum)
+check_indices(uint32_t indices, uint32_t minimum)
 {
     fake_t             *f;
     client_t           *c;
@@ -176,10 +176,10 @@ check_slots(uint32_t slots, uint32_t minimum)
     dsa_sched_t        *s;
     dsa_sched_stats_t   stats;
 
-    n = slots + 4;
+    n = indices + 4;
     c = calloc(2 * n, sizeof(client_t));
     assert_non_null(c);
-    s = start(&f, 3000, slots, 256);
+    s = start(&f, 3000, indices, 256);
 
     for (i = 0; i < n; i++) {
         c[i].priority = LOW;
@@ -190,28 +190,28 @@ check_slots(uint32_t slots, uint32_t minimum)
         step(s);
     }
 
-    assert_int_equal(f->tenant_seqs[0], slots);
+    assert_int_equal(f->tenant_seqs[0], indices);
 
     for (i = n; i < 2 * n; i++) {
         c[i].priority = NORMAL;
         submit(s, &c[i], 1, i, 20, 600, 1);
     }
 
-    for (i = 0; i < 2 * slots; i++) {
+    for (i = 0; i < 2 * indices; i++) {
         step(s);
     }
 
     dsa_sched_stats(s, &stats);
-    assert_int_equal(stats.preemptions, slots - minimum);
+    assert_int_equal(stats.preemptions, indices - minimum);
 
     for (i = 0; i < 400; i++) {
         step(s);
         assert_int_equal(f->tenant_seqs[0], minimum);
-        assert_int_equal(f->tenant_seqs[1], slots - minimum);
+        assert_int_equal(f->tenant_seqs[1], indices - minimum);
     }
 
     dsa_sched_stats(s, &stats);
-    assert_int_equal(stats.preemptions, slots - minimum);
+    assert_int_equal(stats.preemptions, indices - minimum);
 
     run(s);
 
@@ -226,17 +226,17 @@ check_slots(uint32_t slots, uint32_t minimum)
 
 
 static void
-test_slots(void **state)
+test_indices(void **state)
 {
-    check_slots(4, 1);
-    check_slots(8, 1);
-    check_slots(24, 3);
+    check_indices(4, 1);
+    check_indices(8, 1);
+    check_indices(24, 3);
 }
 
 
 /*
- * The same with the slots taken by a higher class of six tenants with a large
- * weight: two lower classes get their minimum of slots as these become free,
+ * The same with the indices taken by a higher class of six tenants with a large
+ * weight: two lower classes get their minimum of indices as these become free,
  * and keep it.
  */
 
@@ -337,12 +337,12 @@ test_tokens(void **state)
 
 /*
  * Requests of a higher class have short prompts that are admitted all the time,
- * and there are slots for all.  Of 8 admissions one is of the lower class, and
- * when a class is alone again it gets everything.
+ * and there are indices for all.  Of 8 admissions one is of the lower class,
+ * and when a class is alone again it gets everything.
  */
 
 static void
-test_turns(void **state)
+test_rounds(void **state)
 {
     fake_t       *f;
     flood_t      *a;
@@ -524,10 +524,10 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_first_token),
-        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_indices),
         cmocka_unit_test(test_minimum),
         cmocka_unit_test(test_tokens),
-        cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_patience),
         cmocka_unit_test(test_waiting),
         cmocka_unit_test(test_one_tenant)

@@ -67,10 +67,10 @@ clients_free(client_t *c, uint32_t n)
 }
 
 
-/* Batch slots that became free so far, by finish or preemption. */
+/* Batch indices that became free so far, by finish or preemption. */
 
 static uint64_t
-slots(dsa_sched_t *s, const client_t *c, uint32_t n)
+indices(dsa_sched_t *s, const client_t *c, uint32_t n)
 {
     uint64_t            freed;
     uint32_t            i;
@@ -88,9 +88,9 @@ slots(dsa_sched_t *s, const client_t *c, uint32_t n)
 
 
 /*
- * Tenant 0 keeps the queue full.  The other tenants have one request at a
- * time.  Each of these is accepted, and starts after at most two batch slots
- * became free, not counting slots that another of these tenants took.
+ * Tenant 0 keeps the queue full.  The other tenants have one request at a time.
+ * Each of these is accepted, and starts after at most two batch indices became
+ * free, not counting indices that another of these tenants took.
  */
 
 static void
@@ -135,7 +135,7 @@ check_flood(uint32_t others)
             }
         }
 
-        freed = (int64_t) slots(s, c, FLOOD) + r;
+        freed = (int64_t) indices(s, c, FLOOD) + r;
 
         for (i = 1; i <= others; i++) {
             if (other[i].seq == NULL && ended[i] < ROUNDS) {
@@ -157,7 +157,7 @@ check_flood(uint32_t others)
         for (i = 1; i <= others; i++) {
             if (!started[i] && f->tenant_seqs[i] != 0) {
                 if (freed - starts - at[i] > 2) {
-                    fail_msg("tenant %u of %u waited for %u slots", i,
+                    fail_msg("tenant %u of %u waited for %u indices", i,
                              others, (unsigned) (freed - starts - at[i]));
                 }
 

@@ -87,7 +87,7 @@ check_fairness(uint32_t running, uint32_t weight_a, uint32_t weight_b,
 static void
 test_fairness(void **state)
 {
-    /* batch slots are scarce, and tokens */
+    /* batch indices are scarce, and tokens */
 
     check_fairness(8, 1, 1, 100, 100);
     check_fairness(8, 1, 3, 100, 100);
@@ -151,7 +151,7 @@ test_newcomer(void **state)
 
 
 /*
- * One tenant has taken all batch slots with long answers.  Another tenant
+ * One tenant has taken all batch indices with long answers.  Another tenant
  * comes, gets half of them at once, and keeps them.
  */
 
@@ -255,7 +255,7 @@ check_patience(uint32_t running)
 
 /*
  * A request that needs most of the pages is not skipped forever.  The requests
- * that are admitted before it leave batch slots free, or take the last one
+ * that are admitted before it leave batch indices free, or take the last one
  * each time.
  */
 

@@ -305,14 +305,14 @@ test_slow_saves(void **state)
  */
 
 static uint32_t
-crowd(uint32_t tokens, uint32_t slots)
+crowd(uint32_t tokens, uint32_t host_pages)
 {
     fake_t       *f;
     client_t      a, c;
     uint32_t      n;
     dsa_sched_t  *s;
 
-    s = start_tiers(&f, 12, slots, 0);
+    s = start_tiers(&f, 12, host_pages, 0);
     turn(s, &c, 3, 9, 11 * PAGE);
     settle(s);
 

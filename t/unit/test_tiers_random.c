@@ -112,7 +112,7 @@ check_stats(dsa_sched_t *s)
     if (getenv("DSA_TIERS_STATS") != NULL) {
         print_message("%u ranks, %u slabs of %u: %llu prompt tokens, hits "
                       "%llu %llu %llu, preempted %llu, abandoned %llu, split "
-                      "%llu, drafts %llu\n", ranks, slabs, host.slab[0].slots,
+                      "%llu, drafts %llu\n", ranks, slabs, host.slab[0].pages,
                       (unsigned long long) stats.prompt_tokens,
                       (unsigned long long) tier[DSA_TIER_GPU].hit_tokens,
                       (unsigned long long) tier[DSA_TIER_HOST].hit_tokens,

@@ -53,8 +53,8 @@ typedef struct {
     uint32_t            gpu;            /* tokens */
     uint32_t            host;           /* tokens; 0: no such tier */
     uint32_t            step;           /* pages of a request between calls of
-                                           dsa_pool_cold(); 0: called only at
-                                           the end of a request */
+                                           dsa_pool_candidate(); 0: called only
+                                           at the end of a request */
     uint32_t            window;         /* of these calls */
 } conf_t;
 
@@ -201,24 +201,24 @@ digest_of(uint32_t id, uint32_t page)
 static cache_t *
 cache_create(const conf_t *conf)
 {
-    cache_t   *c;
-    uint32_t   slots[2];
+    cache_t  *c;
+    uint32_t  pages[2];
 
     c = calloc(1, sizeof(cache_t));
     assert_non_null(c);
 
     c->conf = conf;
     c->tiers = conf->host != 0 ? 2 : 1;
-    slots[GPU] = conf->gpu / DSA_PAGE_TOKENS;
-    slots[HOST] = conf->host / DSA_PAGE_TOKENS;
+    pages[GPU] = conf->gpu / DSA_PAGE_TOKENS;
+    pages[HOST] = conf->host / DSA_PAGE_TOKENS;
 
-    assert_int_equal(dsa_pool_init(&c->store[GPU], slots[GPU]), DSA_OK);
+    assert_int_equal(dsa_pool_init(&c->store[GPU], pages[GPU]), DSA_OK);
 
     if (c->tiers == 2) {
-        assert_int_equal(dsa_lru_init(&c->store[HOST], slots[HOST]), DSA_OK);
+        assert_int_equal(dsa_lru_init(&c->store[HOST], pages[HOST]), DSA_OK);
     }
 
-    c->prefix = dsa_prefix_create(slots, (uint32_t) c->tiers);
+    c->prefix = dsa_prefix_create(pages, (uint32_t) c->tiers);
     assert_non_null(c->prefix);
 
     return c;
@@ -255,47 +255,47 @@ cache_destroy(cache_t *c)
 }
 
 
-/* The slot of a digest in host memory, or DSA_NO_SLOT. */
+/* The host page of a digest, or DSA_NO_PAGE. */
 
 static uint32_t
 host_find(const cache_t *c, const dsa_digest_t *d)
 {
-    return c->tiers == 2 ? dsa_prefix_find(c->prefix, HOST, d) : DSA_NO_SLOT;
+    return c->tiers == 2 ? dsa_prefix_find(c->prefix, HOST, d) : DSA_NO_PAGE;
 }
 
 
 /* Copies a page of the GPU to host memory. */
 
 static void
-copy_out(cache_t *c, uint32_t page, int shadowed)
+copy_out(cache_t *c, uint32_t page, int duplicate)
 {
-    uint32_t       slot;
-    dsa_store_t   *host;
-    dsa_digest_t   d;
+    uint32_t      host_page;
+    dsa_store_t  *host;
+    dsa_digest_t  d;
 
     host = &c->store[HOST];
     d = *dsa_prefix_digest(c->prefix, GPU, page);
-    slot = host->alloc(host->data);
-    assert_int_not_equal(slot, DSA_NO_SLOT);
+    host_page = host->alloc(host->data);
+    assert_int_not_equal(host_page, DSA_NO_PAGE);
 
-    dsa_prefix_remove(c->prefix, HOST, slot);
-    dsa_prefix_add(c->prefix, HOST, &d, slot, DSA_COPY_READY);
-    dsa_lru_shadow(host, slot, shadowed);
-    host->release(host->data, slot, 1);
+    dsa_prefix_remove(c->prefix, HOST, host_page);
+    dsa_prefix_add(c->prefix, HOST, &d, host_page, DSA_COPY_READY);
+    dsa_lru_set_duplicate(host, host_page, duplicate);
+    host->release(host->data, host_page, 1);
     c->copies++;
 }
 
 
 /*
  * Pages that will be overwritten soon are copied to host memory.  From then on
- * they are no shadows there, although the GPU has them for a while: the slot of
- * a shadow is overwritten first, when the next cold page comes.
+ * they are no duplicates there, although the GPU has them for a while: the
+ * host page of a duplicate is overwritten first, when the next candidate comes.
  */
 
 static void
-copy_cold(cache_t *c)
+copy_candidates(cache_t *c)
 {
-    uint32_t             page, slot;
+    uint32_t             page, host_page;
     dsa_store_t         *gpu;
     const dsa_digest_t  *d;
 
@@ -306,9 +306,9 @@ copy_cold(cache_t *c)
     }
 
     for ( ;; ) {
-        page = dsa_pool_cold(gpu, c->conf->window);
+        page = dsa_pool_candidate(gpu, c->conf->window);
 
-        if (page == DSA_NO_SLOT) {
+        if (page == DSA_NO_PAGE) {
             return;
         }
 
@@ -318,10 +318,10 @@ copy_cold(cache_t *c)
             continue;
         }
 
-        slot = host_find(c, d);
+        host_page = host_find(c, d);
 
-        if (slot != DSA_NO_SLOT) {
-            dsa_lru_shadow(&c->store[HOST], slot, 0);
+        if (host_page != DSA_NO_PAGE) {
+            dsa_lru_set_duplicate(&c->store[HOST], host_page, 0);
             continue;
         }
 
@@ -337,21 +337,21 @@ copy_cold(cache_t *c)
 static uint32_t
 gpu_alloc(cache_t *c)
 {
-    uint32_t             page, slot;
+    uint32_t             page, host_page;
     dsa_store_t         *gpu;
     const dsa_digest_t  *d;
 
     gpu = &c->store[GPU];
     page = gpu->alloc(gpu->data);
-    assert_int_not_equal(page, DSA_NO_SLOT);
+    assert_int_not_equal(page, DSA_NO_PAGE);
 
     d = dsa_prefix_digest(c->prefix, GPU, page);
 
     if (d != NULL) {
-        slot = host_find(c, d);
+        host_page = host_find(c, d);
 
-        if (slot != DSA_NO_SLOT) {
-            dsa_lru_shadow(&c->store[HOST], slot, 0);
+        if (host_page != DSA_NO_PAGE) {
+            dsa_lru_set_duplicate(&c->store[HOST], host_page, 0);
 
         } else {
             c->lost++;
@@ -364,41 +364,41 @@ gpu_alloc(cache_t *c)
 }
 
 
-/* The page of a digest with a user, from any tier, or DSA_NO_SLOT. */
+/* The page of a digest with a user, from any tier, or DSA_NO_PAGE. */
 
 static uint32_t
 cache_find(cache_t *c, const dsa_digest_t *d)
 {
-    uint32_t      page, slot;
+    uint32_t      page, host_page;
     dsa_store_t  *gpu, *host;
 
     gpu = &c->store[GPU];
     host = &c->store[HOST];
     page = dsa_prefix_find(c->prefix, GPU, d);
-    slot = host_find(c, d);
+    host_page = host_find(c, d);
 
-    if (page != DSA_NO_SLOT) {
+    if (page != DSA_NO_PAGE) {
         gpu->retain(gpu->data, page);
         c->hits[GPU]++;
 
-        if (slot != DSA_NO_SLOT) {
-            dsa_lru_hit(host, slot);
-            dsa_lru_shadow(host, slot, 1);
+        if (host_page != DSA_NO_PAGE) {
+            dsa_lru_hit(host, host_page);
+            dsa_lru_set_duplicate(host, host_page, 1);
         }
 
         return page;
     }
 
-    if (slot == DSA_NO_SLOT) {
-        return DSA_NO_SLOT;
+    if (host_page == DSA_NO_PAGE) {
+        return DSA_NO_PAGE;
     }
 
-    host->retain(host->data, slot);
+    host->retain(host->data, host_page);
     page = gpu_alloc(c);
     dsa_prefix_add(c->prefix, GPU, d, page, DSA_COPY_READY);
-    dsa_lru_hit(host, slot);
-    dsa_lru_shadow(host, slot, 1);
-    host->release(host->data, slot, 1);
+    dsa_lru_hit(host, host_page);
+    dsa_lru_set_duplicate(host, host_page, 1);
+    host->release(host->data, host_page, 1);
     c->hits[HOST]++;
 
     return page;
@@ -413,11 +413,11 @@ cache_find(cache_t *c, const dsa_digest_t *d)
 static uint32_t
 cache_compute(cache_t *c, const dsa_digest_t *d)
 {
-    uint32_t  page, slot;
+    uint32_t  page, host_page;
 
     page = gpu_alloc(c);
 
-    if (dsa_prefix_find(c->prefix, GPU, d) != DSA_NO_SLOT) {
+    if (dsa_prefix_find(c->prefix, GPU, d) != DSA_NO_PAGE) {
         return page;
     }
 
@@ -427,10 +427,10 @@ cache_compute(cache_t *c, const dsa_digest_t *d)
         return page;
     }
 
-    slot = host_find(c, d);
+    host_page = host_find(c, d);
 
-    if (slot != DSA_NO_SLOT) {
-        dsa_lru_shadow(&c->store[HOST], slot, 1);
+    if (host_page != DSA_NO_PAGE) {
+        dsa_lru_set_duplicate(&c->store[HOST], host_page, 1);
 
     } else if (dsa_lru_n_empty(&c->store[HOST]) != 0) {
         copy_out(c, page, 1);
@@ -457,9 +457,9 @@ cache_request(cache_t *c, const request_t *r)
 
     for (i = 0; i < n; i++) {
         d = digest_of(block_id[r->first + i / BLOCK_PAGES], i % BLOCK_PAGES);
-        c->page[i] = found ? cache_find(c, &d) : DSA_NO_SLOT;
+        c->page[i] = found ? cache_find(c, &d) : DSA_NO_PAGE;
 
-        if (c->page[i] == DSA_NO_SLOT) {
+        if (c->page[i] == DSA_NO_PAGE) {
             found = 0;
             c->page[i] = cache_compute(c, &d);
         }
@@ -467,7 +467,7 @@ cache_request(cache_t *c, const request_t *r)
         hit += (uint32_t) found;
 
         if (c->conf->step != 0 && (i + 1) % c->conf->step == 0) {
-            copy_cold(c);
+            copy_candidates(c);
         }
     }
 
@@ -476,7 +476,7 @@ cache_request(cache_t *c, const request_t *r)
                      dsa_prefix_digest(c->prefix, GPU, c->page[i]) != NULL);
     }
 
-    copy_cold(c);
+    copy_candidates(c);
 
     return hit_tokens(r, (uint64_t) hit * DSA_PAGE_TOKENS);
 }
@@ -528,7 +528,7 @@ test_plain(void **state)
 
 /*
  * GPU and host memory together are not more than 1 point below an LRU cache of
- * their total size: with calls of dsa_pool_cold() after each request, the
+ * their total size: with calls of dsa_pool_candidate() after each request, the
  * largest of which has 1,976 pages, and in steps of 8,192 tokens, as a
  * scheduler does.
  */

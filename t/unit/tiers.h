@@ -545,12 +545,12 @@ static const dsa_tier_t  redis_tier = {
 
 
 /*
- * A replica whose host memory has so many slots in each slab; with 0: no
+ * A replica whose host memory has so many host pages in each slab; with 0: no
  * tiers.
  */
 
 static inline dsa_sched_t *
-start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
+start_tiers(fake_t **fake, uint32_t pages, uint32_t host_pages, int with_redis)
 {
     fake_t            *f;
     uint32_t           i;
@@ -574,14 +574,14 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t slots, int with_redis)
 
     fake_conf(&conf, f, 16, 1024);
 
-    if (slots != 0) {
+    if (host_pages != 0) {
         memset(&host, 0, sizeof(host));
         host.slabs = slabs;
-        host.slot_bytes = PAGE_BYTES;
+        host.page_bytes = PAGE_BYTES;
 
         for (i = 0; i < slabs; i++) {
-            host.slab[i].slots = slots;
-            host.slab[i].bytes = slots * PAGE_BYTES;
+            host.slab[i].pages = host_pages;
+            host.slab[i].bytes = host_pages * PAGE_BYTES;
             host.slab[i].node = slabs == 1 ? -1 : (int32_t) i;
             host.slab[i].memory = malloc(host.slab[i].bytes);
             assert_non_null(host.slab[i].memory);
@@ -705,14 +705,14 @@ settle(dsa_sched_t *s)
  */
 
 static inline void
-fill_redis(uint32_t pages, uint32_t slots, uint32_t tenants, uint32_t n)
+fill_redis(uint32_t pages, uint32_t host_pages, uint32_t tenants, uint32_t n)
 {
     fake_t       *f;
     client_t      c;
     uint32_t      i;
     dsa_sched_t  *s;
 
-    s = start_tiers(&f, pages, slots, 1);
+    s = start_tiers(&f, pages, host_pages, 1);
 
     for (i = 1; i <= tenants; i++) {
         turn(s, &c, i, i, n);
