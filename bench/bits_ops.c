@@ -225,14 +225,14 @@ dsa_bits_numbers(dsa_bits_op_t *o)
 
 
 static int
-dsa_bits_decode(dsa_bench_t *b, void *ctx, int turn)
+dsa_bits_decode(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bits_op_t  *o = ctx;
 
     return dsa_cuda_attention_decode(&o->state, (dsa_bf16_t *) o->y,
                                      (dsa_bf16_t *) o->x, &o->cache,
                                      (int32_t *) o->slot
-                                     + (size_t) turn * o->rows
+                                     + (size_t) set * o->rows
                                        * DSA_BITS_TOPK,
                                      DSA_BITS_TOPK, o->n_slot, o->rows,
                                      DSA_BITS_HEADS, DSA_BITS_TOPK, 0.1352f,
@@ -248,7 +248,7 @@ dsa_bits_decode(dsa_bench_t *b, void *ctx, int turn)
 static double
 dsa_bits_split(dsa_bits_op_t *o, uint32_t rows, uint32_t n)
 {
-    int  turns;
+    int  sets;
 
     o->rows = rows;
     o->state = o->bench.state;
@@ -257,10 +257,10 @@ dsa_bits_split(dsa_bits_op_t *o, uint32_t rows, uint32_t n)
         o->state.processors = rows * 2 * n;
     }
 
-    turns = (int) (DSA_BITS_ROWS / rows);
+    sets = (int) (DSA_BITS_ROWS / rows);
 
     return dsa_bench_time(&o->bench, dsa_bits_decode, o,
-                          turns < 32 ? turns : 32);
+                          sets < 32 ? sets : 32);
 }
 
 
@@ -303,7 +303,7 @@ dsa_bits_attention(dsa_bits_op_t *o)
 
 
 static int
-dsa_bits_prefill(dsa_bench_t *b, void *ctx, int turn)
+dsa_bits_prefill(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bits_op_t  *o = ctx;
 
@@ -342,7 +342,7 @@ dsa_bits_chunk(dsa_bits_op_t *o)
 /* A product, in blocks of so many rows. */
 
 static int
-dsa_bits_product(dsa_bench_t *b, void *ctx, int turn)
+dsa_bits_product(dsa_bench_t *b, void *ctx, int set)
 {
     int                rc;
     uint32_t           row, n;
@@ -351,7 +351,7 @@ dsa_bits_product(dsa_bench_t *b, void *ctx, int turn)
     dsa_fp8_weight_t   w;
 
     x.ld = DSA_BITS_PROMPT;
-    w.q = o->w + (size_t) turn * o->out * o->in;
+    w.q = o->w + (size_t) set * o->out * o->in;
     w.scale = o->scale;
     w.rows = o->out;
     w.cols = o->in;
@@ -373,15 +373,15 @@ dsa_bits_product(dsa_bench_t *b, void *ctx, int turn)
 static double
 dsa_bits_product_time(dsa_bits_op_t *o, uint32_t rows, uint32_t blocks)
 {
-    int  turns;
+    int  sets;
 
     o->rows = rows;
     o->blocks = blocks;
 
-    turns = DSA_BITS_COLD / (int) (o->out * o->in) + 1;
+    sets = DSA_BITS_COLD / (int) (o->out * o->in) + 1;
 
     return dsa_bench_time(&o->bench, dsa_bits_product, o,
-                          turns < 32 ? turns : 32);
+                          sets < 32 ? sets : 32);
 }
 
 
@@ -504,13 +504,13 @@ dsa_bits_fp8(dsa_bits_op_t *o)
 /* A half of kv_b_proj. */
 
 static int
-dsa_bits_dense(dsa_bench_t *b, void *ctx, int turn)
+dsa_bits_dense(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bits_op_t  *o = ctx;
     dsa_bf16_t     *w;
 
     w = (dsa_bf16_t *) o->w
-        + (size_t) turn * DSA_BITS_HEADS * o->out * o->in;
+        + (size_t) set * DSA_BITS_HEADS * o->out * o->in;
 
     return dsa_cuda_gemm_heads(o->gemm, (dsa_bf16_t *) o->y,
                                (size_t) DSA_BITS_HEADS * o->out, o->out,

@@ -42,9 +42,9 @@ typedef struct {
 
     dsa_redis_t        *cache;
     int                 fd;
-    uint32_t            slots;          /* operations in progress at most */
-    uint8_t            *memory;         /* [slots][page_bytes] */
-    dsa_tier_op_t      *op;             /* [slots] */
+    uint32_t            n_ops;          /* operations in progress at most */
+    uint8_t            *memory;         /* [n_ops][page_bytes] */
+    dsa_tier_op_t      *op;             /* [n_ops] */
     dsa_digest_t       *digest;         /* [max(pages, KEYS)] */
     uint64_t            us[DSA_REDIS_BENCH_PROBES];
 } dsa_redis_bench_t;
@@ -210,12 +210,12 @@ dsa_redis_bench_open(dsa_redis_bench_t *b)
 
     /* more than one operation for each connection, so that none waits */
 
-    b->slots = 2 * b->connections * b->n_addresses + 2;
+    b->n_ops = 2 * b->connections * b->n_addresses + 2;
     keys = b->pages > DSA_REDIS_BENCH_KEYS ? b->pages : DSA_REDIS_BENCH_KEYS;
 
     b->fd = eventfd(0, EFD_CLOEXEC|EFD_NONBLOCK);
-    b->memory = malloc(b->slots * b->page_bytes);
-    b->op = calloc(b->slots, sizeof(dsa_tier_op_t));
+    b->memory = malloc(b->n_ops * b->page_bytes);
+    b->op = calloc(b->n_ops, sizeof(dsa_tier_op_t));
     b->digest = calloc(keys, sizeof(dsa_digest_t));
 
     if (b->fd == -1 || b->memory == NULL || b->op == NULL || b->digest == NULL)
@@ -229,7 +229,7 @@ dsa_redis_bench_open(dsa_redis_bench_t *b)
         memcpy(b->digest[i].byte, &i, sizeof(i));
     }
 
-    for (k = 0; k < b->slots * b->page_bytes; k++) {
+    for (k = 0; k < b->n_ops * b->page_bytes; k++) {
         b->memory[k] = (uint8_t) (k * 2654435761u >> 13);
     }
 
@@ -306,7 +306,7 @@ dsa_redis_bench_pages(dsa_redis_bench_t *b, dsa_tier_kind_e kind,
     begin = 0;
     list = NULL;
 
-    for (i = 0; i < b->slots; i++) {
+    for (i = 0; i < b->n_ops; i++) {
         b->op[i].page = b->memory + i * b->page_bytes;
         b->op[i].next = list;
         list = &b->op[i];

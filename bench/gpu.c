@@ -81,11 +81,11 @@ dsa_bench_compare(const void *a, const void *b)
 }
 
 
-/* Captures a graph of count rounds of all turns. */
+/* Captures a graph of count rounds of all sets. */
 
 static int
 dsa_bench_capture(dsa_bench_t *b, cudaGraphExec_t *exec, dsa_bench_pt call,
-    void *ctx, int turns, int count)
+    void *ctx, int sets, int count)
 {
     int          i, j, rc, ended;
     cudaGraph_t  graph;
@@ -96,7 +96,7 @@ dsa_bench_capture(dsa_bench_t *b, cudaGraphExec_t *exec, dsa_bench_pt call,
     }
 
     for (i = 0; i < count && rc == 0; i++) {
-        for (j = 0; j < turns && rc == 0; j++) {
+        for (j = 0; j < sets && rc == 0; j++) {
             rc = call(b, ctx, j);
         }
     }
@@ -131,7 +131,7 @@ dsa_bench_replay(dsa_bench_t *b, cudaGraphExec_t exec, cudaEvent_t *event,
 
 
 double
-dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
+dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int sets)
 {
     int              i, n, rc, count;
     float            ms[DSA_BENCH_SAMPLES];
@@ -144,14 +144,14 @@ dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
 
     /* run once outside of a capture, so that libraries choose their kernels */
 
-    for (i = 0, rc = 0; i < turns && rc == 0; i++) {
+    for (i = 0, rc = 0; i < sets && rc == 0; i++) {
         rc = call(b, ctx, i);
     }
 
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
     rc = rc != 0 ? rc : (int) cudaEventCreate(&event[0]);
     rc = rc != 0 ? rc : (int) cudaEventCreate(&event[1]);
-    rc = rc != 0 ? rc : dsa_bench_capture(b, &exec, call, ctx, turns, 1);
+    rc = rc != 0 ? rc : dsa_bench_capture(b, &exec, call, ctx, sets, 1);
     rc = rc != 0 ? rc : dsa_bench_replay(b, exec, event, ms);
     rc = rc != 0 ? rc : dsa_bench_replay(b, exec, event, ms);
 
@@ -170,7 +170,7 @@ dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
     if (count > 1) {
         (void) cudaGraphExecDestroy(exec);
         exec = NULL;
-        rc = dsa_bench_capture(b, &exec, call, ctx, turns, count);
+        rc = dsa_bench_capture(b, &exec, call, ctx, sets, count);
     }
 
     n = (int) (DSA_BENCH_SECONDS * 1000 / ((double) ms[0] * count)) + 3;
@@ -186,7 +186,7 @@ dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx, int turns)
 
     if (rc == 0) {
         qsort(ms, (size_t) n, sizeof(float), dsa_bench_compare);
-        us = (double) ms[n / 2] * 1000 / count / turns;
+        us = (double) ms[n / 2] * 1000 / count / sets;
     }
 
 done:

@@ -38,18 +38,18 @@ void dsa_bench_free_all(dsa_bench_t *b);
  * The call that is measured: enqueues its kernels in b->stream and returns an
  * op's error.
  */
-typedef int (*dsa_bench_pt)(dsa_bench_t *b, void *ctx, int turn);
+typedef int (*dsa_bench_pt)(dsa_bench_t *b, void *ctx, int set);
 
 /*
  * The median time of a call in microseconds, measured with events.  The call
  * is captured in a graph (so that launch gaps are those of a step), warmed up,
- * and replayed for at least a tenth of a second.  turns > 1: calls with turn =
- * 0 .. turns-1 follow one another, for inputs that have to be cold in the L2;
+ * and replayed for at least a tenth of a second.  sets > 1: calls with set =
+ * 0 .. sets-1 follow one another, for inputs that have to be cold in the L2;
  * the result is the time of one call.  Below 0: the measurement failed, and
  * the error was printed.
  */
 double dsa_bench_time(dsa_bench_t *b, dsa_bench_pt call, void *ctx,
-    int turns);
+    int sets);
 
 /*
  * Prints a row: op, shape, time, TFLOPS for flop operations (their ceiling is

@@ -35,7 +35,7 @@
 #define DSA_NODE_GPUS       8           /* unless --gpus gives another one */
 #define DSA_NODE_LAYERS     3           /* of each kind, used in turn, so that
                                            the L2 holds no weights */
-#define DSA_NODE_TURNS      6           /* samples of routing in decode, */
+#define DSA_NODE_SETS       6           /* samples of routing in decode, */
 #define DSA_NODE_PROMPTS    2           /* and in prefill */
 #define DSA_NODE_TOKENS     4096        /* most of a GPU in a prefill step */
 #define DSA_NODE_BATCH      1024        /* most of the node in a decode step */
@@ -83,13 +83,13 @@ typedef struct {
 
     /* the step that is measured */
     dsa_node_step_t         step;
-    dsa_bench_load_t        load;       /* mean over the turns */
-    uint32_t                turns;
-    uint32_t                turn;       /* 0 .. turns-1 */
+    dsa_bench_load_t        load;       /* mean over the sets */
+    uint32_t                sets;
+    uint32_t                set;        /* 0 .. sets-1 */
 
-    int32_t                *chosen;     /* [DSA_NODE_TURNS, R, k] experts of
+    int32_t                *chosen;     /* [DSA_NODE_SETS, R, k] experts of
                                            this rank, -1: of another one */
-    float                  *logits;     /* [DSA_NODE_TURNS, DSA_MOE_SMALL,
+    float                  *logits;     /* [DSA_NODE_SETS, DSA_MOE_SMALL,
                                            experts] from which the router
                                            chooses these; set for at most
                                            DSA_MOE_SMALL tokens */

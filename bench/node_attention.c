@@ -90,13 +90,13 @@ dsa_node_q_b(dsa_node_t *n, const dsa_cuda_layer_t *l)
 }
 
 
-/* The cache of the layer that the step's turn uses. */
+/* The cache of the layer that the step's set uses. */
 
 static void
 dsa_node_cache(const dsa_node_t *n, dsa_cuda_cache_t *cache)
 {
     cache->base = (uint8_t *) n->page
-                  + n->cache.layer[n->turn * 10
+                  + n->cache.layer[n->set * 10
                                    % n->config.num_hidden_layers];
     cache->page = n->cache.page;
     cache->keys = n->cache.keys;

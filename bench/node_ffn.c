@@ -38,7 +38,7 @@ dsa_node_route(dsa_node_t *n, const dsa_cuda_layer_t *l)
 static const int32_t *
 dsa_node_chosen(const dsa_node_t *n)
 {
-    return n->chosen + (uint64_t) n->turn * n->step.rows * n->router.k;
+    return n->chosen + (uint64_t) n->set * n->step.rows * n->router.k;
 }
 
 
@@ -151,7 +151,7 @@ dsa_node_route_sort(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     const float  *logits;
 
-    logits = n->logits + (uint64_t) n->turn * DSA_MOE_SMALL
+    logits = n->logits + (uint64_t) n->set * DSA_MOE_SMALL
                          * n->router.experts;
 
     return dsa_cuda_route_sort(&n->work.pair8, &n->work.y8, &n->work.plan,

@@ -65,13 +65,13 @@ int
 dsa_node_input(dsa_node_t *n, const dsa_node_step_t *step, dsa_err_t *err)
 {
     int       rc, same;
-    uint32_t  turns;
+    uint32_t  sets;
 
-    turns = step->prefill ? DSA_NODE_PROMPTS : DSA_NODE_TURNS;
-    same = n->step.batch == step->batch && n->turns == turns;
+    sets = step->prefill ? DSA_NODE_PROMPTS : DSA_NODE_SETS;
+    same = n->step.batch == step->batch && n->sets == sets;
 
     n->step = *step;
-    n->turns = turns;
+    n->sets = sets;
 
     rc = dsa_node_input_tokens(n);
     rc = rc != 0 ? rc : dsa_node_input_pages(n);
@@ -248,7 +248,7 @@ dsa_node_local_experts(const dsa_node_t *n, int32_t *local,
 
 static int
 dsa_node_input_logits(const dsa_node_t *n, const int32_t *chosen,
-    uint32_t turn)
+    uint32_t set)
 {
     int        rc;
     float     *logits;
@@ -274,7 +274,7 @@ dsa_node_input_logits(const dsa_node_t *n, const int32_t *chosen,
         logits[(uint64_t) (i / k) * experts + chosen[i]] = 4;
     }
 
-    rc = cudaMemcpy(n->logits + (uint64_t) turn * DSA_MOE_SMALL * experts,
+    rc = cudaMemcpy(n->logits + (uint64_t) set * DSA_MOE_SMALL * experts,
                     logits, count * sizeof(float), cudaMemcpyHostToDevice);
     free(logits);
 
@@ -300,7 +300,7 @@ dsa_node_input_experts(dsa_node_t *n)
     local = malloc(size * sizeof(int32_t));
     rc = chosen == NULL || local == NULL ? cudaErrorMemoryAllocation : 0;
 
-    for (i = 0; i < n->turns && rc == 0; i++) {
+    for (i = 0; i < n->sets && rc == 0; i++) {
         if (dsa_bench_routing(chosen, &n->config, n->step.batch, i)
             != DSA_OK)
         {
@@ -310,9 +310,9 @@ dsa_node_input_experts(dsa_node_t *n)
 
         dsa_bench_fullest(&load, chosen, &n->config, n->step.batch, ranks);
 
-        n->load.experts += load.experts / n->turns;
-        n->load.pairs += load.pairs / n->turns;
-        n->load.tokens += load.tokens / n->turns;
+        n->load.experts += load.experts / n->sets;
+        n->load.pairs += load.pairs / n->sets;
+        n->load.tokens += load.tokens / n->sets;
 
         if (ranks > 1) {
             dsa_node_local_experts(n, local, chosen, &load);

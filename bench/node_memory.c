@@ -310,8 +310,8 @@ dsa_node_layout_ffn(dsa_node_memory_t *m, dsa_node_t *n, uint64_t tokens,
 
     dsa_node_place_fp8(m, n->gathered, rows, hidden);
     dsa_node_place(m, n->gathered_weight, rows * k);
-    dsa_node_place(m, n->chosen, DSA_NODE_TURNS * rows * k);
-    dsa_node_place(m, n->logits, DSA_NODE_TURNS * DSA_MOE_SMALL
+    dsa_node_place(m, n->chosen, DSA_NODE_SETS * rows * k);
+    dsa_node_place(m, n->logits, DSA_NODE_SETS * DSA_MOE_SMALL
                                  * s->n_routed_experts);
 }
 

@@ -146,7 +146,7 @@ dsa_node_ops(dsa_node_part_e part, uint32_t table)
 /* Turn i uses the weights of another layer, and other choices of experts. */
 
 static int
-dsa_node_run(dsa_bench_t *b, void *ctx, int turn)
+dsa_node_run(dsa_bench_t *b, void *ctx, int set)
 {
     uint32_t                 i;
     dsa_node_t              *n;
@@ -155,7 +155,7 @@ dsa_node_run(dsa_bench_t *b, void *ctx, int turn)
     const dsa_cuda_layer_t  *l;
 
     n = c->n;
-    n->turn = (uint32_t) turn;
+    n->set = (uint32_t) set;
 
     n->work.y8.ld = dsa_cuda_ld(n->step.tokens);
     n->work.qr8.ld = dsa_cuda_ld(n->step.tokens);
@@ -163,7 +163,7 @@ dsa_node_run(dsa_bench_t *b, void *ctx, int turn)
     n->work.act.ld = dsa_cuda_ld(n->step.tokens);
 
     l = &n->weights.layer[(c->part == DSA_NODE_MOE ? DSA_NODE_LAYERS : 0)
-                          + turn % DSA_NODE_LAYERS];
+                          + set % DSA_NODE_LAYERS];
 
     if (c->op != NULL) {
         return c->op->call(n, l);
@@ -192,7 +192,7 @@ dsa_node_time(dsa_node_t *n, dsa_node_part_e part)
     c.part = part;
     c.op = NULL;
 
-    return dsa_bench_time(&n->b, dsa_node_run, &c, (int) n->turns);
+    return dsa_bench_time(&n->b, dsa_node_run, &c, (int) n->sets);
 }
 
 
@@ -215,7 +215,7 @@ dsa_node_time_ops(dsa_node_t *n, dsa_node_part_e part)
                 continue;
             }
 
-            us = dsa_bench_time(&n->b, dsa_node_run, &c, (int) n->turns);
+            us = dsa_bench_time(&n->b, dsa_node_run, &c, (int) n->sets);
 
             if (us >= 0) {
                 sum += us;

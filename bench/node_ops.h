@@ -13,7 +13,7 @@
 
 /*
  * The ops of a step in the order of the forward pass.  They use n->step and
- * n->turn, and return 0 or a cudaError_t.
+ * n->set, and return 0 or a cudaError_t.
  */
 
 /* When an op is called: every bit of it has to apply to step and layer. */

@@ -22,7 +22,7 @@
 
 #define DSA_BENCH_TOKENS    1048576
 #define DSA_BENCH_PICKS     2048
-#define DSA_BENCH_ROWS      128         /* at most; of slots, over all turns */
+#define DSA_BENCH_ROWS      128         /* at most; of slots, over all sets */
 
 
 typedef struct {
@@ -38,13 +38,13 @@ typedef struct {
 
 
 static int
-dsa_bench_decode(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_decode(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_decode_t  *d = ctx;
 
     return dsa_cuda_attention_decode(&b->state, d->out, d->q, &d->cache,
                                      (int32_t *) d->slot
-                                     + (size_t) turn * d->rows
+                                     + (size_t) set * d->rows
                                        * DSA_BENCH_PICKS,
                                      DSA_BENCH_PICKS, d->n_slot, d->rows,
                                      d->heads, DSA_BENCH_PICKS, 0.1352f,
@@ -141,7 +141,7 @@ dsa_bench_decode_slots(dsa_bench_t *b, dsa_bench_decode_t *d)
 void
 dsa_bench_attention_decode(dsa_bench_t *b)
 {
-    int                  rc, turns;
+    int                  rc, sets;
     char                 shape[64];
     double               us, pairs;
     size_t               i;
@@ -185,10 +185,10 @@ dsa_bench_attention_decode(dsa_bench_t *b)
         d.rows = rows[i][0];
         d.heads = rows[i][1];
 
-        turns = (int) (DSA_BENCH_ROWS / d.rows);
-        turns = turns > 64 ? 64 : turns;
+        sets = (int) (DSA_BENCH_ROWS / d.rows);
+        sets = sets > 64 ? 64 : sets;
 
-        us = dsa_bench_time(b, dsa_bench_decode, &d, turns);
+        us = dsa_bench_time(b, dsa_bench_decode, &d, sets);
         pairs = (double) d.rows * DSA_BENCH_PICKS;
 
         (void) snprintf(shape, sizeof(shape), "b=%u h=%u topk=%u", d.rows,

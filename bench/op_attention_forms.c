@@ -266,7 +266,7 @@ bench_forms_chunk(dsa_bench_t *b, bench_forms_t *f, uint32_t start, uint32_t n)
 
 
 static int
-bench_forms_call(dsa_bench_t *b, void *ctx, int turn)
+bench_forms_call(dsa_bench_t *b, void *ctx, int set)
 {
     int             rc;
     uint32_t        i, n;

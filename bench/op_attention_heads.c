@@ -29,7 +29,7 @@ typedef struct {
 
 
 static int
-dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_heads_t  *h = ctx;
 

@@ -32,7 +32,7 @@ typedef struct {
 
 
 static int
-dsa_bench_prefill_call(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_prefill_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_prefill_t  *p = ctx;
 

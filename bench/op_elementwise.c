@@ -55,7 +55,7 @@ typedef struct {
 
 
 static int
-dsa_bench_add_rmsnorm(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_add_rmsnorm(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -66,7 +66,7 @@ dsa_bench_add_rmsnorm(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_rmsnorm(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_rmsnorm(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -77,7 +77,7 @@ dsa_bench_rmsnorm(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_quantize(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_quantize(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -89,7 +89,7 @@ dsa_bench_quantize(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -100,7 +100,7 @@ dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_index_query(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_index_query(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -111,7 +111,7 @@ dsa_bench_index_query(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -126,7 +126,7 @@ dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_cache_latents(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_cache_latents(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -136,7 +136,7 @@ dsa_bench_cache_latents(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_embed(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_embed(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -146,7 +146,7 @@ dsa_bench_embed(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_mask(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_mask(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
@@ -157,7 +157,7 @@ dsa_bench_mask(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_decode_weight(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_decode_weight(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 

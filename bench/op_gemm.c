@@ -16,7 +16,7 @@
 
 /* Several weights alternate, so that none is found in the L2 (50 MB). */
 #define BENCH_COLD      (200 << 20)
-#define BENCH_TURNS     48
+#define BENCH_SETS      48
 
 
 typedef struct {
@@ -26,21 +26,21 @@ typedef struct {
     dsa_bf16_t         *w;
     dsa_fp8_rows_t      x8;
     dsa_fp8_weight_t    w8;
-    size_t              step;           /* bytes from a turn's weight on */
+    size_t              step;           /* bytes from a set's weight on */
     uint32_t            heads, rows, out, in;
     int                 f32, transposed;
 } bench_gemm_t;
 
 
 static int
-bench_fp8(dsa_bench_t *b, void *ctx, int turn)
+bench_fp8(dsa_bench_t *b, void *ctx, int set)
 {
     bench_gemm_t      *c;
     dsa_fp8_weight_t   w;
 
     c = ctx;
     w = c->w8;
-    w.q += (size_t) turn * c->step;
+    w.q += (size_t) set * c->step;
 
     return dsa_cuda_gemm_fp8(c->gemm, c->y, w.rows, &c->x8, &w, c->rows,
                              b->stream);
@@ -48,14 +48,14 @@ bench_fp8(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-bench_bf16(dsa_bench_t *b, void *ctx, int turn)
+bench_bf16(dsa_bench_t *b, void *ctx, int set)
 {
     bench_gemm_t  *c;
 
     c = ctx;
 
     return dsa_cuda_gemm_bf16(c->gemm, c->y, c->out, c->f32, c->x, c->in,
-                              c->w + (size_t) turn * c->step / 2, c->in,
+                              c->w + (size_t) set * c->step / 2, c->in,
                               c->rows, c->out, c->in, b->stream);
 }
 
@@ -63,7 +63,7 @@ bench_bf16(dsa_bench_t *b, void *ctx, int turn)
 /* The halves of kv_b_proj: 256 x 512 a head. */
 
 static int
-bench_heads(dsa_bench_t *b, void *ctx, int turn)
+bench_heads(dsa_bench_t *b, void *ctx, int set)
 {
     size_t         ld_x, ld_y;
     bench_gemm_t  *c;
@@ -73,7 +73,7 @@ bench_heads(dsa_bench_t *b, void *ctx, int turn)
     ld_y = (size_t) c->heads * c->out;
 
     return dsa_cuda_gemm_heads(c->gemm, c->y, ld_y, c->out, c->x, ld_x, c->in,
-                               c->w + (size_t) turn * c->step / 2, 512,
+                               c->w + (size_t) set * c->step / 2, 512,
                                256 * 512, c->transposed, c->heads, c->rows,
                                c->out, c->in, b->stream);
 }
@@ -83,17 +83,17 @@ static void
 bench_row(dsa_bench_t *b, bench_gemm_t *c, dsa_bench_pt call, const char *what,
     double tflops)
 {
-    int     turns;
+    int     sets;
     char    shape[80];
     double  us, flop, weight, element;
 
     element = call == bench_fp8 ? 1 : 2;
     weight = element * c->heads * c->out * c->in;
 
-    turns = (int) (BENCH_COLD / weight) + 1;
-    turns = turns > BENCH_TURNS ? BENCH_TURNS : turns;
+    sets = (int) (BENCH_COLD / weight) + 1;
+    sets = sets > BENCH_SETS ? BENCH_SETS : sets;
 
-    us = dsa_bench_time(b, call, c, turns);
+    us = dsa_bench_time(b, call, c, sets);
     flop = 2.0 * c->heads * c->rows * c->out * c->in;
 
     if (c->heads > 1) {

@@ -36,14 +36,14 @@ typedef struct {
     uint32_t            rows;
     uint32_t            most;
     uint32_t            heads;
-    size_t              turn;           /* pages from a set to the next */
+    size_t              set;            /* pages from a set to the next */
     dsa_e4m3_t         *q;
     dsa_cuda_cache_t    cache;
 } dsa_bench_index_t;
 
 
 static int
-dsa_bench_index_prefill(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_index_prefill(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_index_t  *x = ctx;
 
@@ -54,13 +54,13 @@ dsa_bench_index_prefill(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_index_decode(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_index_decode(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_index_t  *x = ctx;
 
     return dsa_cuda_index_score_decode(&b->state, x->score, x->ld, x->q, x->w,
                                        &x->cache,
-                                       x->pages + (size_t) turn * x->turn,
+                                       x->pages + (size_t) set * x->set,
                                        x->ld / 64, x->keys, x->rows, x->most,
                                        x->heads, b->stream);
 }
@@ -97,7 +97,7 @@ static void
 dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
     uint32_t min, uint32_t max, uint32_t heads)
 {
-    int       turns;
+    int       sets;
     char      shape[96];
     double    us, keys;
     int32_t   list[128];
@@ -116,13 +116,13 @@ dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
     x->most = max;
     x->heads = heads;
     x->ld = (max + 63) / 64 * 64;
-    x->turn = n * (x->ld / 64);
+    x->set = n * (x->ld / 64);
 
     /* tables overlap if they have more pages than there are */
 
-    turns = (int) (DSA_BENCH_INDEX_PAGES / x->turn);
-    turns = turns > 16 ? 16 : turns;
-    turns = turns < 1 ? 1 : turns;
+    sets = (int) (DSA_BENCH_INDEX_PAGES / x->set);
+    sets = sets > 16 ? 16 : sets;
+    sets = sets < 1 ? 1 : sets;
 
     if (cudaMemcpy(x->keys, list, n * sizeof(int32_t), cudaMemcpyDefault)
         != cudaSuccess)
@@ -131,7 +131,7 @@ dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
         return;
     }
 
-    us = dsa_bench_time(b, dsa_bench_index_decode, x, turns);
+    us = dsa_bench_time(b, dsa_bench_index_decode, x, sets);
 
     if (min == max) {
         (void) snprintf(shape, sizeof(shape), "b=%u at %u, h=%u", n, max,

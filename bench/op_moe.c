@@ -46,7 +46,7 @@ static const dsa_router_t  dsa_bench_router = {
 
 
 static int
-dsa_bench_route(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_route(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -56,7 +56,7 @@ dsa_bench_route(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_plan(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_plan(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -66,7 +66,7 @@ dsa_bench_plan(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_gather(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_gather(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -79,19 +79,19 @@ dsa_bench_gather(dsa_bench_t *b, void *ctx, int turn)
 /* The three above one after another, and as the engine calls them. */
 
 static int
-dsa_bench_apart(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_apart(dsa_bench_t *b, void *ctx, int set)
 {
     int  rc;
 
-    rc = dsa_bench_route(b, ctx, turn);
-    rc = rc != 0 ? rc : dsa_bench_plan(b, ctx, turn);
+    rc = dsa_bench_route(b, ctx, set);
+    rc = rc != 0 ? rc : dsa_bench_plan(b, ctx, set);
 
-    return rc != 0 ? rc : dsa_bench_gather(b, ctx, turn);
+    return rc != 0 ? rc : dsa_bench_gather(b, ctx, set);
 }
 
 
 static int
-dsa_bench_route_sort(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_route_sort(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -102,7 +102,7 @@ dsa_bench_route_sort(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_sort(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_sort(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -113,7 +113,7 @@ dsa_bench_sort(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_swiglu_shared(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_swiglu_shared(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -123,7 +123,7 @@ dsa_bench_swiglu_shared(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_swiglu(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_swiglu(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 
@@ -133,7 +133,7 @@ dsa_bench_swiglu(dsa_bench_t *b, void *ctx, int turn)
 
 
 static int
-dsa_bench_combine(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_combine(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *t = ctx;
 

@@ -23,14 +23,14 @@
 
 #define DSA_BENCH_EXPERTS   256
 #define DSA_BENCH_PICKS     8
-#define DSA_BENCH_TURNS     4
+#define DSA_BENCH_SETS      4
 
 
 typedef struct {
     uint32_t            rows;           /* pairs */
     dsa_bf16_t         *y;
     dsa_fp8_rows_t      x;
-    dsa_moe_plan_t      plan[DSA_BENCH_TURNS];
+    dsa_moe_plan_t      plan[DSA_BENCH_SETS];
     dsa_fp8_weight_t    w;
 } dsa_bench_moe_t;
 
@@ -98,11 +98,11 @@ dsa_bench_route(dsa_bench_t *b, const dsa_moe_plan_t *plan, uint32_t tokens,
 
 
 static int
-dsa_bench_moe_call(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_moe_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_moe_t  *m = ctx;
 
-    return dsa_cuda_moe_gemm(&b->state, m->y, &m->x, &m->w, &m->plan[turn],
+    return dsa_cuda_moe_gemm(&b->state, m->y, &m->x, &m->w, &m->plan[set],
                              DSA_BENCH_EXPERTS, m->rows, b->stream);
 }
 
@@ -111,22 +111,22 @@ static void
 dsa_bench_moe_row(dsa_bench_t *b, dsa_bench_moe_t *m, uint32_t tokens,
     int even)
 {
-    int       i, turns;
+    int       i, sets;
     char      shape[128];
     double    us, used;
 
     m->rows = tokens * DSA_BENCH_PICKS;
-    turns = tokens < 64 ? DSA_BENCH_TURNS : 1;
+    sets = tokens < 64 ? DSA_BENCH_SETS : 1;
     used = 0;
 
-    for (i = 0; i < turns; i++) {
+    for (i = 0; i < sets; i++) {
         m->plan[i].align = DSA_MOE_ALIGN;
         m->plan[i].places = m->rows + DSA_BENCH_EXPERTS * DSA_MOE_ALIGN;
         used += dsa_bench_route(b, &m->plan[i], tokens, even, (uint64_t) i);
     }
 
-    used /= turns;
-    us = dsa_bench_time(b, dsa_bench_moe_call, m, turns);
+    used /= sets;
+    us = dsa_bench_time(b, dsa_bench_moe_call, m, sets);
 
     (void) snprintf(shape, sizeof(shape), "256 experts, %u tokens x 8%s, "
                     "%u -> %u", tokens, even ? " evenly" : "", m->w.cols,
@@ -166,7 +166,7 @@ dsa_bench_moe_gemm(dsa_bench_t *b)
         m.x.scale = dsa_bench_alloc(b, n * sizeof(float));
         m.y = dsa_bench_alloc(b, places * m.w.rows * sizeof(dsa_bf16_t));
 
-        for (j = 0; j < DSA_BENCH_TURNS; j++) {
+        for (j = 0; j < DSA_BENCH_SETS; j++) {
             m.plan[j].offset = dsa_bench_alloc(b, (DSA_BENCH_EXPERTS + 1)
                                                   * sizeof(int32_t));
             m.plan[j].count = dsa_bench_alloc(b, DSA_BENCH_EXPERTS

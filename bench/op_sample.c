@@ -31,12 +31,12 @@ typedef struct {
 
 
 static int
-dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_sample_t  *t = ctx;
 
     return dsa_cuda_sample(t->out, t->row,
-                           t->logits + (size_t) turn * t->rows
+                           t->logits + (size_t) set * t->rows
                                        * DSA_BENCH_VOCAB,
                            DSA_BENCH_VOCAB, t->rows, DSA_BENCH_VOCAB,
                            DSA_BENCH_VOCAB, t->history, NULL, NULL,
@@ -54,18 +54,18 @@ static void
 dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     const dsa_cuda_sample_row_t *row)
 {
-    int                    rc, turns;
+    int                    rc, sets;
     size_t                 n;
     uint32_t               i, history[DSA_BENCH_ANSWER];
     dsa_bench_sample_t     t;
     dsa_cuda_sample_row_t  s[DSA_BENCH_MAX_ROWS];
 
     n = (size_t) rows * DSA_BENCH_VOCAB;
-    turns = (int) (DSA_BENCH_COLD / (n * sizeof(float))) + 1;
-    turns = turns > 32 ? 32 : turns;
+    sets = (int) (DSA_BENCH_COLD / (n * sizeof(float))) + 1;
+    sets = sets > 32 ? 32 : sets;
 
     t.rows = rows;
-    t.logits = dsa_bench_alloc(b, n * turns * sizeof(float));
+    t.logits = dsa_bench_alloc(b, n * sets * sizeof(float));
     t.out = dsa_bench_alloc(b, rows * sizeof(dsa_cuda_sample_t));
     t.row = dsa_bench_alloc(b, sizeof(s));
     t.work = dsa_bench_alloc(b, dsa_cuda_sample_work(rows, DSA_BENCH_VOCAB));
@@ -91,7 +91,7 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
         history[i] = i * i % DSA_BENCH_VOCAB;
     }
 
-    rc = dsa_cuda_random_f32(t.logits, n * turns, 0, 10, 1, b->stream);
+    rc = dsa_cuda_random_f32(t.logits, n * sets, 0, 10, 1, b->stream);
     rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.row, s, sizeof(s),
                                               cudaMemcpyHostToDevice,
                                               b->stream);
@@ -112,7 +112,7 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     }
 
     dsa_bench_row(b, "sample", shape,
-                  dsa_bench_time(b, dsa_bench_sample_call, &t, turns), 0, 0,
+                  dsa_bench_time(b, dsa_bench_sample_call, &t, sets), 0, 0,
                   (double) n * sizeof(float));
 
 done:

@@ -33,12 +33,12 @@ typedef struct {
 
 
 static int
-dsa_bench_topk_call(dsa_bench_t *b, void *ctx, int turn)
+dsa_bench_topk_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_topk_t  *t = ctx;
 
     return dsa_cuda_topk(t->pick, t->slot, t->n_pick,
-                         t->score + (size_t) turn * t->rows * t->ld, t->ld,
+                         t->score + (size_t) set * t->rows * t->ld, t->ld,
                          t->keys, t->page, t->pages, t->owner, t->rows,
                          DSA_BENCH_TOPK, (uint32_t) t->ld, b->stream);
 }
@@ -54,7 +54,7 @@ static void
 dsa_bench_topk_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     uint32_t keys, float mean, float scale, int causal, int cold)
 {
-    int                rc, turns;
+    int                rc, sets;
     double             us, read;
     size_t             n;
     int32_t           *host;
@@ -65,9 +65,9 @@ dsa_bench_topk_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     t.ld = keys;
     t.pages = keys / 64;
     n = (size_t) rows * keys;
-    turns = cold ? (int) (2 * DSA_BENCH_L2 / (n * sizeof(float))) + 1 : 1;
+    sets = cold ? (int) (2 * DSA_BENCH_L2 / (n * sizeof(float))) + 1 : 1;
 
-    t.score = dsa_bench_alloc(b, n * turns * sizeof(float));
+    t.score = dsa_bench_alloc(b, n * sets * sizeof(float));
     t.pick = dsa_bench_alloc(b, (size_t) rows * DSA_BENCH_TOPK * 4);
     t.slot = dsa_bench_alloc(b, (size_t) rows * DSA_BENCH_TOPK * 4);
     t.n_pick = dsa_bench_alloc(b, rows * sizeof(int32_t));
@@ -91,7 +91,7 @@ dsa_bench_topk_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
         read += host[i];
     }
 
-    rc = dsa_cuda_random_f32(t.score, n * turns, mean, scale, 1, b->stream);
+    rc = dsa_cuda_random_f32(t.score, n * sets, mean, scale, 1, b->stream);
     rc = rc != 0 ? rc : (int) cudaMemcpyAsync(t.keys, host,
                                               rows * sizeof(int32_t),
                                               cudaMemcpyHostToDevice,
@@ -108,7 +108,7 @@ dsa_bench_topk_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
         goto done;
     }
 
-    us = dsa_bench_time(b, dsa_bench_topk_call, &t, turns);
+    us = dsa_bench_time(b, dsa_bench_topk_call, &t, sets);
 
     dsa_bench_row(b, "topk", shape, us, 0, 0,
                   read * 4 + (double) rows * DSA_BENCH_TOPK * 8);
