@@ -16,7 +16,7 @@
 #include "keys.h"
 
 
-/* levels and values of the JSON of a record */
+/* levels and values of the JSON of a key entry */
 
 #define DSA_KEY_DEPTH        4
 #define DSA_KEY_VALUES       128
@@ -29,13 +29,14 @@
 
 
 /*
- * Why a record always fits: names may double in length when they are written,
- * because quotes and backslashes are escaped.  Names of models have none.
+ * Why a key entry always fits: names may double in length when they are
+ * written, because quotes and backslashes are escaped.  Names of models have
+ * none.
  */
 
 _Static_assert(DSA_KEY_MAX_MODELS * (DSA_KEY_MAX_MODEL + 3)
-               + 2 * 2 * DSA_KEY_MAX_NAME + 1200 <= DSA_KEY_MAX_RECORD,
-               "a key within its limits makes a record within its limit");
+               + 2 * 2 * DSA_KEY_MAX_NAME + 1200 <= DSA_KEY_MAX_ENTRY,
+               "the entry of a key within its limits is within its limit");
 
 
 /* Members that are strings and integers, and where they go in dsa_key_t. */
@@ -127,9 +128,9 @@ dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
     dsa_err_t    reason;
     dsa_json_t  *object;
 
-    if (json.len > DSA_KEY_MAX_RECORD) {
-        return dsa_error(err, "the record of a key has %zu bytes; expected at "
-                         "most %d", json.len, DSA_KEY_MAX_RECORD);
+    if (json.len > DSA_KEY_MAX_ENTRY) {
+        return dsa_error(err, "the entry of a key has %zu bytes; expected at "
+                         "most %d", json.len, DSA_KEY_MAX_ENTRY);
     }
 
     values = DSA_KEY_VALUES;
@@ -144,7 +145,7 @@ dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
          */
 
         if (json.len != 0 && json.data[0] != '{') {
-            return dsa_error(err, "the line is not the record of a key; "
+            return dsa_error(err, "the line is not the entry of a key; "
                              "expected the JSON that \"dsa key create\" "
                              "writes, which has the hash of a key and not its "
                              "text");
@@ -153,15 +154,15 @@ dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
         /* this reason alone quotes the text, a name that is repeated */
 
         if (strchr(reason.text, '"') != NULL) {
-            return dsa_error(err, "the record of a key has a member twice");
+            return dsa_error(err, "the entry of a key has a member twice");
         }
 
-        return dsa_error(err, "the record of a key is not JSON: %s",
+        return dsa_error(err, "the entry of a key is not JSON: %s",
                          reason.text);
     }
 
     if (object->type != DSA_JSON_OBJECT) {
-        return dsa_error(err, "the record of a key is not a JSON object");
+        return dsa_error(err, "the entry of a key is not a JSON object");
     }
 
     memset(key, 0, sizeof(dsa_key_t));
@@ -198,7 +199,7 @@ dsa_key_read_members(dsa_key_t *key, dsa_arena_t *arena,
     budget = dsa_json_get(object, "budget");
 
     if (hash == NULL || state == NULL) {
-        return dsa_error(err, "the record of a key has no member \"%s\"",
+        return dsa_error(err, "the entry of a key has no member \"%s\"",
                          hash == NULL ? "hash" : "state");
     }
 
@@ -206,7 +207,7 @@ dsa_key_read_members(dsa_key_t *key, dsa_arena_t *arena,
              + (budget != NULL);
 
     if (known != object->n) {
-        return dsa_error(err, "the record of a key has an unknown member; "
+        return dsa_error(err, "the entry of a key has an unknown member; "
                          "expected id, name, tenant, hash, old, state, "
                          "created, expires, models, rpm, tpm, concurrency, "
                          "weight, priority and budget");
@@ -239,7 +240,7 @@ dsa_key_read_strings(dsa_key_t *key, const dsa_json_t *object,
         v = dsa_json_get(object, dsa_key_strings[i].name);
 
         if (v == NULL) {
-            return dsa_error(err, "the record of a key has no member \"%s\"",
+            return dsa_error(err, "the entry of a key has no member \"%s\"",
                              dsa_key_strings[i].name);
         }
 
@@ -271,7 +272,7 @@ dsa_key_read_integers(dsa_key_t *key, const dsa_json_t *object,
         v = dsa_json_get(object, m->name);
 
         if (v == NULL && m->required) {
-            return dsa_error(err, "the record of a key has no member \"%s\"",
+            return dsa_error(err, "the entry of a key has no member \"%s\"",
                              m->name);
         }
 
@@ -354,7 +355,7 @@ dsa_key_read_models(dsa_key_t *key, dsa_arena_t *arena, const dsa_json_t *v,
     key->models = dsa_arena_alloc(arena, v->n * sizeof(dsa_str_t));
 
     if (key->models == NULL) {
-        return dsa_error(err, "out of memory for the record of a key");
+        return dsa_error(err, "out of memory for the entry of a key");
     }
 
     for (item = v->first; item != NULL; item = item->next) {

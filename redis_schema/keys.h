@@ -15,9 +15,9 @@
 
 
 /*
- * The record of an API key: one JSON object, which is a line of a file of keys
- * or a field in Redis.  README.md beside this file describes its members.  A
- * record has the SHA-256 of the key and never the key itself.
+ * The key entry of an API key is one JSON object, which is a line of a file of
+ * keys or a field in Redis.  README.md beside this file describes its members.
+ * A key entry has the SHA-256 of the key and never the key itself.
  */
 
 #define DSA_KEY_ID_LEN          20      /* "key_" and 16 hexadecimal digits */
@@ -27,11 +27,11 @@
 #define DSA_KEY_MAX_NAME        64      /* bytes of name, tenant */
 #define DSA_KEY_MAX_MODELS      16
 #define DSA_KEY_MAX_MODEL       128     /* bytes of the name of a model */
-#define DSA_KEY_MAX_RECORD      4096    /* bytes of a record */
+#define DSA_KEY_MAX_ENTRY       4096    /* bytes of a key entry */
 #define DSA_KEY_MAX_RATE        1000000000000ULL    /* of rpm and tpm */
 #define DSA_KEY_MAX_CONCURRENCY 1000000
 #define DSA_KEY_MAX_WEIGHT      10000
-#define DSA_KEY_WEIGHT          100     /* of a record without a weight */
+#define DSA_KEY_WEIGHT          100     /* of a key entry without a weight */
 #define DSA_KEY_MAX_TIME        253402300799LL      /* the end of 9999 */
 
 
@@ -97,24 +97,24 @@ typedef struct {
 
 
 /*
- * Reads a record.  The strings and the array of models are in the arena, of
- * which a record uses less than 64 KB.  DSA_ERROR: the text is not a complete
- * record, a value is outside its limits, or a member is unknown.  err has what
- * is wrong and what would be accepted.  It quotes no string of the record,
- * because a string may be the text of a key, put there by mistake.
+ * Reads a key entry.  The strings and the array of models are in the arena, of
+ * which a key entry uses less than 64 KB.  DSA_ERROR: the text is not a
+ * complete key entry, a value is outside its limits, or a member is unknown.
+ * err has what is wrong and what would be accepted.  It quotes no string of the
+ * key entry, because a string may be the text of a key, put there by mistake.
  */
 int dsa_key_read(dsa_key_t *key, dsa_arena_t *arena, dsa_str_t json,
     dsa_err_t *err);
 
 /*
- * Appends the record as one line without a newline.  The key satisfies
+ * Appends the key entry as one line without a newline.  The key satisfies
  * dsa_key_check().  Reading what was written results in the same key, and
  * writing that key again in the same bytes.
  */
 void dsa_key_write(dsa_buf_t *b, const dsa_key_t *key);
 
 /*
- * The limits that a record has: DSA_OK, or DSA_ERROR with what would be
+ * The limits that a key entry has: DSA_OK, or DSA_ERROR with what would be
  * accepted.
  */
 int dsa_key_check(const dsa_key_t *key, dsa_err_t *err);
@@ -140,7 +140,7 @@ int dsa_key_priority(dsa_key_priority_e *priority, dsa_str_t text);
 int dsa_key_state(dsa_key_state_e *state, dsa_str_t text);
 
 
-/* SHA-256 of the text of a key, as records have it. */
+/* SHA-256 of the text of a key, as key entries have it. */
 void dsa_key_hash(uint8_t hash[DSA_KEY_HASH_LEN], dsa_str_t text);
 
 /*

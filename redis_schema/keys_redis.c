@@ -35,20 +35,20 @@ int
 dsa_key_put(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_key_t *key, dsa_str_t previous)
 {
-    char       *record, *hash, *old;
-    dsa_buf_t   b;
-    dsa_str_t   id;
+    char      *entry, *hash, *old;
+    dsa_buf_t  b;
+    dsa_str_t  id;
 
     memset(&b, 0, sizeof(dsa_buf_t));
     dsa_key_write(&b, key);
 
     id = key->id;
-    record = b.failed ? NULL : dsa_arena_dup(arena, dsa_str(b.data, b.len));
+    entry = b.failed ? NULL : dsa_arena_dup(arena, dsa_str(b.data, b.len));
     hash = dsa_key_hex(arena, key->hash);
     old = key->old_until != 0 ? dsa_key_hex(arena, key->old_hash) : "";
     dsa_buf_free(&b);
 
-    if (record == NULL || hash == NULL || old == NULL
+    if (entry == NULL || hash == NULL || old == NULL
         || dsa_command_start(cmd, arena, DSA_KEY_WORDS) != DSA_OK)
     {
         return DSA_ERROR;
@@ -63,7 +63,7 @@ dsa_key_put(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     }
 
     dsa_command_word(cmd, id);
-    dsa_command_word(cmd, dsa_strz(record));
+    dsa_command_word(cmd, dsa_strz(entry));
     dsa_command_word(cmd, previous);
     dsa_command_word(cmd, dsa_strz(hash));
     dsa_command_word(cmd, dsa_strz(old));
@@ -108,17 +108,17 @@ dsa_key_get(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id)
 
 
 int
-dsa_key_get_reply(dsa_str_t *record, const redisReply *reply, dsa_err_t *err)
+dsa_key_get_reply(dsa_str_t *entry, const redisReply *reply, dsa_err_t *err)
 {
     if (reply->type == REDIS_REPLY_NIL) {
         return DSA_AGAIN;
     }
 
     if (reply->type != REDIS_REPLY_STRING) {
-        return dsa_key_unexpected(reply, "a record", err);
+        return dsa_key_unexpected(reply, "a key entry", err);
     }
 
-    *record = dsa_str(reply->str, reply->len);
+    *entry = dsa_str(reply->str, reply->len);
 
     return DSA_OK;
 }
@@ -135,7 +135,7 @@ dsa_key_sync(dsa_schema_command_t *cmd, dsa_arena_t *arena, int64_t since,
         || dsa_key_set(cmd, arena, 3) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRId64, since) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRIu32, max) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%d", DSA_KEY_MAX_RECORD) != DSA_OK)
+        || dsa_command_wordf(cmd, arena, "%d", DSA_KEY_MAX_ENTRY) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -178,12 +178,12 @@ dsa_key_sync_reply(dsa_key_changes_t *changes, dsa_arena_t *arena,
             || item[2]->type != REDIS_REPLY_STRING)
         {
             return dsa_error(err, "key %" PRIu32 " of a reply of Redis is not "
-                             "a version, an id and a record", i);
+                             "a version, an id and a key entry", i);
         }
 
         change->version = (int64_t) version;
         change->id = dsa_str(item[1]->str, item[1]->len);
-        change->record = dsa_str(item[2]->str, item[2]->len);
+        change->entry = dsa_str(item[2]->str, item[2]->len);
     }
 
     return DSA_OK;

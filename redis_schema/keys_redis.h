@@ -14,8 +14,8 @@
 
 
 /*
- * The records of keys in Redis, what hosts share about the use of a key, and
- * what a key has spent.  The functions make commands and read replies.
+ * The key entries in Redis, what hosts share about the use of a key, and what a
+ * key has spent.  The functions make commands and read replies.
  *
  * A function that makes a command returns DSA_ERROR when memory runs out or an
  * argument is out of range.  text is that of dsa_schema_record(): with 0 the
@@ -26,15 +26,15 @@
  * error of Redis or has another form.
  */
 
-#define DSA_KEY_SYNC_MAX    256             /* records of one reply */
+#define DSA_KEY_SYNC_MAX    256             /* key entries of one reply */
 #define DSA_KEY_SHARE_TTL   120             /* seconds */
 #define DSA_KEY_LEASE_MAX   (3600 * 1000)   /* milliseconds */
 
 
 /*
- * Stores a key.  previous: the record that it replaces, in the bytes that were
- * read; empty: there must be none with this id.  So of two writers that have
- * read the same record, one gets DSA_KEY_PUT_MOVED.  The key satisfies
+ * Stores a key.  previous: the key entry that it replaces, in the bytes that
+ * were read; empty: there must be none with this id.  So of two writers that
+ * have read the same key entry, one gets DSA_KEY_PUT_MOVED.  The key satisfies
  * dsa_key_check().
  */
 int dsa_key_put(dsa_schema_command_t *cmd, dsa_arena_t *arena,
@@ -46,7 +46,7 @@ int dsa_key_put(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 typedef enum {
     DSA_KEY_PUT_DONE = 0,
     DSA_KEY_PUT_EXISTS,             /* there is a key with this id */
-    DSA_KEY_PUT_MOVED,              /* the record is no longer the previous
+    DSA_KEY_PUT_MOVED,              /* the key entry is no longer the previous
                                        one; nothing was written */
     DSA_KEY_PUT_TAKEN               /* another key has one of the hashes */
 } dsa_key_put_e;
@@ -55,20 +55,20 @@ typedef enum {
 int dsa_key_put_reply(dsa_key_put_e *result, const redisReply *reply,
     dsa_err_t *err);
 
-/* Reads one record. */
+/* Reads one key entry. */
 int dsa_key_get(dsa_schema_command_t *cmd, dsa_arena_t *arena, dsa_str_t id);
 
-/* DSA_AGAIN: there is no such key.  The bytes of the record are the reply's. */
-int dsa_key_get_reply(dsa_str_t *record, const redisReply *reply,
+/* DSA_AGAIN: there is no such key.  The key entry is in the reply's memory. */
+int dsa_key_get_reply(dsa_str_t *entry, const redisReply *reply,
     dsa_err_t *err);
 
 
 /*
- * Reads records that were changed after version `since`, at most max of them
- * (1 to DSA_KEY_SYNC_MAX), in the order of their changes.  A reader begins with
- * 0 and repeats the command with the version of the last record of each reply
- * until a reply has less than max records.  Then it has the whole set, and
- * repeats the command from time to time to find changes.
+ * Reads key entries that were changed after version `since`, at most max of
+ * them (1 to DSA_KEY_SYNC_MAX), in the order of their changes.  A reader begins
+ * with 0 and repeats the command with the version of the last key entry of each
+ * reply until a reply has less than max key entries.  Then it has the whole
+ * set, and repeats the command from time to time to find changes.
  *
  * When the version of a reply is below `since`, Redis does not have all changes
  * any more, for example because an older copy was restored.  Then the reader
@@ -81,7 +81,7 @@ int dsa_key_sync(dsa_schema_command_t *cmd, dsa_arena_t *arena, int64_t since,
 typedef struct {
     int64_t              version;       /* of this change */
     dsa_str_t            id;
-    dsa_str_t            record;        /* empty: it is missing or too long */
+    dsa_str_t            entry;         /* empty: it is missing or too long */
 } dsa_key_change_t;
 
 

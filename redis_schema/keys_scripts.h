@@ -35,11 +35,11 @@
 
 
 /*
- * Stores the record of a key.  In a record, a text that contains "hash": has
+ * Stores the entry of a key.  In an entry, a text that contains "hash": has
  * its quotes escaped, so the pattern finds the members alone.
  *
- *     KEYS     records, version, changes, hashes
- *     ARGV     id, record, the record before (empty: none), hash, old hash
+ *     KEYS     entries, version, changes, hashes
+ *     ARGV     id, entry, the entry before (empty: none), hash, old hash
  *              (empty: none)
  *
  * Returns dsa_key_put_e.
@@ -76,13 +76,13 @@ DSA_LUA_KEY_TYPES
 
 
 /*
- * Reads changed records.
+ * Reads changed entries.
  *
- *     KEYS     records, version, changes
- *     ARGV     the version that the reader has, most records, most bytes of a
- *              record
+ *     KEYS     entries, version, changes
+ *     ARGV     the version that the reader has, most entries, most bytes of a
+ *              entry
  *
- * Returns { version, and for each record: version, id, record }.  A record that
+ * Returns { version, and for each entry: version, id, entry }.  An entry that
  * is missing or too long is empty.
  */
 
@@ -93,13 +93,13 @@ DSA_LUA_KEY_TYPES
 "local list = call('ZRANGEBYSCORE', KEYS[3], '(' .. ARGV[1], '+inf',"
 " 'WITHSCORES', 'LIMIT', 0, ARGV[2])\n"
 "for i = 1, #list, 2 do\n"
-"  local id, record = list[i], ''\n"
+"  local id, entry = list[i], ''\n"
 "  if call('HSTRLEN', KEYS[1], id) <= tonumber(ARGV[3]) then\n"
-"    record = call('HGET', KEYS[1], id) or ''\n"
+"    entry = call('HGET', KEYS[1], id) or ''\n"
 "  end\n"
 "  out[#out + 1] = list[i + 1]\n"
 "  out[#out + 1] = id\n"
-"  out[#out + 1] = record\n"
+"  out[#out + 1] = entry\n"
 "end\n"
 "return out\n";
 

@@ -110,7 +110,7 @@ dsa_key_write_limits(dsa_json_writer_t *w, const dsa_key_limits_t *limits)
 }
 
 
-/* absent: the value that a record without this member has. */
+/* absent: the value that a key entry without this member has. */
 
 static void
 dsa_key_write_number(dsa_json_writer_t *w, const char *name, uint64_t n,

@@ -18,13 +18,13 @@ my $file = $t->path('keys');
 my $fake = $t->start_fake();
 
 write_keys($file,
-    key_record('rich', budget => { total => { hard => '10' } }),
-    key_record('poor', budget => { total => { hard => '0.001' } }),
-    key_record('daily', budget => { day => { hard => '0.001' },
+    key_entry('rich', budget => { total => { hard => '10' } }),
+    key_entry('poor', budget => { total => { hard => '0.001' } }),
+    key_entry('daily', budget => { day => { hard => '0.001' },
                                     total => { hard => '5.5' } }),
-    key_record('soft', budget => { total => { soft => '1' } }),
-    key_record('free'),
-    key_record('off', state => 'disabled'));
+    key_entry('soft', budget => { total => { soft => '1' } }),
+    key_entry('free'),
+    key_entry('off', state => 'disabled'));
 
 my $prices = 'dsa_price deepseek-chat miss=1 hit=0.5 output=2;
               dsa_price currency=CNY;';

@@ -36,10 +36,10 @@ my %budget = (budget => { map { $_ => { hard => '0.001' } }
 my @names = qw/ full unsaved refused read-only killed frozen many dead upgrade
                 lost damaged removed grown /;
 
-write_keys($file, (map { key_record($_, tenant => 'acme', %budget) } @names),
-           key_record('torn', budget => { total => { hard => '1' } }),
-           key_record('soft', budget => { total => { soft => '0.0001' } }),
-           key_record('free'));
+write_keys($file, (map { key_entry($_, tenant => 'acme', %budget) } @names),
+           key_entry('torn', budget => { total => { hard => '1' } }),
+           key_entry('soft', budget => { total => { soft => '0.0001' } }),
+           key_entry('free'));
 
 my %nginx = (
     workers => 2, redis => 'timeout=500ms',
@@ -51,7 +51,7 @@ my %nginx = (
 start();
 
 
-sub id { key_record($_[0])->{id} }
+sub id { key_entry($_[0])->{id} }
 sub auth { bearer(key_text($_[0])) }
 
 sub script_of { script("t a\nprompt 60\ncompletion 40\ndone stop") }
@@ -485,8 +485,8 @@ is(spent($_), 10 * $cost, "$_: each entry once") for qw/ damaged removed /;
 {
     my $first;
 
-    write_keys($file, key_record('free'),
-               map { key_record($_, %budget) } qw/ new unread /);
+    write_keys($file, key_entry('free'),
+               map { key_entry($_, %budget) } qw/ new unread /);
     wait_until(sub { ($first = status('new')) != 401 }, slow(30), 'a new key');
     is($first, 200, 'a new key is served at once');
     is(status('new'), 200, 'and again') for 1 .. 9;
@@ -519,13 +519,13 @@ is(spent($_), 10 * $cost, "$_: each entry once") for qw/ damaged removed /;
     my $redis = $slow->start_redis();
 
     $slow->start_fake();
-    write_keys($slow->path('keys'), key_record('free'));
+    write_keys($slow->path('keys'), key_entry('free'));
     $slow->start_nginx(%nginx, redis => 'timeout=30s');
     wait_until(sub { $slow->metrics->{dsa_redis_connections} == 2 }, slow(30),
                'Redis');
 
     $redis->signal('STOP');
-    write_keys($slow->path('keys'), key_record('late', %budget));
+    write_keys($slow->path('keys'), key_entry('late', %budget));
     wait_until(sub { $slow->get('/v1/models', auth('late'))->{status} == 200 },
                slow(30), 'a new key');
 

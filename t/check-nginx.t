@@ -14,10 +14,10 @@ use Test::More;
 my $t = DSA::Test->new('check-nginx');
 my $dir = $t->dir;
 
-write_keys($t->path('keys'), key_record('anna'));
+write_keys($t->path('keys'), key_entry('anna'));
 write_file($t->path('raw'), key_text('anna') . "\n");
 write_file($t->path('names'), "anna\nbert\n");
-write_file($t->path('broken'), substr(json_encode(key_record('anna')), 0, 50));
+write_file($t->path('broken'), substr(json_encode(key_entry('anna')), 0, 50));
 write_file($t->path('short'), "secret\n");
 write_file($t->path('empty'), '');
 mkdir $t->path('folder');
@@ -114,12 +114,12 @@ for (
     [ 'dsa_keys file=%%none%% zone=k:1m;',
       qr/"dsa_keys": open\(\) "\Q$dir\E\/none" failed \(2: No such file/ ],
     [ 'dsa_keys file=%%raw%% zone=k:1m;',
-      qr{"\Q$dir\E/raw" of "dsa_keys", line 1: the line is not the record of a
+      qr{"\Q$dir\E/raw" of "dsa_keys", line 1: the line is not the entry of a
       key; expected the JSON that "dsa key create" writes} ],
     [ 'dsa_keys file=%%names%% zone=k:1m;',
-      qr{/names" of "dsa_keys", line 1: the line is not the record of a key} ],
+      qr{/names" of "dsa_keys", line 1: the line is not the entry of a key} ],
     [ 'dsa_keys file=%%broken%% zone=k:1m;',
-      qr{/broken" of "dsa_keys", line 1: the record of a key is not JSON} ],
+      qr{/broken" of "dsa_keys", line 1: the entry of a key is not JSON} ],
     [ 'dsa_keys file=%%folder%% zone=k:1m;',
       qr{/folder" of "dsa_keys" is not a file .*; expected} ],
     [ 'dsa_keys file=%%keys%% zone=k:1k;',

@@ -243,7 +243,7 @@ $live =~ s{^ *listen  \[::\]:80 .*\n}{}m;
 $t->start_nginx(conf => $live);
 wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, '/healthz');
 
-my $id = key_record('anna')->{id};
+my $id = key_entry('anna')->{id};
 my @key = bearer(key_text('anna'));
 my $ask = { model => 'deepseek-chat', max_tokens => 4,
             messages => [ { role => 'user', content => 'my private text' } ] };
@@ -252,7 +252,7 @@ for my $base ('', '/v1', '/beta') {
     is($t->get("$base/models", @key)->{status}, 401, "base '$base': no key");
 }
 
-write_keys($t->path('keys'), key_record('anna'));
+write_keys($t->path('keys'), key_entry('anna'));
 wait_until(sub { $t->get('/v1/models', @key)->{status} == 200 }, 20, 'a key');
 
 for my $base ('', '/v1', '/beta') {

@@ -105,7 +105,7 @@ my $k = DSA::Test->new('fair-count-key');
 my $fake = $k->start_fake('context=200');
 my @key = bearer(key_text('heavy'));
 
-write_keys($k->path('keys'), key_record('heavy', weight => 300));
+write_keys($k->path('keys'), key_entry('heavy', weight => 300));
 $k->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m;',
                 server => 'location /anthropic/ { dsa_pass v32; }');
 wait_until(sub { $k->get('/v1/models', @key)->{status} == 200 }, 10,

@@ -70,8 +70,8 @@ sub rows {
 # Two keys with weights 3 and 1 have 80 requests each; half of them have ended
 # before one of the keys has nothing to do.
 
-my $t = start('weights', 400, key_record('heavy', weight => 300),
-              key_record('light', weight => 100));
+my $t = start('weights', 400, key_entry('heavy', weight => 300),
+              key_entry('light', weight => 100));
 my @all = map { ask($t, 'heavy', TOKENS), ask($t, 'light', TOKENS) } 1 .. 80;
 my $rows;
 
@@ -101,8 +101,8 @@ undef @all;
 # A flood of low requests, each of a tenant of its own, so that none has more
 # than its share: they have all batch indices, and do not end.
 
-my $p = start('priority', 20, key_record('high', priority => 'high'),
-              map { key_record("low$_", priority => 'low') } 1 .. 3 * SLOTS);
+my $p = start('priority', 20, key_entry('high', priority => 'high'),
+              map { key_entry("low$_", priority => 'low') } 1 .. 3 * SLOTS);
 my @low = map { ask($p, "low$_", 3000) } 1 .. 3 * SLOTS - 1;
 
 wait_until(sub {

@@ -19,7 +19,7 @@ use DSA::Test;
 
 my $chat = '/v1/chat/completions';
 my @names = map { "caller$_" } 1 .. 8;
-my @keys = map { key_record($_) } @names, 'flood';
+my @keys = map { key_entry($_) } @names, 'flood';
 
 my $front = DSA::Test->new('front');
 my $redis = $front->start_redis();
@@ -82,7 +82,7 @@ sub key {
                          : (Authorization => 'Bearer ' . key_text($name)) ]);
 }
 
-sub id { key_record($_[0])->{id} }
+sub id { key_entry($_[0])->{id} }
 
 
 # What a host has logged: for each key, "STATUS CACHED" of each request.

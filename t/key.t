@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
 # dsa key with a redis-server and with a file.  The test reads the resulting
-# records itself.
+# entries itself.
 
 use strict;
 use warnings;
@@ -66,9 +66,9 @@ sub refused {
 }
 
 
-# The records as JSON, by id.
+# The entries as JSON, by id.
 
-sub records {
+sub entries {
     return { map { $_->{id} => $_ } @{ json_decode(good('list', '--json')) } };
 }
 
@@ -76,9 +76,9 @@ sub records {
 sub create {
     my (@args) = @_;
 
-    my $before = records();
+    my $before = entries();
     my $text = good('create', '--name', 'n', @args);
-    my ($id) = grep { !$before->{$_} } keys %{ records() };
+    my ($id) = grep { !$before->{$_} } keys %{ entries() };
 
     return ($id, $text);
 }
@@ -104,25 +104,25 @@ sub life {
 
     is(length decode_base64url(substr $plain, 7), 32, "$name: of 32 bytes");
 
-    my ($record) = values %{ records() };
-    my $id = $record->{id};
+    my ($entry) = values %{ entries() };
+    my $id = $entry->{id};
 
     like($id, qr/\Akey_[0-9a-f]{16}\z/, "$name: an id");
-    ok($record->{created} >= $now && $record->{created} <= time,
+    ok($entry->{created} >= $now && $entry->{created} <= time,
        "$name: the time of creation");
-    is(delete($record->{expires}) - $record->{created}, 2 * 86400,
+    is(delete($entry->{expires}) - $entry->{created}, 2 * 86400,
        "$name: the duration until it expires");
 
-    delete $record->{created};
+    delete $entry->{created};
 
-    is_deeply($record, {
+    is_deeply($entry, {
         id => $id, name => "caf\x{e9} 1", tenant => 'acme',
         hash => sha256_hex($plain), state => 'active', models => ['a', 'b|c'],
         rpm => 60, tpm => 1000000, concurrency => 3, weight => 250,
         priority => 'high',
         budget => { day => { hard => '1.5', soft => '1' },
                     month => { hard => '20' }, total => { soft => '100' } },
-    }, "$name: the record");
+    }, "$name: the entry");
 
     unlike($stored->(), qr/\Q$plain\E/, "$name: the text is not stored");
 
@@ -133,10 +133,10 @@ sub life {
          '--budget-total', 'none', '--weight', '100', '--priority', 'normal',
          '--state', 'disabled');
 
-    $record = records()->{$id};
-    delete $record->{created};
+    $entry = entries()->{$id};
+    delete $entry->{created};
 
-    is_deeply($record, { id => $id, name => "caf\x{e9} 1", tenant => 'acme',
+    is_deeply($entry, { id => $id, name => "caf\x{e9} 1", tenant => 'acme',
                          hash => sha256_hex($plain), state => 'disabled',
                          budget => { month => { hard => '20' } } },
               "$name: limits are removed");
@@ -148,10 +148,10 @@ sub life {
          '--priority', 'low', '--budget-day', '6:5', '--budget-month', ':7',
          '--budget-total', '8');
 
-    $record = records()->{$id};
-    delete $record->{created};
+    $entry = entries()->{$id};
+    delete $entry->{created};
 
-    is_deeply($record, {
+    is_deeply($entry, {
         id => $id, name => 'second', tenant => 'globex',
         hash => sha256_hex($plain), state => 'disabled', models => ['c'],
         rpm => 1, tpm => 2, concurrency => 4, weight => 5, priority => 'low',
@@ -162,38 +162,38 @@ sub life {
     good('set', $id, '--name', "caf\xc3\xa9 1", '--tenant', 'acme',
          '--models', 'all', '--priority', 'normal');
     good('set', $id, '--state', 'active', '--expires', '2999-12-31');
-    is(records()->{$id}{state}, 'active', "$name: active again");
-    is(records()->{$id}{expires}, 32503593600, "$name: a date");
+    is(entries()->{$id}{state}, 'active', "$name: active again");
+    is(entries()->{$id}{expires}, 32503593600, "$name: a date");
     good('set', $id, '--expires', '2999-12-31T23:59:59Z');
-    is(records()->{$id}{expires}, 32503679999, "$name: a time");
+    is(entries()->{$id}{expires}, 32503679999, "$name: a time");
 
     # rotation
 
     $now = time;
     my $second = substr good('rotate', $id, '--grace', '12h'), 0, -1;
-    $record = records()->{$id};
+    $entry = entries()->{$id};
 
     isnt($second, $plain, "$name: another text");
-    is($record->{hash}, sha256_hex($second), "$name: its hash");
-    is($record->{old}{hash}, sha256_hex($plain), "$name: the old hash");
-    ok(abs($record->{old}{until} - $now - 12 * 3600) < 100,
+    is($entry->{hash}, sha256_hex($second), "$name: its hash");
+    is($entry->{old}{hash}, sha256_hex($plain), "$name: the old hash");
+    ok(abs($entry->{old}{until} - $now - 12 * 3600) < 100,
        "$name: until when it is served");
-    is($record->{tenant}, 'acme', "$name: the tenant stays");
+    is($entry->{tenant}, 'acme', "$name: the tenant stays");
 
     my $third = substr good('rotate', $id, '--grace', '0'), 0, -1;
-    $record = records()->{$id};
-    ok($record->{hash} eq sha256_hex($third) && !$record->{old},
+    $entry = entries()->{$id};
+    ok($entry->{hash} eq sha256_hex($third) && !$entry->{old},
        "$name: a rotation without grace");
 
     $now = time;
     good('rotate', $id);
-    ok(abs(records()->{$id}{old}{until} - $now - 86400) < 100,
+    ok(abs(entries()->{$id}{old}{until} - $now - 86400) < 100,
        "$name: a day of grace by default");
 
     # the end
 
     good('revoke', $id);
-    is(records()->{$id}{state}, 'revoked', "$name: revoked");
+    is(entries()->{$id}{state}, 'revoked', "$name: revoked");
     refused('revoked', "$name: a revoked key is not changed", 'set', $id,
             '--state', 'active', @where);
     refused('revoked', "$name: a revoked key is not rotated", 'rotate', $id,
@@ -208,10 +208,10 @@ sub life {
     # a tenant of its own
 
     my ($other) = create('--state', 'disabled');
-    is(records()->{$other}{tenant}, $other, "$name: the id is the tenant");
-    is(records()->{$other}{state}, 'disabled', "$name: disabled at first");
+    is(entries()->{$other}{tenant}, $other, "$name: the id is the tenant");
+    is(entries()->{$other}{state}, 'disabled', "$name: disabled at first");
     is_deeply(json_decode(good('show', $other, '--json')),
-              records()->{$other}, "$name: one record");
+              entries()->{$other}, "$name: one entry");
 
     # only create and rotate print the text of a key, and only once
 
@@ -232,7 +232,7 @@ sub race {
     my ($name) = @_;
 
     my ($id) = create('--rpm', '1');
-    my $before = keys %{ records() };
+    my $before = keys %{ entries() };
     my @pids;
 
     for my $writer (1, 2) {
@@ -261,11 +261,11 @@ sub race {
         $failed ||= $?;
     }
 
-    my $records = records();
+    my $entries = entries();
 
     is($failed, 0, "$name: both writers end well");
-    is(keys(%$records) - $before, 40, "$name: no key is lost");
-    is("$records->{$id}{rpm} $records->{$id}{tpm}", '20 20',
+    is(keys(%$entries) - $before, 40, "$name: no key is lost");
+    is("$entries->{$id}{rpm} $entries->{$id}{tpm}", '20 20',
        "$name: no change is lost");
 }
 
@@ -372,7 +372,7 @@ symlink $new, $t->path('link') or die "symlink: $!\n";
        'file: behind a symbolic link');
 }
 
-# comments and other records keep their bytes
+# comments and other entries keep their bytes
 
 my $line = read_file($new) =~ s/\n.*//sr;
 my $spaced = $line =~ s/,"/ , "/gr;
@@ -444,17 +444,17 @@ refused('Is a directory', 'a directory', 'create', '--name', 'n', '--file',
         $t->dir);
 
 write_file($t->path('bad'), "$line\n\n{\"id\":1}\n");
-refused('line 3: ', 'a line that is not a record', 'create', '--name', 'n',
+refused('line 3: ', 'a line that is not a key entry', 'create', '--name', 'n',
         '--file', $t->path('bad'));
 is(read_file($t->path('bad')), "$line\n\n{\"id\":1}\n", 'it is kept');
 
 write_file($t->path('bad'), "$line\n" . ($line =~ s/key_..../key_0000/r)
                             . "\n");
-refused('same hash', 'two records with one hash', 'list', '--file',
+refused('same hash', 'two entries with one hash', 'list', '--file',
         $t->path('bad'));
 write_file($t->path('bad'), "$line\n"
                             . ($line =~ s/"hash":"..../"hash":"0000/r) . "\n");
-refused('same id', 'two records with one id', 'list', '--file',
+refused('same id', 'two entries with one id', 'list', '--file',
         $t->path('bad'));
 
 # a directory that cannot be written, as a user without privileges
@@ -536,15 +536,15 @@ life('redis', \&dump_redis);
 race('redis');
 
 my $hashes = $redis->hgetall('dsa1:{keys}:hash');
-my $records = records();
+my $entries = entries();
 my %expected;
 
-for my $r (values %$records) {
+for my $r (values %$entries) {
     $expected{ $r->{hash} } = $r->{id};
     $expected{ $r->{old}{hash} } = $r->{id} if $r->{old};
 }
 
-is_deeply($hashes, \%expected, 'redis: the hashes are those of the records');
+is_deeply($hashes, \%expected, 'redis: the hashes are those of the entries');
 
 # more keys than one page has
 
@@ -560,20 +560,20 @@ for my $id (keys %made) {
                 $redis->cmd('INCR', 'dsa1:{keys}:version'), $id);
 }
 
-is(scalar(grep { $made{$_} } keys %{ records() }), 300,
+is(scalar(grep { $made{$_} } keys %{ entries() }), 300,
    'redis: more keys than one reply has');
 
-# a record that is damaged does not hide the others
+# a key entry that is damaged does not hide the others
 
 $redis->cmd('HSET', 'dsa1:{keys}:id', 'key_0000000000000001', '{}');
 my ($rc, $out, $err) = key('list', '--json', @where);
-ok($rc == 1 && @{ json_decode($out) } == keys(%{ $records }) + 299
+ok($rc == 1 && @{ json_decode($out) } == keys(%{ $entries }) + 299
    && $err =~ /key_0000000000000001 is left out: .*no member "id"/,
-   'redis: a damaged record is reported') or diag("$rc, $err");
+   'redis: a damaged entry is reported') or diag("$rc, $err");
 
 # commands that Redis rejects
 
-my ($id) = grep { $records->{$_}{state} eq 'active' } sort keys %$records;
+my ($id) = grep { $entries->{$_}{state} eq 'active' } sort keys %$entries;
 
 $redis->cmd('REPLICAOF', '127.0.0.1', '1');
 refused('READONLY', 'redis: a replica', 'set', $id, '--rpm', '1', @where);
@@ -610,7 +610,7 @@ refused('reply to SELECT is "ERR', 'redis: no such database', 'list', @where,
 
 push @where, '--password-file', $password, '--user', 'admin', '--db', '3';
 good('create', '--name', 'n');
-is(scalar keys %{ records() }, 1, 'redis: a user, a password, a database');
+is(scalar keys %{ entries() }, 1, 'redis: a user, a password, a database');
 
 # a node of a Redis Cluster that has no slots names the one that has them
 
@@ -633,7 +633,7 @@ wait_until(sub {
     local @where = ('--redis', '127.0.0.1:' . $empty->port);
 
     good('create', '--name', 'n');
-    is(scalar keys %{ records() }, 1, 'redis: a cluster');
+    is(scalar keys %{ entries() }, 1, 'redis: a cluster');
     is($t->redis($full)->cmd('HLEN', 'dsa1:{keys}:id'), 1,
        'redis: the key is where its slot is');
 }

@@ -80,7 +80,7 @@ my @names = map { "name$_" } 1 .. 600;
 
 $server->restart();
 my $redis = $t->redis;
-put_keys($redis, map { key_record($_) } @names, 'anna');
+put_keys($redis, map { key_entry($_) } @names, 'anna');
 
 settles('anna', 200, 'Redis has started');
 is(status('name1'), 200, 'the first key');
@@ -113,19 +113,19 @@ sub follows {
     is($late, 0, $what);
 }
 
-put_keys($redis, key_record('new'));
+put_keys($redis, key_entry('new'));
 follows('new', 200, 'a new key');
-put_keys($redis, key_record('new', state => 'revoked'));
+put_keys($redis, key_entry('new', state => 'revoked'));
 follows('new', 401, 'it is revoked');
 is(chat('new')->{json}{error}{message}, 'The API key was revoked.',
    'its message');
-put_keys($redis, key_record('new'));
+put_keys($redis, key_entry('new'));
 follows('new', 200, 'and active again');
 
 sub rotated {
     my ($until) = @_;
 
-    return key_record('new', hash => sha256_hex(key_text('newer')),
+    return key_entry('new', hash => sha256_hex(key_text('newer')),
                       old => { hash => sha256_hex(key_text('new')),
                                until => int(time) + $until });
 }
@@ -138,12 +138,12 @@ wait_until(sub { status('new') == 401 }, 10, 'the end of the grace time');
 is(status('newer'), 200, 'the new text afterwards');
 
 
-# records that "dsa key" would not write
+# entries that "dsa key" would not write
 
-my $bad = key_record('anna');
-put_record($redis, $bad->{id}, '{"id":');
-put_keys($redis, key_record('after'));
-settles('after', 200, 'changes behind a malformed record');
+my $bad = key_entry('anna');
+put_key_entry($redis, $bad->{id}, '{"id":');
+put_keys($redis, key_entry('after'));
+settles('after', 200, 'changes behind a malformed entry');
 is(status('anna'), 200, 'its key remains');
 is($t->logged(qr/key "$bad->{id}" of Redis is not updated: .*expected/), 1,
    'the log has the id');
@@ -193,7 +193,7 @@ $server->signal('CONT');
 undef $redis;
 wait_until(sub { $redis = eval { my $c = $t->redis; $c->cmd('PING'); $c } },
            20, 'Redis to reply again');
-put_keys($redis, key_record('slow'));
+put_keys($redis, key_entry('slow'));
 settles('slow', 200, 'changes afterwards');
 
 
@@ -202,7 +202,7 @@ settles('slow', 200, 'changes afterwards');
 $redis->cmd('REPLICAOF', '127.0.0.1', $t->free_port);
 is(status('anna'), 200, 'Redis is read-only') for 1 .. 10;
 $redis->cmd('REPLICAOF', 'NO', 'ONE');
-put_keys($redis, key_record('writable'));
+put_keys($redis, key_entry('writable'));
 settles('writable', 200, 'changes when it is writable again');
 
 
@@ -248,7 +248,7 @@ is(status('unknown'), 503, 'others may exist');
 # an older state is restored
 
 $redis = $t->redis;
-put_keys($redis, key_record('anna'), key_record('otto'));
+put_keys($redis, key_entry('anna'), key_entry('otto'));
 settles('otto', 200, 'an older state is restored');
 is(status('anna'), 200, 'with this key');
 is(status('name300'), 401, 'without this one');
@@ -264,7 +264,7 @@ for my $pid ($t->workers) {
 }
 
 $t->allow_alert(qr/worker process \d+ exited on signal 9/);
-put_keys($redis, key_record('late'));
+put_keys($redis, key_entry('late'));
 settles('late', 200, 'a change after the death of both workers');
 
 
@@ -272,7 +272,7 @@ settles('late', 200, 'a change after the death of both workers');
 
 $t->upgrade();
 settles('anna', 200, 'after USR2');
-put_keys($redis, key_record('latest'));
+put_keys($redis, key_entry('latest'));
 settles('latest', 200, 'and a change');
 
 

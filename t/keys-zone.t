@@ -50,8 +50,8 @@ sub settles {
     pass($what);
 }
 
-my @known = map { key_record($_) } qw/ anna otto /;
-my @many = map { key_record("many$_") } 1 .. 600;
+my @known = map { key_entry($_) } qw/ anna otto /;
+my @many = map { key_entry("many$_") } 1 .. 600;
 
 write_keys($file, @known);
 $t->start_nginx(conf => conf('', ''));
@@ -74,7 +74,7 @@ is($t->get('/v1/models')->{status}, 401, 'a request without a key');
 
 # changes of those that are there
 
-write_keys($file, key_record('anna', state => 'disabled'), $known[1], @many);
+write_keys($file, key_entry('anna', state => 'disabled'), $known[1], @many);
 settles('anna', 401, 'a change in a full zone');
 is(status('otto'), 200, 'the other one');
 
@@ -82,7 +82,7 @@ is(status('otto'), 200, 'the other one');
 # served with the old list
 
 write_keys($file, $known[0],
-           key_record('otto', models => [map { "model$_" . 'x' x 120 }
+           key_entry('otto', models => [map { "model$_" . 'x' x 120 }
                                          1 .. 16]), @many);
 settles('anna', 200, 'another change');
 is(status('otto'), 503, 'a list of models that does not fit');
@@ -91,15 +91,15 @@ is(status('otto'), 503, 'a list of models that does not fit');
 # the file is read again for keys that did not fit; if it is malformed by then,
 # that is logged once
 
-write_keys($file, key_record('anna', expires => time + 5), $known[1],
-           @many[20 .. 599], map { key_record("more$_") } 1 .. 20);
+write_keys($file, key_entry('anna', expires => time + 5), $known[1],
+           @many[20 .. 599], map { key_entry("more$_") } 1 .. 20);
 settles('many1', 503, 'keys are replaced in a full zone');
 write_keys($file, @known, @many, '{');
 wait_until(sub { $t->logged(qr/keys" of "dsa_keys", line 603: /) }, 10,
            'the log line');
 settles('anna', 401, 'a key expires after that');
 is($t->logged(qr/line 603: /), 1, 'the malformed file is not read again');
-write_keys($file, $known[0], key_record('otto', state => 'disabled'), @many);
+write_keys($file, $known[0], key_entry('otto', state => 'disabled'), @many);
 settles('otto', 401, 'the next file');
 
 
@@ -110,7 +110,7 @@ settles('many1', 401, 'many keys are removed');
 is(status('unknown'), 401, 'all keys fit again');
 
 for my $round (1 .. 5) {
-    write_keys($file, @known, map { key_record("round$round.$_") } 1 .. 150);
+    write_keys($file, @known, map { key_entry("round$round.$_") } 1 .. 150);
     settles("round$round.150", 200, "other keys, $round");
 }
 
@@ -124,7 +124,7 @@ my $stream = $t->stream(script("T a\nwait\nT b\ndone"),
 $stream->next_event;
 
 for my $round (6 .. 9) {
-    write_keys($file, @known, map { key_record("round$round.$_") } 1 .. 150);
+    write_keys($file, @known, map { key_entry("round$round.$_") } 1 .. 150);
     settles("round$round.150", 200, "other keys, $round");
 }
 
@@ -146,7 +146,7 @@ wait_until(sub { my @w = $t->workers; @w == 1 && $w[0] != $pid }, 10,
            'another worker');
 
 for my $round (10 .. 13) {
-    write_keys($file, @known, map { key_record("round$round.$_") } 1 .. 150);
+    write_keys($file, @known, map { key_entry("round$round.$_") } 1 .. 150);
     settles("round$round.150", 200, "other keys, $round");
 }
 
@@ -249,7 +249,7 @@ wait_until(sub { my $r = eval { $t->get('/healthz') };
                  $r && $r->{status} == 200 }, 20, 'a single process');
 is(status('anna'), 200, 'a key');
 is(status('new'), 401, 'another one');
-write_keys($file, @known, key_record('new'));
+write_keys($file, @known, key_entry('new'));
 settles('new', 200, 'a change');
 ok($single->stop('QUIT', 20), 'it stops');
 

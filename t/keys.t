@@ -20,20 +20,20 @@ my $file = $t->path('keys');
 my $fake = $t->start_fake();
 my $now = time;
 
-my @records = (
-    key_record('anna'),
-    key_record('otto', tenant => 'acme'),
-    key_record('emma', tenant => 'acme', models => ['deepseek-chat',
+my @entries = (
+    key_entry('anna'),
+    key_entry('otto', tenant => 'acme'),
+    key_entry('emma', tenant => 'acme', models => ['deepseek-chat',
                                                    'deepseek-reasoner-2']),
-    key_record('off', state => 'disabled'),
-    key_record('gone', state => 'revoked'),
-    key_record('late', expires => $now - 10),
-    key_record('moved', old => { hash => sha256_hex(key_text('before')),
+    key_entry('off', state => 'disabled'),
+    key_entry('gone', state => 'revoked'),
+    key_entry('late', expires => $now - 10),
+    key_entry('moved', old => { hash => sha256_hex(key_text('before')),
                                  until => $now + 3600 }),
-    key_record('rotated', old => { hash => sha256_hex(key_text('lost')),
+    key_entry('rotated', old => { hash => sha256_hex(key_text('lost')),
                                    until => $now - 5 }),
-    key_record('slow', rpm => 1),
-    key_record('single', concurrency => 1),
+    key_entry('slow', rpm => 1),
+    key_entry('single', concurrency => 1),
 );
 
 my $zone = "dsa_keys file=%%DIR%%/keys zone=keys:1m;";
@@ -61,7 +61,7 @@ sub refused {
 
 refused('no file', qr/"\S+\/keys" failed \(2:/, http => $zone);
 
-write_keys($file, '# a comment', '', @records);
+write_keys($file, '# a comment', '', @entries);
 is(($t->nginx_test(http => $zone))[0], 0, 'a file of keys is accepted');
 
 my ($code, $out) = $t->nginx_test(http => "$zone dsa_tenant x;");
@@ -82,19 +82,19 @@ refused('twice', qr/"dsa_keys" directive is duplicate/,
 refused('another source', qr/"mysql" is not a parameter of "dsa_keys"/,
         http => "dsa_keys mysql zone=keys:1m;");
 
-for (['not JSON', qr/line 2: /, key_record('anna'), '{"id"'],
-     ['an unknown member', qr/line 1: /, key_record('anna', salt => 1)],
+for (['not JSON', qr/line 2: /, key_entry('anna'), '{"id"'],
+     ['an unknown member', qr/line 1: /, key_entry('anna', salt => 1)],
      ['the text of a key', qr/line 1: /,
-      key_record('anna', hash => key_text('anna'))],
+      key_entry('anna', hash => key_text('anna'))],
      ['the id twice', qr/line 4: the id is also in line 1/,
-      key_record('anna'), '', '#',
-      key_record('otto', id => key_record('anna')->{id})],
+      key_entry('anna'), '', '#',
+      key_entry('otto', id => key_entry('anna')->{id})],
      ['the hash twice', qr/line 2: the hash is also in line 1/,
-      key_record('anna'),
-      key_record('otto', hash => sha256_hex(key_text('anna')))],
+      key_entry('anna'),
+      key_entry('otto', hash => sha256_hex(key_text('anna')))],
      ['an old hash twice', qr/line 2: the hash is also in line 1/,
-      key_record('anna'),
-      key_record('otto', old => { hash => sha256_hex(key_text('anna')),
+      key_entry('anna'),
+      key_entry('otto', old => { hash => sha256_hex(key_text('anna')),
                                   until => $now })])
 {
     my ($what, $re, @lines) = @$_;
@@ -104,11 +104,11 @@ for (['not JSON', qr/line 2: /, key_record('anna'), '{"id"'],
 }
 
 my $text = key_text('anna');
-write_keys($file, key_record('anna', hash => $text));
+write_keys($file, key_entry('anna', hash => $text));
 unlike(($t->nginx_test(http => $zone))[1], qr/\Q$text/,
        'a key in place of its hash is not logged');
 
-write_keys($file, @records);
+write_keys($file, @entries);
 $t->start_nginx(http => $http, server => $server, workers => 2);
 
 
@@ -160,8 +160,8 @@ my %message = (
     empty => [401, 'The request has no API key; expected "Authorization: '
                    . 'Bearer KEY" or "x-api-key: KEY".', ' '],
     unknown => [401, 'The API key is not valid.', 'sk-dsa-unknown'],
-    id => [401, 'The API key is not valid.', $records[0]{id}],
-    hash => [401, 'The API key is not valid.', $records[0]{hash}],
+    id => [401, 'The API key is not valid.', $entries[0]{id}],
+    hash => [401, 'The API key is not valid.', $entries[0]{hash}],
     disabled => [401, 'The API key is disabled.', key_text('off')],
     revoked => [401, 'The API key was revoked.', key_text('gone')],
     expired => [401, 'The API key has expired.', key_text('late')],
@@ -301,39 +301,39 @@ sub settles {
 }
 
 is(status(key_text('new')), 401, 'a key that is not there yet');
-write_keys($file, @records, key_record('new'));
+write_keys($file, @entries, key_entry('new'));
 settles(key_text('new'), 200, 'a new key');
-write_keys($file, @records, key_record('new', state => 'disabled'));
+write_keys($file, @entries, key_entry('new', state => 'disabled'));
 settles(key_text('new'), 401, 'a key that is disabled');
 
 sub rotated {
     my ($until) = @_;
 
-    return key_record('new', hash => sha256_hex(key_text('newer')),
+    return key_entry('new', hash => sha256_hex(key_text('newer')),
                       old => { hash => sha256_hex(key_text('new')),
                                until => time + $until });
 }
 
-write_keys($file, @records, rotated(3600));
+write_keys($file, @entries, rotated(3600));
 settles(key_text('newer'), 200, 'a key that is rotated');
 is(status(key_text('new')), 200, 'the old text during the grace time');
-write_keys($file, @records, rotated(1));
+write_keys($file, @entries, rotated(1));
 wait_until(sub { status(key_text('new')) == 401 }, 10,
            'the end of the grace time');
 is(status(key_text('newer')), 200, 'the new text afterwards');
 
-write_keys($file, @records, key_record('new', expires => time + 3600));
+write_keys($file, @entries, key_entry('new', expires => time + 3600));
 settles(key_text('new'), 200, 'a key that expires');
-write_keys($file, @records, key_record('new', expires => time + 1));
+write_keys($file, @entries, key_entry('new', expires => time + 1));
 wait_until(sub { status(key_text('new')) == 401 }, 10, 'its end');
 
-write_keys($file, @records);
+write_keys($file, @entries);
 settles(key_text('newer'), 401, 'a key that is removed');
 
 
 # a malformed file changes nothing, also in part
 
-write_keys($file, $records[1], key_record('new'), '{');
+write_keys($file, $entries[1], key_entry('new'), '{');
 wait_until(sub { $t->logged(qr/\[error\] .*keys" of "dsa_keys", line 3: /) },
            10, 'the log line');
 is(status($anna), 200, 'a key that is missing in a malformed file');
@@ -349,9 +349,9 @@ is($t->logged(qr/line 3: /), 1, 'the malformed file was logged once');
 write_keys($file, '# nothing');
 wait_until(sub { $t->logged(qr/\[error\] .*keys" of "dsa_keys" has no keys/) },
            10, 'the log line');
-is(status($anna), 200, 'a file without records');
+is(status($anna), 200, 'a file without entries');
 
-write_keys($file, @records, key_record('new'));
+write_keys($file, @entries, key_entry('new'));
 settles(key_text('new'), 200, 'the next file');
 
 
@@ -360,7 +360,7 @@ settles(key_text('new'), 200, 'the next file');
 $t->reload();
 is(status(key_text('new')), 200, 'after a reload');
 
-write_keys($file, @records, '{');
+write_keys($file, @entries, '{');
 wait_until(sub { $t->workers == 2 }, 20, 'the old workers to end');
 my @workers = sort $t->workers;
 kill 'HUP', $t->nginx_pid;
@@ -370,8 +370,8 @@ is_deeply([sort $t->workers], \@workers, 'the workers remain');
 is(status(key_text('new')), 200, 'with their keys');
 $t->allow_alert(qr/\[emerg\] .*keys" of "dsa_keys", line 11: /);
 
-write_keys("$file.2", key_record('other'));
-write_keys($file, @records);
+write_keys("$file.2", key_entry('other'));
+write_keys($file, @entries);
 $t->reload(http => $http =~ s{/keys zone}{/keys.2 zone}r,
            server => $server);
 settles(key_text('other'), 200, 'a reload with another file');
@@ -380,7 +380,7 @@ is(status($anna), 401, 'the keys of the first are gone');
 write_keys("$file.3", '# none yet');
 $t->reload(http => $http =~ s{/keys zone}{/keys.3 zone}r,
            server => $server);
-settles(key_text('other'), 401, 'a reload with another file without records');
+settles(key_text('other'), 401, 'a reload with another file without entries');
 
 $t->reload(http => $http, server => $server);
 settles($anna, 200, 'and back');
@@ -398,7 +398,7 @@ for my $pid ($t->workers) {
 }
 
 $t->allow_alert(qr/worker process \d+ exited on signal 9/);
-write_keys($file, @records, key_record('new'));
+write_keys($file, @entries, key_entry('new'));
 settles(key_text('new'), 200, 'a change after the death of both workers');
 
 
@@ -406,14 +406,14 @@ settles(key_text('new'), 200, 'a change after the death of both workers');
 
 $t->upgrade();
 is(status($anna), 200, 'after USR2');
-write_keys($file, @records, key_record('newest'));
+write_keys($file, @entries, key_entry('newest'));
 settles(key_text('newest'), 200, 'and a change');
 
 
 # the text of a key is nowhere
 
 my $log = read_file($t->path('keys.log'));
-like($log, qr/^\S+ \[$records[0]{id}\] \[[0-9a-f]{32}\] -?\|-?\|$/m,
+like($log, qr/^\S+ \[$entries[0]{id}\] \[[0-9a-f]{32}\] -?\|-?\|$/m,
      '$dsa_key is the id, and the headers are empty');
 
 for my $name (qw/ anna otto emma off late lost new newer /) {

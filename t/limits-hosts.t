@@ -20,12 +20,12 @@ my $b = DSA::Test->new('limits-b');
 my $redis = $a->start_redis();
 
 my @records = (
-    key_record('shared', rpm => 30),
-    key_record('away', rpm => 30),
-    key_record('running', concurrency => 2),
-    key_record('spender', tenant => 'acme',
+    key_entry('shared', rpm => 30),
+    key_entry('away', rpm => 30),
+    key_entry('running', concurrency => 2),
+    key_entry('spender', tenant => 'acme',
                budget => { total => { hard => '0.0003' } }),
-    key_record('dated', tenant => 'acme', budget => { day => { hard => '1' } }),
+    key_entry('dated', tenant => 'acme', budget => { day => { hard => '1' } }),
 );
 
 for my $t ($a, $b) {
@@ -43,7 +43,7 @@ for my $t ($a, $b) {
 
 sub connections { $_[0]->metrics->{dsa_redis_connections} }
 
-sub limits { "dsa1:{" . key_record($_[0])->{id} . "}:limits" }
+sub limits { "dsa1:{" . key_entry($_[0])->{id} . "}:limits" }
 
 sub chat {
     my ($t, $key, $prompt, $completion) = @_;
@@ -164,9 +164,9 @@ wait_until(sub { status($b, 'spender', 0, 0) == 402 }, slow(10), 'a sum');
 pass('both hosts refuse at 0.0003');
 
 my ($spend) = grep { $a->redis->cmd('HEXISTS', $_,
-                                    key_record('spender')->{id}) }
+                                    key_entry('spender')->{id}) }
               grep { /:spend$/ } $a->redis->keys('dsa1:*');
-my $id = key_record('dated')->{id};
+my $id = key_entry('dated')->{id};
 my $day = sub {
     my @t = gmtime(time - 86400 * $_[0]);
     return sprintf '%d-%02d-%02d', $t[5] + 1900, $t[4] + 1, $t[3];

@@ -23,24 +23,24 @@ my $file = $t->path('keys');
 my $fake = $t->start_fake();
 
 my @records = (
-    key_record('burst', rpm => 30),
-    key_record('retry', rpm => 60),
-    key_record('tokens', rpm => 6000, tpm => 600),
-    key_record('debt', tpm => 60000),
-    key_record('abort', tpm => 100),
-    key_record('refused', rpm => 3, tpm => 10, concurrency => 1),
-    key_record('many', concurrency => 5),
-    key_record('killed', concurrency => 8),
-    key_record('both', rpm => 600, tpm => 600),
-    key_record('paid', budget => { day => { soft => '0.0001',
+    key_entry('burst', rpm => 30),
+    key_entry('retry', rpm => 60),
+    key_entry('tokens', rpm => 6000, tpm => 600),
+    key_entry('debt', tpm => 60000),
+    key_entry('abort', tpm => 100),
+    key_entry('refused', rpm => 3, tpm => 10, concurrency => 1),
+    key_entry('many', concurrency => 5),
+    key_entry('killed', concurrency => 8),
+    key_entry('both', rpm => 600, tpm => 600),
+    key_entry('paid', budget => { day => { soft => '0.0001',
                                             hard => '0.00025' } }),
-    (map { key_record($_, budget => { $_ => { soft => '0.0001',
+    (map { key_entry($_, budget => { $_ => { soft => '0.0001',
                                               hard => '0.0002' } }) }
          qw/ month total /),
-    key_record('several', rpm => 6,
+    key_entry('several', rpm => 6,
                budget => { map { $_ => { hard => '0.0001' } }
                            qw/ day month total / }),
-    key_record('free'),
+    key_entry('free'),
 );
 
 my ($paid) = grep { $_->{name} eq 'paid' } @records;

@@ -36,7 +36,7 @@ is(scalar @records + @alerts, scalar @rules, 'each rule is one of both');
 
 $t->start_redis();
 $t->start_fake() for 1, 2;
-write_keys($t->path('keys'), key_record('anna'));
+write_keys($t->path('keys'), key_entry('anna'));
 $t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;',
                 workers => 2);
 wait_until(sub { exists $t->metrics->{dsa_redis_memory_used_bytes} }, 20,

@@ -24,8 +24,8 @@ my $http = 'dsa_keys file=%%DIR%%/keys zone=keys:1m;';
 my $chat = '/v1/chat/completions';
 my $uri = '/v1/conversations';
 
-write_keys($t->path('keys'), (map { key_record($_) } qw/ alice bob carol dave
-           erin frank /), map { key_record($_, rpm => 1) } qw/ post delete get
+write_keys($t->path('keys'), (map { key_entry($_) } qw/ alice bob carol dave
+           erin frank /), map { key_entry($_, rpm => 1) } qw/ post delete get
            chat /);
 
 $t->start_nginx(redis => "quota=40k objects=$objects", workers => 2,

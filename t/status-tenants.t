@@ -201,9 +201,9 @@ my $keys = DSA::Test->new('status-keys');
 my $name = '"}</script>\\[31m';
 
 $keys->start_fake();
-write_keys($keys->path('keys'), key_record('one', name => $name,
+write_keys($keys->path('keys'), key_entry('one', name => $name,
                                            tenant => 'acme'),
-           key_record('two', tenant => 'acme'));
+           key_entry('two', tenant => 'acme'));
 $keys->start_nginx(
     http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m;
              dsa_price currency=EUR;
@@ -229,10 +229,10 @@ wait_until(sub {
         && keys %$rows == 2
 }, 10, 'two keys of one tenant');
 
-my $one = $rows->{key_record('one')->{id}};
+my $one = $rows->{key_entry('one')->{id}};
 
 is($one->{name}, $name, 'a hostile name is text');
-is($one->{tenant}, $rows->{key_record('two')->{id}}{tenant}, 'one tenant');
+is($one->{tenant}, $rows->{key_entry('two')->{id}}{tenant}, 'one tenant');
 is($one->{tokens}, 204, 'tokens of the key');
 
 # 90 tokens at 1, 10 at 0.1 and 2 at 2 for a million, twice

@@ -33,7 +33,7 @@ my $chat = '/v1/chat/completions';
 my $t = DSA::Test->new('status-tool');
 my $fake = $t->start_fake();
 
-write_keys($t->path('keys'), key_record('anna'));
+write_keys($t->path('keys'), key_entry('anna'));
 $t->start_redis();
 $t->start_nginx(
     http => 'dsa_keys file=%%DIR%%/keys zone=keys:8m; dsa_price currency=EUR;
@@ -103,7 +103,7 @@ like($out, qr/^redis\ +up,\ memory\ \d+%;\ 0\ ledger\ entries\ wait,
 like($out, qr{^unix:\S{20,}\ +fake-model\ +up\ +3\ +4\ +\S+\ +200/100\ +
               200/100\ 1/2\ DOWN$}mx,
      'the engine with its pages, and a cache of which a server is off');
-my $id = key_record('anna')->{id};
+my $id = key_entry('anna')->{id};
 like($out, qr/^anna +$id +0 +0 +3 +0\.0 0\.285$/m, 'the tenant');
 
 ($rc, $out) = status("unix:" . $t->path('http.sock') . ':/state');

@@ -20,8 +20,8 @@
 #include "tools/options.h"
 
 
-#define DSA_KEY_ARENA       (256 * 1024)            /* of one record */
-#define DSA_KEY_LIST_ARENA  (1024UL * 1024 * 1024)  /* of all records */
+#define DSA_KEY_ARENA       (256 * 1024)            /* of one key entry */
+#define DSA_KEY_LIST_ARENA  (1024UL * 1024 * 1024)  /* of all key entries */
 #define DSA_KEY_ATTEMPTS    100
 #define DSA_KEY_GRACE       "1d"
 
@@ -40,7 +40,7 @@ static const char  dsa_key_usage[] =
     "Location of the keys, for each command:\n"
     "\n"
     DSA_CLIENT_USAGE
-    "  --file PATH            a file with one record in each line\n"
+    "  --file PATH            a file with one key entry in each line\n"
     "\n"
     "Options of create and set:\n"
     "\n"
@@ -61,7 +61,7 @@ static const char  dsa_key_usage[] =
     "\n"
     "  --grace DURATION       how long rotate keeps the old key: 30m, 12h,\n"
     "                         7d, 0; 1d by default\n"
-    "  --json                 records as JSON\n";
+    "  --json                 key entries as JSON\n";
 
 
 enum {
@@ -131,7 +131,7 @@ static int dsa_key_list(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_list_print(const dsa_key_run_t *run,
     const dsa_key_list_t *list, dsa_err_t *err);
 static int dsa_key_get(const dsa_key_run_t *run, dsa_arena_t *arena,
-    dsa_key_t *key, dsa_str_t *record, dsa_err_t *err);
+    dsa_key_t *key, dsa_str_t *entry, dsa_err_t *err);
 static int dsa_key_show(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_set(dsa_key_run_t *run, dsa_err_t *err);
 static int dsa_key_revoke(dsa_key_run_t *run, dsa_err_t *err);
@@ -509,7 +509,7 @@ dsa_key_list(dsa_key_run_t *run, dsa_err_t *err)
     }
 
     if (rc == DSA_OK && list.bad != 0) {
-        rc = dsa_error(err, "%zu records are invalid", list.bad);
+        rc = dsa_error(err, "%zu key entries are invalid", list.bad);
     }
 
     dsa_key_list_free(&list);
@@ -552,11 +552,11 @@ dsa_key_list_print(const dsa_key_run_t *run, const dsa_key_list_t *list,
 
 static int
 dsa_key_get(const dsa_key_run_t *run, dsa_arena_t *arena, dsa_key_t *key,
-    dsa_str_t *record, dsa_err_t *err)
+    dsa_str_t *entry, dsa_err_t *err)
 {
     int  rc;
 
-    rc = dsa_key_store_get(run->store, arena, run->id, key, record, err);
+    rc = dsa_key_store_get(run->store, arena, run->id, key, entry, err);
 
     if (rc == DSA_AGAIN) {
         return dsa_error(err, "there is no key %.*s", (int) run->id.len,
@@ -572,7 +572,7 @@ dsa_key_show(dsa_key_run_t *run, dsa_err_t *err)
 {
     int           rc;
     dsa_key_t     key;
-    dsa_str_t     record;
+    dsa_str_t     entry;
     dsa_arena_t  *arena;
 
     arena = dsa_arena_create(DSA_KEY_ARENA);
@@ -581,10 +581,10 @@ dsa_key_show(dsa_key_run_t *run, dsa_err_t *err)
         return dsa_error(err, "out of memory");
     }
 
-    rc = dsa_key_get(run, arena, &key, &record, err);
+    rc = dsa_key_get(run, arena, &key, &entry, err);
 
     if (rc == DSA_OK && run->json) {
-        (void) printf("%.*s\n", (int) record.len, record.data);
+        (void) printf("%.*s\n", (int) entry.len, entry.data);
 
     } else if (rc == DSA_OK) {
         dsa_key_print(&key, run->now);
@@ -655,7 +655,7 @@ dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
 {
     int           rc;
     dsa_key_t     key;
-    dsa_str_t     record;
+    dsa_str_t     entry;
     dsa_arena_t  *arena;
 
     arena = dsa_arena_create(DSA_KEY_ARENA);
@@ -664,7 +664,7 @@ dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
         return dsa_error(err, "out of memory");
     }
 
-    rc = dsa_key_get(run, arena, &key, &record, err);
+    rc = dsa_key_get(run, arena, &key, &entry, err);
 
     if (rc == DSA_OK) {
         rc = change(&key, arena, run, err);
@@ -675,7 +675,7 @@ dsa_key_change_once(dsa_key_run_t *run, dsa_key_change_pt change,
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_key_store_put(run->store, arena, &key, record, err);
+        rc = dsa_key_store_put(run->store, arena, &key, entry, err);
     }
 
     dsa_arena_destroy(arena);

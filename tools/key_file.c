@@ -33,7 +33,7 @@ struct dsa_key_file_s {
 };
 
 
-/* An id or a hash, which is in one record only. */
+/* An id or a hash, which is in one key entry only. */
 
 typedef struct {
     const dsa_key_entry_t  *entry;
@@ -228,7 +228,7 @@ dsa_key_file_read(dsa_key_file_t *file, dsa_err_t *err)
 }
 
 
-/* An error if two records have the same id or the same hash. */
+/* An error if two key entries have the same id or the same hash. */
 
 static int
 dsa_key_file_twice(const dsa_key_file_t *file, dsa_err_t *err)
@@ -266,7 +266,7 @@ dsa_key_file_twice(const dsa_key_file_t *file, dsa_err_t *err)
 
     for (i = 1; i < n && rc == DSA_OK; i++) {
         if (dsa_key_name_compare(&names[i - 1], &names[i]) == 0) {
-            rc = dsa_error(err, "%s: the records of %.*s and %.*s have the "
+            rc = dsa_error(err, "%s: the key entries %.*s and %.*s have the "
                            "same %s; expected different ones", file->path,
                            DSA_KEY_ID_LEN, names[i - 1].entry->id,
                            DSA_KEY_ID_LEN, names[i].entry->id,
@@ -329,7 +329,7 @@ dsa_key_file_put(dsa_key_file_t *file, const dsa_key_t *key, dsa_err_t *err)
 }
 
 
-/* The text of the new file.  Everything but this record keeps its bytes. */
+/* The text of the new file.  Everything but this key entry keeps its bytes. */
 
 static int
 dsa_key_file_text(const dsa_key_file_t *file, const dsa_key_t *key,

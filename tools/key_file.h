@@ -12,8 +12,8 @@
 
 
 /*
- * A file of records: see key_store.h.  Empty lines, and lines that begin with
- * "#", are skipped and kept.
+ * A file of key entries: see key_store.h.  Empty lines, and lines that begin
+ * with "#", are skipped and kept.
  */
 
 typedef struct dsa_key_file_s  dsa_key_file_t;
@@ -21,20 +21,20 @@ typedef struct dsa_key_file_s  dsa_key_file_t;
 
 /*
  * Reads the file, and locks it unless mode is DSA_KEY_STORE_READ.  NULL with
- * err: it cannot be read, a line is not a record, or two records have the same
- * id or the same hash.
+ * err: it cannot be read, a line is not a key entry, or two key entries have
+ * the same id or the same hash.
  */
 dsa_key_file_t *dsa_key_file_open(const char *path, dsa_key_store_mode_e mode,
     dsa_err_t *err);
 
 void dsa_key_file_close(dsa_key_file_t *file);          /* NULL is allowed */
 
-/* The records in the order of the lines; they live as long as the file. */
+/* The key entries in the order of the lines; they live as long as the file. */
 const dsa_key_list_t *dsa_key_file_list(const dsa_key_file_t *file);
 
 /*
- * Replaces the record with the id of this key, or appends it.  The new file has
- * the mode and the owner of the old one.  The list does not change.
+ * Replaces the key entry with the id of this key, or appends it.  The new file
+ * has the mode and the owner of the old one.  The list does not change.
  */
 int dsa_key_file_put(dsa_key_file_t *file, const dsa_key_t *key,
     dsa_err_t *err);

@@ -12,7 +12,7 @@
 #include "tools/key_print.h"
 
 
-#define DSA_KEY_PRINT_ARENA  (256 * 1024)       /* of one record */
+#define DSA_KEY_PRINT_ARENA  (256 * 1024)       /* of one key entry */
 
 /* room for a time, and for a number */
 

@@ -14,7 +14,7 @@
 #include "tools/key_store.h"
 
 
-#define DSA_KEY_ARENA   (256 * 1024)        /* of one record and its commands */
+#define DSA_KEY_ARENA   (256 * 1024)        /* of an entry and its commands */
 
 
 struct dsa_key_store_s {
@@ -24,7 +24,7 @@ struct dsa_key_store_s {
 
 
 static int dsa_key_store_find(dsa_key_store_t *store, dsa_arena_t *arena,
-    dsa_str_t id, dsa_str_t *record, dsa_err_t *err);
+    dsa_str_t id, dsa_str_t *entry, dsa_err_t *err);
 static int dsa_key_store_redis_list(dsa_key_store_t *store, dsa_arena_t *arena,
     dsa_key_list_t *list, dsa_err_t *err);
 static int dsa_key_store_page(dsa_key_store_t *store, dsa_arena_t *arena,
@@ -79,18 +79,18 @@ dsa_key_store_close(dsa_key_store_t *store)
 
 int
 dsa_key_store_get(dsa_key_store_t *store, dsa_arena_t *arena, dsa_str_t id,
-    dsa_key_t *key, dsa_str_t *record, dsa_err_t *err)
+    dsa_key_t *key, dsa_str_t *entry, dsa_err_t *err)
 {
     int        rc;
     dsa_err_t  reason;
 
-    rc = dsa_key_store_find(store, arena, id, record, err);
+    rc = dsa_key_store_find(store, arena, id, entry, err);
 
     if (rc != DSA_OK) {
         return rc;
     }
 
-    if (dsa_key_read(key, arena, *record, &reason) != DSA_OK) {
+    if (dsa_key_read(key, arena, *entry, &reason) != DSA_OK) {
         return dsa_error(err, "%.*s: %s", (int) id.len, id.data, reason.text);
     }
 
@@ -100,7 +100,7 @@ dsa_key_store_get(dsa_key_store_t *store, dsa_arena_t *arena, dsa_str_t id,
 
 static int
 dsa_key_store_find(dsa_key_store_t *store, dsa_arena_t *arena, dsa_str_t id,
-    dsa_str_t *record, dsa_err_t *err)
+    dsa_str_t *entry, dsa_err_t *err)
 {
     int                    rc;
     char                  *text;
@@ -114,7 +114,7 @@ dsa_key_store_find(dsa_key_store_t *store, dsa_arena_t *arena, dsa_str_t id,
 
         for (i = 0; i < list->n; i++) {
             if (memcmp(list->entries[i].id, id.data, DSA_KEY_ID_LEN) == 0) {
-                *record = list->entries[i].text;
+                *entry = list->entries[i].text;
                 return DSA_OK;
             }
         }
@@ -132,13 +132,13 @@ dsa_key_store_find(dsa_key_store_t *store, dsa_arena_t *arena, dsa_str_t id,
         return DSA_ERROR;
     }
 
-    rc = dsa_key_get_reply(record, reply, err);
+    rc = dsa_key_get_reply(entry, reply, err);
 
     if (rc == DSA_OK) {
-        text = dsa_arena_dup(arena, *record);
+        text = dsa_arena_dup(arena, *entry);
 
         if (text != NULL) {
-            *record = dsa_str(text, record->len);
+            *entry = dsa_str(text, entry->len);
 
         } else {
             rc = dsa_error(err, "out of memory");
@@ -247,7 +247,7 @@ dsa_key_store_redis_list(dsa_key_store_t *store, dsa_arena_t *arena,
         return rc;
     }
 
-    /* a record that was changed while the pages were read is there twice */
+    /* a key entry that was changed while the pages were read is there twice */
 
     qsort(list->entries, list->n, sizeof(dsa_key_entry_t),
           dsa_key_entry_by_id);
@@ -304,14 +304,14 @@ dsa_key_store_page(dsa_key_store_t *store, dsa_arena_t *arena,
     for (i = 0; i < changes.n; i++) {
         change = &changes.changes[i];
         *since = change->version;
-        text = dsa_arena_dup(arena, change->record);
+        text = dsa_arena_dup(arena, change->entry);
 
         if (text == NULL) {
-            (void) dsa_error(err, "out of memory for %zu records", list->n);
+            (void) dsa_error(err, "out of memory for %zu key entries", list->n);
             goto done;
         }
 
-        if (dsa_key_list_add(list, dsa_str(text, change->record.len), &reason)
+        if (dsa_key_list_add(list, dsa_str(text, change->entry.len), &reason)
             != DSA_OK)
         {
             list->bad++;

@@ -13,10 +13,10 @@
 
 
 /*
- * Where the records of keys are: in Redis, or in a file with one record in each
+ * Where the key entries are: in Redis, or in a file with one key entry in each
  * line.  A file that is opened for writing is locked against other writers
  * until it is closed, and it is replaced as a whole, so that a reader finds
- * either the old or the new records.
+ * either the old or the new key entries.
  */
 
 typedef struct {
@@ -42,22 +42,22 @@ dsa_key_store_t *dsa_key_store_open(const dsa_key_store_conf_t *conf,
 void dsa_key_store_close(dsa_key_store_t *store);       /* NULL is allowed */
 
 /*
- * Reads a key, and its record as it is stored; both are in the arena.
+ * Reads a key, and its entry as it is stored; both are in the arena.
  * DSA_AGAIN: there is none with this id.
  */
 int dsa_key_store_get(dsa_key_store_t *store, dsa_arena_t *arena,
-    dsa_str_t id, dsa_key_t *key, dsa_str_t *record, dsa_err_t *err);
+    dsa_str_t id, dsa_key_t *key, dsa_str_t *entry, dsa_err_t *err);
 
 /*
- * Stores a key in place of the record that dsa_key_store_get() read, or as a
- * new one when previous is empty.  DSA_AGAIN: another process has changed
- * the record since then.
+ * Stores a key in place of the key entry that dsa_key_store_get() read, or as a
+ * new one when previous is empty.  DSA_AGAIN: another process has changed the
+ * key entry since then.
  */
 int dsa_key_store_put(dsa_key_store_t *store, dsa_arena_t *arena,
     const dsa_key_t *key, dsa_str_t previous, dsa_err_t *err);
 
 
-/* A stored record, and the values by which lists are sorted and searched. */
+/* A stored key entry, and the values by which lists are sorted and searched. */
 
 typedef struct {
     dsa_str_t             text;
@@ -66,7 +66,7 @@ typedef struct {
     uint8_t               old_hash[DSA_KEY_HASH_LEN];
     int                   old;          /* 1: there is an old hash */
     int64_t               created;
-    uint64_t              order;        /* a later record has a higher one */
+    uint64_t              order;        /* a later key entry has a higher one */
 } dsa_key_entry_t;
 
 
@@ -76,21 +76,21 @@ typedef struct {
     dsa_key_entry_t      *entries;
     size_t                n;
     size_t                size;
-    size_t                bad;          /* records that are invalid */
+    size_t                bad;          /* key entries that are invalid */
 } dsa_key_list_t;
 
 
 /*
- * Reads all records, in the order of their creation.  An invalid one is left
- * out, counted, and reported on stderr.  The texts are in the arena; the caller
- * frees the list with dsa_key_list_free() in any case.
+ * Reads all key entries, in the order of their creation.  An invalid one is
+ * left out, counted, and reported on stderr.  The texts are in the arena; the
+ * caller frees the list with dsa_key_list_free() in any case.
  */
 int dsa_key_store_list(dsa_key_store_t *store, dsa_arena_t *arena,
     dsa_key_list_t *list, dsa_err_t *err);
 
 void dsa_key_list_free(dsa_key_list_t *list);
 
-/* Adds a record.  DSA_ERROR: it is invalid, or out of memory. */
+/* Adds a key entry.  DSA_ERROR: it is invalid, or out of memory. */
 int dsa_key_list_add(dsa_key_list_t *list, dsa_str_t text, dsa_err_t *err);
 
 

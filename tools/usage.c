@@ -21,7 +21,7 @@
 #include "tools/usage_sum.h"
 
 
-#define DSA_USAGE_ARENA  (256 * 1024)               /* of one record */
+#define DSA_USAGE_ARENA  (256 * 1024)               /* of one key entry */
 #define DSA_USAGE_NAMES  (1024UL * 1024 * 1024)     /* of tenants, models */
 #define DSA_USAGE_DAYS   3660                       /* of one report */
 
@@ -83,7 +83,7 @@ static int dsa_usage_tenant_of_key(dsa_usage_run_t *run,
     dsa_key_store_t *store, dsa_err_t *err);
 static int dsa_usage_all_tenants(dsa_usage_run_t *run, dsa_key_store_t *store,
     dsa_err_t *err);
-static int dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t record,
+static int dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t entry,
     dsa_str_t *name, dsa_err_t *err);
 static void dsa_usage_digits(const dsa_usage_run_t *run,
     char digits[DSA_USAGE_TENANT], dsa_str_t tenant);
@@ -369,9 +369,9 @@ dsa_usage_tenant_of_key(dsa_usage_run_t *run, dsa_key_store_t *store,
 {
     int        rc;
     dsa_key_t  key;
-    dsa_str_t  record;
+    dsa_str_t  entry;
 
-    rc = dsa_key_store_get(store, run->arena, run->range.key, &key, &record,
+    rc = dsa_key_store_get(store, run->arena, run->range.key, &key, &entry,
                            err);
 
     if (rc == DSA_AGAIN) {
@@ -389,9 +389,9 @@ dsa_usage_tenant_of_key(dsa_usage_run_t *run, dsa_key_store_t *store,
         return dsa_error(err, "out of memory");
     }
 
-    /* a copy, because the record can be in the store, which is closed soon */
+    /* a copy, because the entry can be in the store, which is closed soon */
 
-    return dsa_usage_add_name(run, record, &run->tenants[run->n_tenants++],
+    return dsa_usage_add_name(run, entry, &run->tenants[run->n_tenants++],
                               err);
 }
 
@@ -447,10 +447,10 @@ dsa_usage_all_tenants(dsa_usage_run_t *run, dsa_key_store_t *store,
 }
 
 
-/* Sets *name to the tenant of a record, in run->arena. */
+/* Sets *name to the tenant of a key entry, in run->arena. */
 
 static int
-dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t record, dsa_str_t *name,
+dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t entry, dsa_str_t *name,
     dsa_err_t *err)
 {
     int           rc;
@@ -464,7 +464,7 @@ dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t record, dsa_str_t *name,
         return dsa_error(err, "out of memory");
     }
 
-    rc = dsa_key_read(&key, arena, record, err);
+    rc = dsa_key_read(&key, arena, entry, err);
 
     if (rc == DSA_OK) {
         copy = dsa_arena_dup(run->arena, key.tenant);

@@ -46,7 +46,7 @@ ngx_http_dsa_keys_find(ngx_http_dsa_keys_t *keys,
     key = hash->key;
 
     if (key->blocked) {
-        *why = "its record does not fit into the zone of dsa_keys";
+        *why = "its key entry does not fit into the zone of dsa_keys";
         rc = NGX_AGAIN;
         goto done;
     }

@@ -11,7 +11,7 @@
 #include "ngx_http_dsa_keys_update.h"
 
 
-#define NGX_HTTP_DSA_KEYS_FILE_ARENA  (64 * 1024)       /* for one record */
+#define NGX_HTTP_DSA_KEYS_FILE_ARENA  (64 * 1024)       /* for one key entry */
 
 
 /* An id or a hash of the file; each may be there only once. */
@@ -28,13 +28,13 @@ typedef struct {
     ngx_log_t                   *log;
     u_char                      *text;
     size_t                       size;
-    ngx_uint_t                   records;
+    ngx_uint_t                   entries;
     ngx_file_info_t              info;
 } ngx_http_dsa_keys_text_t;
 
 
 typedef void (*ngx_http_dsa_keys_record_pt)(void *data,
-    const dsa_key_t *record, ngx_uint_t line);
+    const dsa_key_t *entry, ngx_uint_t line);
 
 
 typedef struct {
@@ -57,9 +57,9 @@ static ngx_int_t ngx_http_dsa_keys_file_fill(ngx_http_dsa_keys_text_t *text,
 static ngx_int_t ngx_http_dsa_keys_file_check(ngx_http_dsa_keys_text_t *text);
 static ngx_int_t ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
     ngx_http_dsa_keys_record_pt handler, void *data);
-static void ngx_http_dsa_keys_file_note(void *data, const dsa_key_t *record,
+static void ngx_http_dsa_keys_file_note(void *data, const dsa_key_t *entry,
     ngx_uint_t line);
-static void ngx_http_dsa_keys_file_put(void *data, const dsa_key_t *record,
+static void ngx_http_dsa_keys_file_put(void *data, const dsa_key_t *entry,
     ngx_uint_t line);
 static ngx_int_t ngx_http_dsa_keys_file_unique(ngx_http_dsa_keys_text_t *text,
     const char *what, ngx_http_dsa_keys_name_t *names, ngx_uint_t n);
@@ -91,14 +91,14 @@ ngx_http_dsa_keys_file_load(ngx_http_dsa_keys_t *keys, ngx_str_t *path,
         rc = ngx_http_dsa_keys_file_check(&text);
     }
 
-    if (rc == NGX_OK && put && text.records == 0
+    if (rc == NGX_OK && put && text.entries == 0
         && ngx_http_dsa_keys_any(keys))
     {
         /* as a full disk or a writer that was interrupted leaves it */
 
         ngx_log_error(level, log, 0,
                       "\"%V\" of \"dsa_keys\" has no keys any more; the last "
-                      "keys remain; expected at least one record, and "
+                      "keys remain; expected at least one key entry, and "
                       "revoked keys in place of removed ones", path);
         rc = NGX_ERROR;
     }
@@ -239,7 +239,7 @@ ngx_http_dsa_keys_file_check(ngx_http_dsa_keys_text_t *text)
     if (names.ids != NULL && names.hashes != NULL) {
         rc = ngx_http_dsa_keys_file_each(text, ngx_http_dsa_keys_file_note,
                                          &names);
-        text->records = names.n_ids;
+        text->entries = names.n_ids;
     }
 
     if (rc == NGX_OK) {
@@ -259,7 +259,7 @@ ngx_http_dsa_keys_file_check(ngx_http_dsa_keys_text_t *text)
 }
 
 
-/* Calls the handler for each record, until one is not valid. */
+/* Calls the handler for each key entry, until one is not valid. */
 
 static ngx_int_t
 ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
@@ -267,7 +267,7 @@ ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
 {
     u_char       *p, *end, *last;
     dsa_err_t     err;
-    dsa_key_t     record;
+    dsa_key_t     entry;
     dsa_str_t     json;
     ngx_uint_t    line;
     dsa_arena_t  *arena;
@@ -299,7 +299,7 @@ ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
             return NGX_ERROR;
         }
 
-        if (dsa_key_read(&record, arena, json, &err) != DSA_OK) {
+        if (dsa_key_read(&entry, arena, json, &err) != DSA_OK) {
             dsa_arena_destroy(arena);
 
             ngx_log_error(text->level, text->log, 0,
@@ -308,7 +308,7 @@ ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
             return NGX_ERROR;
         }
 
-        handler(data, &record, line);
+        handler(data, &entry, line);
 
         dsa_arena_destroy(arena);
     }
@@ -318,7 +318,7 @@ ngx_http_dsa_keys_file_each(ngx_http_dsa_keys_text_t *text,
 
 
 static void
-ngx_http_dsa_keys_file_note(void *data, const dsa_key_t *record,
+ngx_http_dsa_keys_file_note(void *data, const dsa_key_t *entry,
     ngx_uint_t line)
 {
     ngx_http_dsa_keys_names_t *names = data;
@@ -328,27 +328,27 @@ ngx_http_dsa_keys_file_note(void *data, const dsa_key_t *record,
     name = &names->ids[names->n_ids++];
     name->line = line;
     ngx_memzero(name->digest, sizeof(name->digest));
-    ngx_memcpy(name->digest, record->id.data, DSA_KEY_ID_LEN);
+    ngx_memcpy(name->digest, entry->id.data, DSA_KEY_ID_LEN);
 
     name = &names->hashes[names->n_hashes++];
     name->line = line;
-    ngx_memcpy(name->digest, record->hash, DSA_KEY_HASH_LEN);
+    ngx_memcpy(name->digest, entry->hash, DSA_KEY_HASH_LEN);
 
-    if (record->old_until != 0) {
+    if (entry->old_until != 0) {
         name = &names->hashes[names->n_hashes++];
         name->line = line;
-        ngx_memcpy(name->digest, record->old_hash, DSA_KEY_HASH_LEN);
+        ngx_memcpy(name->digest, entry->old_hash, DSA_KEY_HASH_LEN);
     }
 }
 
 
 static void
-ngx_http_dsa_keys_file_put(void *data, const dsa_key_t *record,
+ngx_http_dsa_keys_file_put(void *data, const dsa_key_t *entry,
     ngx_uint_t line)
 {
     ngx_http_dsa_keys_round_t *round = data;
 
-    ngx_http_dsa_keys_put(round->keys, record, round->round);
+    ngx_http_dsa_keys_put(round->keys, entry, round->round);
 }
 
 

@@ -15,8 +15,8 @@
 
 
 /*
- * The keys of "dsa_keys file=": one record on each line.  Empty lines and lines
- * that begin with "#" are skipped.
+ * The keys of "dsa_keys file=": one key entry on each line.  Empty lines and
+ * lines that begin with "#" are skipped.
  */
 
 /* bytes, because one worker reads the file at once on its event loop */

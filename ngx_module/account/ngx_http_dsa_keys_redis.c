@@ -20,9 +20,9 @@
 
 #define NGX_HTTP_DSA_KEYS_REDIS_WARN      60000     /* ms */
 
-/* bytes: of a command or the list of a reply, of one record */
+/* bytes: of a command or the list of a reply, of one key entry */
 #define NGX_HTTP_DSA_KEYS_REDIS_ARENA     (64 * 1024)
-#define NGX_HTTP_DSA_KEYS_REDIS_RECORD    (64 * 1024)
+#define NGX_HTTP_DSA_KEYS_REDIS_ENTRY    (64 * 1024)
 
 
 static void ngx_http_dsa_keys_redis_begin(ngx_http_dsa_keys_redis_t *kr);
@@ -221,8 +221,8 @@ ngx_http_dsa_keys_redis_changes(ngx_http_dsa_keys_redis_t *kr,
 
 
 /*
- * If a record cannot be read, its key remains as it is, because the record was
- * not written by "dsa key".
+ * If a key entry cannot be read, its key remains as it is, because the key
+ * entry was not written by "dsa key".
  */
 
 static void
@@ -238,14 +238,14 @@ ngx_http_dsa_keys_redis_change(ngx_http_dsa_keys_redis_t *kr,
         return;
     }
 
-    if (change->record.len == 0) {
-        ngx_http_dsa_keys_redis_warn(kr, change, "its record is missing or "
+    if (change->entry.len == 0) {
+        ngx_http_dsa_keys_redis_warn(kr, change, "its key entry is missing or "
                                      "too long");
         ngx_http_dsa_keys_keep(kr->keys, change->id, kr->round);
         return;
     }
 
-    arena = dsa_arena_create(NGX_HTTP_DSA_KEYS_REDIS_RECORD);
+    arena = dsa_arena_create(NGX_HTTP_DSA_KEYS_REDIS_ENTRY);
 
     if (arena == NULL) {
         ngx_http_dsa_keys_redis_warn(kr, change, "nginx is out of memory");
@@ -253,12 +253,13 @@ ngx_http_dsa_keys_redis_change(ngx_http_dsa_keys_redis_t *kr,
         return;
     }
 
-    if (dsa_key_read(&key, arena, change->record, &err) != DSA_OK) {
+    if (dsa_key_read(&key, arena, change->entry, &err) != DSA_OK) {
         ngx_http_dsa_keys_redis_warn(kr, change, err.text);
         ngx_http_dsa_keys_keep(kr->keys, change->id, kr->round);
 
     } else if (!dsa_str_eq(key.id, change->id)) {
-        ngx_http_dsa_keys_redis_warn(kr, change, "its record has another id");
+        ngx_http_dsa_keys_redis_warn(kr, change,
+                                     "its key entry has another id");
         ngx_http_dsa_keys_keep(kr->keys, change->id, kr->round);
 
     } else {
@@ -283,7 +284,7 @@ ngx_http_dsa_keys_redis_warn(ngx_http_dsa_keys_redis_t *kr,
 
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "dsa: key \"%*s\" of Redis is not updated: %s; expected a "
-                  "record that \"dsa key\" has written",
+                  "key entry that \"dsa key\" has written",
                   ngx_min(change->id.len, DSA_KEY_ID_LEN), change->id.data,
                   why);
 }

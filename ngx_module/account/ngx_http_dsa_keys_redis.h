@@ -17,8 +17,8 @@
 
 /*
  * The keys of "dsa_keys redis".  The process that keeps the zone current reads
- * all records once, and then what has changed.  While Redis cannot be used, or
- * replies with something else, the keys of the zone remain as they are.
+ * all key entries once, and then what has changed.  While Redis cannot be used,
+ * or replies with something else, the keys of the zone remain as they are.
  */
 
 typedef struct {
@@ -29,9 +29,9 @@ typedef struct {
     uint64_t                     round;
     ngx_uint_t                   text;      /* Redis lacks the script */
     ngx_msec_t                   warned;    /* time of the last warning about
-                                               a record; 0: none */
+                                               a key entry; 0: none */
     unsigned                     reading:1; /* it is this process that reads */
-    unsigned                     full:1;    /* all records are read */
+    unsigned                     full:1;    /* all key entries are read */
     unsigned                     failed:1;  /* which is logged */
 } ngx_http_dsa_keys_redis_t;
 

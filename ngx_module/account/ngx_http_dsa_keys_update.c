@@ -23,16 +23,16 @@
 
 
 static ngx_http_dsa_key_t *ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys,
-    const dsa_key_t *record);
+    const dsa_key_t *entry);
 static void ngx_http_dsa_keys_set(ngx_http_dsa_keys_t *keys,
-    ngx_http_dsa_key_t *key, const dsa_key_t *record);
+    ngx_http_dsa_key_t *key, const dsa_key_t *entry);
 static void ngx_http_dsa_keys_set_hash(ngx_http_dsa_keys_zone_t *zone,
     ngx_http_dsa_key_t *key, ngx_http_dsa_key_hash_t *hash, ngx_uint_t was,
     const uint8_t *digest);
 static void ngx_http_dsa_keys_set_models(ngx_http_dsa_keys_t *keys,
-    ngx_http_dsa_key_t *key, const dsa_key_t *record);
+    ngx_http_dsa_key_t *key, const dsa_key_t *entry);
 static void ngx_http_dsa_keys_warn_full(ngx_http_dsa_keys_t *keys,
-    const dsa_key_t *record);
+    const dsa_key_t *entry);
 static void ngx_http_dsa_keys_remove(ngx_http_dsa_keys_zone_t *zone,
     ngx_http_dsa_key_t *key);
 
@@ -57,7 +57,7 @@ ngx_http_dsa_keys_begin(ngx_http_dsa_keys_t *keys)
 
 
 void
-ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys, const dsa_key_t *record,
+ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys, const dsa_key_t *entry,
     uint64_t round)
 {
     ngx_http_dsa_key_t        *key;
@@ -67,14 +67,14 @@ ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys, const dsa_key_t *record,
 
     ngx_shmtx_lock(&keys->shpool->mutex);
 
-    key = ngx_http_dsa_keys_by_id(zone, record->id);
+    key = ngx_http_dsa_keys_by_id(zone, entry->id);
 
     if (key == NULL) {
-        key = ngx_http_dsa_keys_add(keys, record);
+        key = ngx_http_dsa_keys_add(keys, entry);
     }
 
     if (key != NULL) {
-        ngx_http_dsa_keys_set(keys, key, record);
+        ngx_http_dsa_keys_set(keys, key, entry);
         key->round = round;
     }
 
@@ -83,7 +83,7 @@ ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys, const dsa_key_t *record,
             zone->retry = ngx_current_msec + NGX_HTTP_DSA_KEYS_FULL;
         }
 
-        ngx_http_dsa_keys_warn_full(keys, record);
+        ngx_http_dsa_keys_warn_full(keys, entry);
     }
 
     ngx_shmtx_unlock(&keys->shpool->mutex);
@@ -109,7 +109,7 @@ ngx_http_dsa_keys_keep(ngx_http_dsa_keys_t *keys, dsa_str_t id,
 
 
 static ngx_http_dsa_key_t *
-ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
+ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys, const dsa_key_t *entry)
 {
     ngx_http_dsa_key_t        *key;
     ngx_http_dsa_keys_zone_t  *zone;
@@ -122,15 +122,15 @@ ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
         return NULL;
     }
 
-    key->node.key = ngx_http_dsa_keys_number(record->id);
-    ngx_memcpy(key->id, record->id.data, DSA_KEY_ID_LEN);
+    key->node.key = ngx_http_dsa_keys_number(entry->id);
+    ngx_memcpy(key->id, entry->id.data, DSA_KEY_ID_LEN);
 
     ngx_rbtree_insert(&zone->ids, &key->node);
 
     key->hash.key = key;
     key->old.key = key;
 
-    ngx_memcpy(key->hash.digest, record->hash, NGX_HTTP_DSA_KEYS_DIGEST);
+    ngx_memcpy(key->hash.digest, entry->hash, NGX_HTTP_DSA_KEYS_DIGEST);
     ngx_rbtree_insert(&zone->hashes, &key->hash.node);
 
     return key;
@@ -139,34 +139,34 @@ ngx_http_dsa_keys_add(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
 
 static void
 ngx_http_dsa_keys_set(ngx_http_dsa_keys_t *keys, ngx_http_dsa_key_t *key,
-    const dsa_key_t *record)
+    const dsa_key_t *entry)
 {
     ngx_http_dsa_keys_zone_t  *zone;
 
-    assert(record->name.len <= DSA_KEY_MAX_NAME);
+    assert(entry->name.len <= DSA_KEY_MAX_NAME);
 
     zone = keys->zone;
 
-    ngx_http_dsa_keys_set_hash(zone, key, &key->hash, 1, record->hash);
+    ngx_http_dsa_keys_set_hash(zone, key, &key->hash, 1, entry->hash);
     ngx_http_dsa_keys_set_hash(zone, key, &key->old, key->old_until != 0,
-                               record->old_until != 0 ? record->old_hash
-                                                      : NULL);
+                               entry->old_until != 0 ? entry->old_hash
+                                                     : NULL);
 
-    key->old_until = record->old_until;
-    key->expires = record->expires;
-    key->state = record->state;
-    key->weight = record->limits.weight;
-    key->priority = record->limits.priority;
+    key->old_until = entry->old_until;
+    key->expires = entry->expires;
+    key->state = entry->state;
+    key->weight = entry->limits.weight;
+    key->priority = entry->limits.priority;
 
-    key->name_len = record->name.len;
-    ngx_memcpy(key->name, record->name.data, record->name.len);
+    key->name_len = entry->name.len;
+    ngx_memcpy(key->name, entry->name.data, entry->name.len);
 
-    dsa_key_tenant(key->tenant, record->tenant);
+    dsa_key_tenant(key->tenant, entry->tenant);
 
     ngx_http_dsa_limit_set(zone->limits, &key->limit, key->id, key->tenant,
-                           &record->limits);
+                           &entry->limits);
 
-    ngx_http_dsa_keys_set_models(keys, key, record);
+    ngx_http_dsa_keys_set_models(keys, key, entry);
 }
 
 
@@ -205,7 +205,7 @@ ngx_http_dsa_keys_set_hash(ngx_http_dsa_keys_zone_t *zone,
 
 static void
 ngx_http_dsa_keys_set_models(ngx_http_dsa_keys_t *keys,
-    ngx_http_dsa_key_t *key, const dsa_key_t *record)
+    ngx_http_dsa_key_t *key, const dsa_key_t *entry)
 {
     u_char    *p;
     size_t     size;
@@ -213,9 +213,9 @@ ngx_http_dsa_keys_set_models(ngx_http_dsa_keys_t *keys,
 
     size = 0;
 
-    for (i = 0; i < record->n_models; i++) {
-        assert(record->models[i].len <= 255);
-        size += 1 + record->models[i].len;
+    for (i = 0; i < entry->n_models; i++) {
+        assert(entry->models[i].len <= 255);
+        size += 1 + entry->models[i].len;
     }
 
     key->blocked = 0;
@@ -243,9 +243,9 @@ ngx_http_dsa_keys_set_models(ngx_http_dsa_keys_t *keys,
 
     p = key->models;
 
-    for (i = 0; i < record->n_models; i++) {
-        *p++ = (u_char) record->models[i].len;
-        p = ngx_cpymem(p, record->models[i].data, record->models[i].len);
+    for (i = 0; i < entry->n_models; i++) {
+        *p++ = (u_char) entry->models[i].len;
+        p = ngx_cpymem(p, entry->models[i].data, entry->models[i].len);
     }
 }
 
@@ -253,7 +253,7 @@ ngx_http_dsa_keys_set_models(ngx_http_dsa_keys_t *keys,
 /* Called while the zone is locked. */
 
 static void
-ngx_http_dsa_keys_warn_full(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
+ngx_http_dsa_keys_warn_full(ngx_http_dsa_keys_t *keys, const dsa_key_t *entry)
 {
     ngx_http_dsa_keys_zone_t  *zone;
 
@@ -271,7 +271,7 @@ ngx_http_dsa_keys_warn_full(ngx_http_dsa_keys_t *keys, const dsa_key_t *record)
     ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
                   "dsa: zone \"%V\" of \"dsa_keys\" is full: key \"%*s\" and "
                   "perhaps others get 503; expected a larger zone",
-                  &keys->shm->shm.name, record->id.len, record->id.data);
+                  &keys->shm->shm.name, entry->id.len, entry->id.data);
 }
 
 

@@ -18,14 +18,15 @@
  * How the source of the keys changes the zone.  A round is a sync of all keys:
  *
  *     begin        returns the number of the round
- *     put          for each record; keep: its key remains as it is
+ *     put          for each key entry that is valid
+ *     keep         for each other one: its key remains as it is
  *     end          removes the keys that this round did not put or keep
  *
  * Single changes between two rounds are put with the number of the last round.
  */
 uint64_t ngx_http_dsa_keys_begin(ngx_http_dsa_keys_t *keys);
 void ngx_http_dsa_keys_put(ngx_http_dsa_keys_t *keys,
-    const dsa_key_t *record, uint64_t round);
+    const dsa_key_t *entry, uint64_t round);
 void ngx_http_dsa_keys_keep(ngx_http_dsa_keys_t *keys, dsa_str_t id,
     uint64_t round);
 void ngx_http_dsa_keys_end(ngx_http_dsa_keys_t *keys, uint64_t round);

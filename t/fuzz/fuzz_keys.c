@@ -2,10 +2,10 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Records of API keys.  What is accepted is within its limits, is written as a
- * record of at most the largest size, and is read again as the same key.  An
- * error has no text of the record, because someone may have put the text of a
- * key there.
+ * Key entries of API keys.  What is accepted is within its limits, is written
+ * as a key entry of at most the largest size, and is read again as the same
+ * key.  An error has no text of the key entry, because someone may have put the
+ * text of a key there.
  */
 
 
@@ -72,7 +72,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         goto done;
     }
 
-    if (size > DSA_KEY_MAX_RECORD || dsa_arena_used(arena) >= 65536
+    if (size > DSA_KEY_MAX_ENTRY || dsa_arena_used(arena) >= 65536
         || dsa_key_check(&key, NULL) != DSA_OK)
     {
         abort();
@@ -80,7 +80,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     dsa_key_write(&one, &key);
 
-    if (one.failed || one.len > DSA_KEY_MAX_RECORD
+    if (one.failed || one.len > DSA_KEY_MAX_ENTRY
         || memchr(one.data, '\n', one.len) != NULL
         || dsa_key_read(&again, arena, dsa_str(one.data, one.len), NULL)
            != DSA_OK)

@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The record of a key: what is read and written, and each limit.  The texts
- * are written by hand, or by a writer of the test that does not share code with
- * the one that is tested.
+ * The entry of a key: what is read and written, and each limit.  The texts are
+ * written by hand, or by a writer of the test that does not share code with the
+ * one that is tested.
  */
 
 
@@ -223,7 +223,7 @@ test_members(void **state)
 }
 
 
-/* A record with the text of a member; the rest is valid. */
+/* A key entry with the text of a member; the rest is valid. */
 
 static const char *
 with(const char *member, const char *value)

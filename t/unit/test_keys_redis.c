@@ -131,7 +131,7 @@ test_put(void **state)
     assert_text("2", "ZSCORE dsa1:{keys}:changed " ID_A);
     assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 2);
 
-    /* of two writers that have read the same record, one is refused */
+    /* of two writers that have read the same key entry, one is refused */
 
     assert_int_equal(store(&key, one), DSA_KEY_PUT_MOVED);
     assert_text(text_of(&key).data, "HGET dsa1:{keys}:id " ID_A);
@@ -144,7 +144,7 @@ test_put(void **state)
     assert_int_equal(number(&server, "HLEN dsa1:{keys}:hash"), 1);
     assert_text("(nil)", "HGET dsa1:{keys}:hash %s", hex_of(0x11));
 
-    /* a record that is gone has moved as well */
+    /* a key entry that is gone has moved as well */
 
     key = make_key(ID_B, 0x33, 0);
     assert_int_equal(store(&key, text_of(&key)), DSA_KEY_PUT_MOVED);
@@ -238,30 +238,30 @@ test_types(void **state)
 static void
 test_get(void **state)
 {
-    dsa_err_t              err;
-    dsa_key_t              key;
-    dsa_str_t              record;
-    redisReply            *reply;
-    dsa_schema_command_t   cmd;
+    dsa_err_t             err;
+    dsa_key_t             key;
+    dsa_str_t             entry;
+    redisReply           *reply;
+    dsa_schema_command_t  cmd;
 
     key = make_key(ID_A, 0x11, 0);
     assert_int_equal(store(&key, none()), DSA_KEY_PUT_DONE);
 
     assert_int_equal(dsa_key_get(&cmd, arena, dsa_strz(ID_A)), DSA_OK);
     reply = run(&cmd);
-    assert_int_equal(dsa_key_get_reply(&record, reply, &err), DSA_OK);
-    assert_true(dsa_str_eq(record, text_of(&key)));
+    assert_int_equal(dsa_key_get_reply(&entry, reply, &err), DSA_OK);
+    assert_true(dsa_str_eq(entry, text_of(&key)));
     freeReplyObject(reply);
 
     assert_int_equal(dsa_key_get(&cmd, arena, dsa_strz(ID_B)), DSA_OK);
     reply = run(&cmd);
-    assert_int_equal(dsa_key_get_reply(&record, reply, &err), DSA_AGAIN);
+    assert_int_equal(dsa_key_get_reply(&entry, reply, &err), DSA_AGAIN);
     freeReplyObject(reply);
 
     ok(&server, "FLUSHALL");
     ok(&server, "SET dsa1:{keys}:id x");
     reply = run(&cmd);
-    assert_int_equal(dsa_key_get_reply(&record, reply, &err), DSA_ERROR);
+    assert_int_equal(dsa_key_get_reply(&entry, reply, &err), DSA_ERROR);
     assert_non_null(strstr(err.text, "WRONGTYPE"));
     freeReplyObject(reply);
 }
@@ -330,7 +330,7 @@ test_sync(void **state)
             key = make_key(id, (int) n, 0);
             assert_int_equal(changes.changes[k].version, n);
             assert_true(dsa_str_eqz(changes.changes[k].id, id));
-            assert_true(dsa_str_eq(changes.changes[k].record, text_of(&key)));
+            assert_true(dsa_str_eq(changes.changes[k].entry, text_of(&key)));
             since = changes.changes[k].version;
         }
 
@@ -352,23 +352,23 @@ test_sync(void **state)
     assert_int_equal(changes.version, 26);
     assert_int_equal(changes.n, 1);
     assert_int_equal(changes.changes[0].version, 26);
-    assert_true(dsa_str_eq(changes.changes[0].record, text_of(&key)));
+    assert_true(dsa_str_eq(changes.changes[0].entry, text_of(&key)));
     freeReplyObject(reply);
 
-    /* a record that is missing or too long is reported as empty */
+    /* a key entry that is missing or too long is reported as empty */
 
     assert_int_equal(number(&server, "HDEL dsa1:{keys}:id "
                             "key_0000000000000007"), 1);
     reply = sync_once(&changes, 25, 10);
     assert_int_equal(changes.n, 1);
-    assert_int_equal(changes.changes[0].record.len, 0);
+    assert_int_equal(changes.changes[0].entry.len, 0);
     freeReplyObject(reply);
 
     freeReplyObject(query(&server, "EVAL %s 0", "redis.call('HSET', "
                         "'dsa1:{keys}:id', 'key_0000000000000007', "
                         "string.rep('x', 4097))"));
     reply = sync_once(&changes, 25, 10);
-    assert_int_equal(changes.changes[0].record.len, 0);
+    assert_int_equal(changes.changes[0].entry.len, 0);
     freeReplyObject(reply);
 }
 

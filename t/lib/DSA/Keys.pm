@@ -2,7 +2,7 @@ package DSA::Keys;
 
 # Copyright (C) The nginx-dsa authors
 #
-# API keys for tests: their texts, their records, and files of them.
+# API keys for tests: their texts, their entries, and files of them.
 
 use strict;
 use warnings;
@@ -13,7 +13,7 @@ use JSON::PP;
 
 use DSA::Test ();
 
-our @EXPORT = qw/ key_text key_record write_keys put_keys put_record bearer /;
+our @EXPORT = qw/ key_text key_entry write_keys put_keys put_key_entry bearer /;
 
 my $json = JSON::PP->new->canonical;
 
@@ -23,32 +23,32 @@ my $json = JSON::PP->new->canonical;
 sub key_text { 'sk-dsa-' . substr sha256_hex("text $_[0]"), 0, 43 }
 
 
-# The record of the key with such a name, as a hash; members of the same name
+# The entry of the key with such a name, as a hash; members of the same name
 # replace its own, and undef removes one.
 
-sub key_record {
+sub key_entry {
     my ($name, %more) = @_;
 
-    my %record = (
+    my %entry = (
         id => 'key_' . substr(sha256_hex("id $name"), 0, 16),
         name => $name, tenant => $name, state => 'active',
         hash => sha256_hex(key_text($name)), created => time() - 60,
         %more);
 
-    delete @record{ grep { !defined $record{$_} } keys %record };
+    delete @entry{ grep { !defined $entry{$_} } keys %entry };
 
-    return \%record;
+    return \%entry;
 }
 
 
-# Replaces a file of keys by rename(); records are hashes or whole lines.
+# Replaces a file of keys by rename(); entries are hashes or whole lines.
 
 sub write_keys {
-    my ($path, @records) = @_;
+    my ($path, @entries) = @_;
 
     DSA::Test::write_file("$path.new", join '', map {
         (ref $_ ? $json->encode($_) : $_) . "\n"
-    } @records);
+    } @entries);
 
     rename "$path.new", $path or die "rename: $!\n";
 
@@ -56,21 +56,21 @@ sub write_keys {
 }
 
 
-# Writes records to Redis, as redis_schema/README.md describes it.
+# Writes entries to Redis, as redis_schema/README.md describes it.
 
 sub put_keys {
-    my ($redis, @records) = @_;
+    my ($redis, @entries) = @_;
 
-    put_record($redis, $_->{id}, $json->encode($_)) for @records;
+    put_key_entry($redis, $_->{id}, $json->encode($_)) for @entries;
 
     return;
 }
 
 
-# Writes the text of a record in one step, as "dsa key" does: a reader that got
-# the new version without the id would never read the record.
+# Writes the text of a key entry in one step, as "dsa key" does: a reader that
+# got the new version without the id would never read the entry.
 
-sub put_record {
+sub put_key_entry {
     my ($redis, $id, $text) = @_;
 
     my @keys = map { "dsa1:{keys}:$_" } qw/ id version changed /;
