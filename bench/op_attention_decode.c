@@ -15,9 +15,9 @@
 
 
 /*
- * Slots are drawn from 1,048,576 cached tokens: 688 MB of records.  If rows
+ * Slots are drawn from 1,048,576 cached tokens: 688 MB of latents.  If rows
  * read less than the L2 holds, several sets of slots alternate, so that
- * records are as cold as in a step, which visits the other layers in between.
+ * latents are as cold as in a step, which visits the other layers in between.
  */
 
 #define DSA_BENCH_TOKENS    1048576

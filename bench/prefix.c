@@ -16,7 +16,7 @@
 
 /*
  * Measures what the choice of an engine by prefix adds to a request, without
- * nginx: the keys of prompts of several sizes, and a lookup and a record of all
+ * nginx: the keys of prompts of several sizes, and a lookup and an update of all
  * keys that a request can have, in a full map of the default size.
  *
  *     build/bench/prefix [RUNS]
@@ -130,7 +130,7 @@ bench_keys(const char *text, size_t size)
 }
 
 
-/* Seconds for the lookup and the record of one request. */
+/* Seconds for the lookup and the update of one request. */
 
 static double
 bench_map(dsa_prompt_map_t *map, uint64_t *keys)
@@ -214,7 +214,7 @@ main(int argc, char **argv)
         best = time < best ? time : best;
     }
 
-    (void) printf("lookup and record of %d keys, 4 MB map:  %8.2f us\n",
+    (void) printf("lookup and update of %d keys, 4 MB map:  %8.2f us\n",
                   DSA_PROMPT_KEYS, best * 1e6);
 
     return 0;

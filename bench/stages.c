@@ -744,10 +744,10 @@ run_wanted(input_t *in)
 }
 
 
-/* A record of the greatest length; four of them are compared. */
+/* A retained answer of the greatest length; four of them are compared. */
 
 static void
-make_record(input_t *in)
+make_retained(input_t *in)
 {
     size_t                 i;
     dsa_sampled_writer_t   w;
@@ -761,13 +761,13 @@ make_record(input_t *in)
         dsa_sampled_add(&w, dsa_strz("reasoning"), 0);
     }
 
-    must(dsa_sampled_end(&w) == DSA_OK, "a record");
+    must(dsa_sampled_end(&w) == DSA_OK, "a retained answer");
 
-    in->text = w.record;
+    in->text = w.answer;
     in->arena = arena(in);
     in->sampled = dsa_sampled_read(in->arena, family,
                                    dsa_str(in->text.data, in->text.len), &err);
-    must(in->sampled != NULL, "a record");
+    must(in->sampled != NULL, "a retained answer");
 }
 
 
@@ -893,7 +893,7 @@ static const stage_t  stages[] = {
     { "list, conversation", make_conversation, run_list },
     { "list, conversation of escapes", make_conversation_escapes, run_list },
     { "retention, keys", make_check, run_wanted },
-    { "retention, record", make_record, run_restore },
+    { "retention, answer", make_retained, run_restore },
     { "window, begin", make_window, run_window_init },
     { "window, prompt", make_window, run_window },
     { "window, digests", make_window, run_dump },

@@ -40,14 +40,14 @@ dsa_sampled_start(dsa_sampled_writer_t *w, const dsa_family_t *family,
 {
     char  name[DSA_FAMILY_NAME];
 
-    assert(w->record.len == 0);
+    assert(w->answer.len == 0);
 
     dsa_sampled_family(name, family);
 
-    dsa_buf_add(&w->record, DSA_SAMPLED_MAGIC, 8);
-    dsa_sampled_number(&w->record, vocabulary);
-    dsa_sampled_number(&w->record, thinking != 0);
-    dsa_buf_add(&w->record, name, DSA_FAMILY_NAME);
+    dsa_buf_add(&w->answer, DSA_SAMPLED_MAGIC, 8);
+    dsa_sampled_number(&w->answer, vocabulary);
+    dsa_sampled_number(&w->answer, thinking != 0);
+    dsa_buf_add(&w->answer, name, DSA_FAMILY_NAME);
 }
 
 
@@ -64,7 +64,7 @@ dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control)
     begins = control || w->text == 0;
 
     if (text.len > DSA_SAMPLED_MAX
-        || w->record.len + (begins ? 4 : 0) + text.len + DSA_SAMPLED_SUM
+        || w->answer.len + (begins ? 4 : 0) + text.len + DSA_SAMPLED_SUM
            > DSA_SAMPLED_MAX)
     {
         dsa_sampled_fail(w);
@@ -72,20 +72,20 @@ dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control)
     }
 
     if (begins) {
-        w->text = control ? 0 : w->record.len;
-        dsa_sampled_number(&w->record, (uint32_t) text.len << 1
+        w->text = control ? 0 : w->answer.len;
+        dsa_sampled_number(&w->answer, (uint32_t) text.len << 1
                                        | (control != 0));
-        dsa_buf_add(&w->record, text.data, text.len);
+        dsa_buf_add(&w->answer, text.data, text.len);
         return;
     }
 
     /* neighboring texts become one segment */
 
-    dsa_buf_add(&w->record, text.data, text.len);
+    dsa_buf_add(&w->answer, text.data, text.len);
 
-    if (!w->record.failed) {
-        n = htole32((uint32_t) (w->record.len - w->text - 4) << 1);
-        memcpy(w->record.data + w->text, &n, 4);
+    if (!w->answer.failed) {
+        n = htole32((uint32_t) (w->answer.len - w->text - 4) << 1);
+        memcpy(w->answer.data + w->text, &n, 4);
     }
 }
 
@@ -95,12 +95,12 @@ dsa_sampled_end(dsa_sampled_writer_t *w)
 {
     uint64_t  sum;
 
-    if (!w->failed && !w->record.failed) {
-        sum = htole64(dsa_sampled_sum(w->record.data, w->record.len));
-        dsa_buf_add(&w->record, &sum, DSA_SAMPLED_SUM);
+    if (!w->failed && !w->answer.failed) {
+        sum = htole64(dsa_sampled_sum(w->answer.data, w->answer.len));
+        dsa_buf_add(&w->answer, &sum, DSA_SAMPLED_SUM);
     }
 
-    if (w->record.failed) {
+    if (w->answer.failed) {
         dsa_sampled_fail(w);
     }
 
@@ -135,8 +135,8 @@ dsa_sampled_number(dsa_buf_t *b, uint32_t n)
 static void
 dsa_sampled_fail(dsa_sampled_writer_t *w)
 {
-    dsa_buf_free(&w->record);
-    memset(&w->record, 0, sizeof(dsa_buf_t));
+    dsa_buf_free(&w->answer);
+    memset(&w->answer, 0, sizeof(dsa_buf_t));
     w->failed = 1;
 }
 
@@ -150,7 +150,7 @@ dsa_sampled_sum(const char *data, size_t len)
 
 dsa_sampled_t *
 dsa_sampled_read(dsa_arena_t *arena, const dsa_family_t *family,
-    dsa_str_t record, dsa_err_t *err)
+    dsa_str_t answer, dsa_err_t *err)
 {
     char            name[DSA_FAMILY_NAME];
     char           *copy;
@@ -159,24 +159,24 @@ dsa_sampled_read(dsa_arena_t *arena, const dsa_family_t *family,
     uint64_t        sum;
     dsa_sampled_t  *s;
 
-    if (record.len < DSA_SAMPLED_HEAD + DSA_SAMPLED_SUM
-        || record.len > DSA_SAMPLED_MAX
-        || memcmp(record.data, DSA_SAMPLED_MAGIC, 8) != 0)
+    if (answer.len < DSA_SAMPLED_HEAD + DSA_SAMPLED_SUM
+        || answer.len > DSA_SAMPLED_MAX
+        || memcmp(answer.data, DSA_SAMPLED_MAGIC, 8) != 0)
     {
-        (void) dsa_error(err, "it is not a record of a sampled answer");
+        (void) dsa_error(err, "it is not a retained answer");
         return NULL;
     }
 
-    len = record.len - DSA_SAMPLED_SUM;
-    memcpy(&sum, record.data + len, DSA_SAMPLED_SUM);
+    len = answer.len - DSA_SAMPLED_SUM;
+    memcpy(&sum, answer.data + len, DSA_SAMPLED_SUM);
 
-    if (le64toh(sum) != dsa_sampled_sum(record.data, len)) {
+    if (le64toh(sum) != dsa_sampled_sum(answer.data, len)) {
         (void) dsa_error(err, "its checksum differs");
         return NULL;
     }
 
     s = dsa_arena_calloc(arena, sizeof(dsa_sampled_t));
-    copy = dsa_arena_dup(arena, dsa_str(record.data, len));
+    copy = dsa_arena_dup(arena, dsa_str(answer.data, len));
 
     if (s == NULL || copy == NULL) {
         (void) dsa_error(err, "out of memory");

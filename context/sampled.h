@@ -19,7 +19,7 @@
  * there.  A message that went through JSON and a client may have lost its
  * reasoning, the spacing and the order of its arguments.
  *
- * It is kept as a record, a sequence of bytes.  Numbers are little-endian.
+ * It is retained as a sequence of bytes.  Numbers are little-endian.
  *
  *     0   8 bytes    "dsa-rt-1"
  *     8   uint32     the vocabulary, as dsa_parse_create() has it
@@ -32,7 +32,7 @@
  * a control token, the others are the length of the text in bytes.
  */
 
-#define DSA_SAMPLED_MAX     (1024 * 1024)   /* bytes of a record */
+#define DSA_SAMPLED_MAX     (1024 * 1024)   /* bytes of a retained answer */
 
 
 typedef struct dsa_sampled_s {
@@ -45,13 +45,13 @@ typedef struct dsa_sampled_s {
 
 
 /*
- * Writes a record.  The owner zeroes the writer and frees record.  A record
- * that would exceed DSA_SAMPLED_MAX, or for which there is no memory, becomes
- * empty and stays empty.
+ * Writes a retained answer.  The owner zeroes the writer and frees its member
+ * answer.  An answer that would exceed DSA_SAMPLED_MAX, or for which there is
+ * no memory, becomes empty and stays empty.
  */
 
 typedef struct {
-    dsa_buf_t       record;
+    dsa_buf_t       answer;
     size_t          text;           /* where the last segment of text begins;
                                        0: the last segment is none */
     int             failed;
@@ -64,18 +64,18 @@ void dsa_sampled_start(dsa_sampled_writer_t *w, const dsa_family_t *family,
 /* control: the text is the name of one control token. */
 void dsa_sampled_add(dsa_sampled_writer_t *w, dsa_str_t text, int control);
 
-/* DSA_OK: record is complete.  DSA_ERROR: it is empty. */
+/* DSA_OK: answer is complete.  DSA_ERROR: it is empty. */
 int dsa_sampled_end(dsa_sampled_writer_t *w);
 
 
 /*
- * Reads a record of this family into the arena, which has a copy of all texts.
- * NULL with err: the bytes are not a record, or one of another family, or a
- * segment of it has another form than the writer gives it, or the arena is
- * exhausted.
+ * Reads a retained answer of this family into the arena, which has a copy of
+ * all texts.  NULL with err: the bytes are not a retained answer, or one of
+ * another family, or a segment of it has another form than the writer gives it,
+ * or the arena is exhausted.
  */
 dsa_sampled_t *dsa_sampled_read(dsa_arena_t *arena,
-    const dsa_family_t *family, dsa_str_t record, dsa_err_t *err);
+    const dsa_family_t *family, dsa_str_t answer, dsa_err_t *err);
 
 /*
  * The first segment behind the reasoning, that is behind the first control

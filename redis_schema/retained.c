@@ -30,7 +30,7 @@ static int dsa_retained_number(dsa_str_t *word, dsa_arena_t *arena,
 int
 dsa_schema_retain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t key, uint64_t ttl,
-    const dsa_schema_storage_t *storage, dsa_str_t record)
+    const dsa_schema_storage_t *storage, dsa_str_t answer)
 {
     if (ttl == 0 || ttl > DSA_RETAINED_TTL_MAX
         || dsa_command_start(cmd, arena, 9) != DSA_OK)
@@ -49,7 +49,7 @@ dsa_schema_retain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_word(cmd, record);
+    dsa_command_word(cmd, answer);
 
     return DSA_OK;
 }
@@ -93,12 +93,12 @@ dsa_schema_load_retained(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 
 int
-dsa_schema_retained(dsa_str_t *records, uint32_t n, const redisReply *reply,
+dsa_schema_retained(dsa_str_t *answers, uint32_t n, const redisReply *reply,
     dsa_err_t *err)
 {
     char               text[DSA_RESP_TEXT];
     uint32_t           i;
-    const redisReply  *record;
+    const redisReply  *answer;
 
     if (reply->type == REDIS_REPLY_ERROR) {
         return dsa_error(err, "Redis replied \"%s\"",
@@ -107,21 +107,21 @@ dsa_schema_retained(dsa_str_t *records, uint32_t n, const redisReply *reply,
 
     if (reply->type != REDIS_REPLY_ARRAY || reply->elements != n) {
         return dsa_error(err, "Redis sent a reply of type %d that is not an "
-                         "array of %u records", reply->type, n);
+                         "array of %u retained answers", reply->type, n);
     }
 
     for (i = 0; i < n; i++) {
-        record = reply->element[i];
+        answer = reply->element[i];
 
-        if (record->type == REDIS_REPLY_STRING) {
-            records[i] = dsa_str(record->str, record->len);
+        if (answer->type == REDIS_REPLY_STRING) {
+            answers[i] = dsa_str(answer->str, answer->len);
 
-        } else if (record->type == REDIS_REPLY_NIL) {
-            records[i] = dsa_str(NULL, 0);
+        } else if (answer->type == REDIS_REPLY_NIL) {
+            answers[i] = dsa_str(NULL, 0);
 
         } else {
-            return dsa_error(err, "record %u of the reply has type %d", i,
-                             record->type);
+            return dsa_error(err, "answer %u of the reply has type %d", i,
+                             answer->type);
         }
     }
 

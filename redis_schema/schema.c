@@ -39,9 +39,9 @@ typedef struct {
 
 static int dsa_schema_count(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     uint64_t n);
-static int dsa_schema_tiers_ok(const dsa_schema_record_t *record);
+static int dsa_schema_tiers_ok(const dsa_schema_entry_t *entry);
 static int dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const dsa_schema_record_t *record);
+    const dsa_schema_entry_t *entry);
 static int dsa_schema_conversation_key(dsa_schema_command_t *cmd,
     dsa_arena_t *arena, dsa_str_t tenant, dsa_str_t id);
 static int dsa_schema_day(char day[16], int64_t seconds);
@@ -164,52 +164,52 @@ dsa_schema_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 
 int
-dsa_schema_entry_ok(const dsa_schema_record_t *record)
+dsa_schema_entry_ok(const dsa_schema_entry_t *entry)
 {
     size_t  i;
 
-    for (i = 0; i < record->model.len; i++) {
-        if ((unsigned char) record->model.data[i] < 0x20
-            || record->model.data[i] == 0x7f)
+    for (i = 0; i < entry->model.len; i++) {
+        if ((unsigned char) entry->model.data[i] < 0x20
+            || entry->model.data[i] == 0x7f)
         {
             return 0;
         }
     }
 
-    return record->model.len != 0
-           && dsa_schema_name_ok(record->request)
-           && dsa_schema_name_ok(record->tenant)
-           && record->time >= 0
-           && record->time <= DSA_SCHEMA_TIME_MAX
-           && record->prompt_tokens <= DSA_SCHEMA_COUNT_MAX
-           && record->cached_tokens <= DSA_SCHEMA_COUNT_MAX
-           && dsa_schema_tiers_ok(record)
-           && record->completion_tokens <= DSA_SCHEMA_COUNT_MAX
-           && record->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX
-           && record->cost_miss >= 0
-           && (uint64_t) record->cost_miss <= DSA_SCHEMA_COUNT_MAX
-           && record->cost_hit >= 0
-           && (uint64_t) record->cost_hit <= DSA_SCHEMA_COUNT_MAX
-           && record->cost_output >= 0
-           && (uint64_t) record->cost_output <= DSA_SCHEMA_COUNT_MAX
-           && (record->key.len == 0 || dsa_key_id_ok(record->key));
+    return entry->model.len != 0
+           && dsa_schema_name_ok(entry->request)
+           && dsa_schema_name_ok(entry->tenant)
+           && entry->time >= 0
+           && entry->time <= DSA_SCHEMA_TIME_MAX
+           && entry->prompt_tokens <= DSA_SCHEMA_COUNT_MAX
+           && entry->cached_tokens <= DSA_SCHEMA_COUNT_MAX
+           && dsa_schema_tiers_ok(entry)
+           && entry->completion_tokens <= DSA_SCHEMA_COUNT_MAX
+           && entry->reasoning_tokens <= DSA_SCHEMA_COUNT_MAX
+           && entry->cost_miss >= 0
+           && (uint64_t) entry->cost_miss <= DSA_SCHEMA_COUNT_MAX
+           && entry->cost_hit >= 0
+           && (uint64_t) entry->cost_hit <= DSA_SCHEMA_COUNT_MAX
+           && entry->cost_output >= 0
+           && (uint64_t) entry->cost_output <= DSA_SCHEMA_COUNT_MAX
+           && (entry->key.len == 0 || dsa_key_id_ok(entry->key));
 }
 
 
 static int
-dsa_schema_tiers_ok(const dsa_schema_record_t *record)
+dsa_schema_tiers_ok(const dsa_schema_entry_t *entry)
 {
     uint32_t  i;
     uint64_t  left;
 
-    left = record->cached_tokens;
+    left = entry->cached_tokens;
 
     for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
-        if (record->tier_tokens[i] > left) {
+        if (entry->tier_tokens[i] > left) {
             return 0;
         }
 
-        left -= record->tier_tokens[i];
+        left -= entry->tier_tokens[i];
     }
 
     return 1;
@@ -220,7 +220,7 @@ dsa_schema_tiers_ok(const dsa_schema_record_t *record)
 
 static int
 dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const dsa_schema_record_t *record)
+    const dsa_schema_entry_t *entry)
 {
     int       n;
     char      text[DSA_TIERS * 64];
@@ -231,7 +231,7 @@ dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
     for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
         n = snprintf(text + len, sizeof(text) - len, "%s %" PRIu64 " ",
-                     dsa_tier_names[i].cached, record->tier_tokens[i]);
+                     dsa_tier_names[i].cached, entry->tier_tokens[i]);
 
         assert(n > 0 && (size_t) n < sizeof(text) - len);
 
@@ -244,18 +244,18 @@ dsa_schema_tiers(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 int
 dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const dsa_schema_record_t *record, int text)
+    const dsa_schema_entry_t *entry, int text)
 {
     int       named;
     char      day[16];
     uint32_t  i;
 
-    named = record->conversation.len != 0;
+    named = entry->conversation.len != 0;
 
-    if (dsa_schema_day(day, record->time) != DSA_OK
-        || record->sender == 0 || record->number == 0
-        || record->number > DSA_SCHEMA_NUMBER_MAX
-        || dsa_command_start(cmd, arena, 40 + record->n_messages) != DSA_OK)
+    if (dsa_schema_day(day, entry->time) != DSA_OK
+        || entry->sender == 0 || entry->number == 0
+        || entry->number > DSA_SCHEMA_NUMBER_MAX
+        || dsa_command_start(cmd, arena, 40 + entry->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -268,65 +268,65 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     }
 
     if (dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:done:%016" PRIx64,
-                          (int) record->tenant.len, record->tenant.data,
-                          record->sender)
+                          (int) entry->tenant.len, entry->tenant.data,
+                          entry->sender)
         != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%s",
-                             (int) record->tenant.len, record->tenant.data,
+                             (int) entry->tenant.len, entry->tenant.data,
                              day)
         != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:ledger:%.7s",
-                             (int) record->tenant.len, record->tenant.data,
+                             (int) entry->tenant.len, entry->tenant.data,
                              day)
         != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:rolled",
-                             (int) record->tenant.len, record->tenant.data)
+                             (int) entry->tenant.len, entry->tenant.data)
         != DSA_OK
         || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:spend",
-                             (int) record->tenant.len, record->tenant.data)
+                             (int) entry->tenant.len, entry->tenant.data)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     if (named
-        && (dsa_schema_conversation_key(cmd, arena, record->tenant,
-                                        record->conversation)
+        && (dsa_schema_conversation_key(cmd, arena, entry->tenant,
+                                        entry->conversation)
             != DSA_OK
             || dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:l:%.*s",
-                                 (int) record->tenant.len, record->tenant.data,
-                                 (int) record->conversation.len,
-                                 record->conversation.data)
+                                 (int) entry->tenant.len, entry->tenant.data,
+                                 (int) entry->conversation.len,
+                                 entry->conversation.data)
                != DSA_OK
-            || dsa_command_account(cmd, arena, record->tenant) != DSA_OK))
+            || dsa_command_account(cmd, arena, entry->tenant) != DSA_OK))
     {
         return DSA_ERROR;
     }
 
     if (dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRIu32, record->cell) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRIu64, record->number) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRIu32, entry->cell) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRIu64, entry->number) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)
            != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, record->time / 86400)
+        || dsa_command_wordf(cmd, arena, "%" PRId64, entry->time / 86400)
            != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    dsa_command_word(cmd, record->model);
-    dsa_command_word(cmd, record->key);
+    dsa_command_word(cmd, entry->model);
+    dsa_command_word(cmd, entry->key);
 
-    if (dsa_schema_count(cmd, arena, record->prompt_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->cached_tokens) != DSA_OK
-        || dsa_schema_tiers(cmd, arena, record) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->completion_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->reasoning_tokens) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->cost_miss) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->cost_hit) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->cost_output) != DSA_OK
-        || dsa_command_wordf(cmd, arena, "%" PRId64, record->cost_miss
-                             + record->cost_hit + record->cost_output)
+    if (dsa_schema_count(cmd, arena, entry->prompt_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->cached_tokens) != DSA_OK
+        || dsa_schema_tiers(cmd, arena, entry) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->completion_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->reasoning_tokens) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->cost_miss) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->cost_hit) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->cost_output) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%" PRId64, entry->cost_miss
+                             + entry->cost_hit + entry->cost_output)
            != DSA_OK)
     {
         return DSA_ERROR;
@@ -336,19 +336,19 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_OK;
     }
 
-    dsa_command_word(cmd, record->request);
+    dsa_command_word(cmd, entry->request);
 
-    if (dsa_command_wordf(cmd, arena, "%" PRId64, record->version) != DSA_OK
-        || dsa_command_ttl(cmd, arena, record->storage->ttl) != DSA_OK
-        || dsa_command_quota(cmd, arena, record->storage) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->max_messages) != DSA_OK
-        || dsa_schema_count(cmd, arena, record->max_bytes) != DSA_OK)
+    if (dsa_command_wordf(cmd, arena, "%" PRId64, entry->version) != DSA_OK
+        || dsa_command_ttl(cmd, arena, entry->storage->ttl) != DSA_OK
+        || dsa_command_quota(cmd, arena, entry->storage) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->max_messages) != DSA_OK
+        || dsa_schema_count(cmd, arena, entry->max_bytes) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
-    for (i = 0; i < record->n_messages; i++) {
-        dsa_command_word(cmd, record->messages[i]);
+    for (i = 0; i < entry->n_messages; i++) {
+        dsa_command_word(cmd, entry->messages[i]);
     }
 
     return DSA_OK;

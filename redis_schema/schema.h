@@ -211,7 +211,7 @@ typedef struct {
     uint32_t             n_messages;
     uint32_t             max_messages;
     uint32_t             max_bytes;
-} dsa_schema_record_t;
+} dsa_schema_entry_t;
 
 
 /*
@@ -221,7 +221,7 @@ typedef struct {
  * tiers behind the GPU together are at most the cached ones, key is empty or
  * has the form of an id of a key, and time is in the years 1970 to 9999.
  */
-int dsa_schema_entry_ok(const dsa_schema_record_t *record);
+int dsa_schema_entry_ok(const dsa_schema_entry_t *entry);
 
 /*
  * text 0: the command names the script by its hash (EVALSHA), and Redis
@@ -230,7 +230,7 @@ int dsa_schema_entry_ok(const dsa_schema_record_t *record);
  * or a count or the time is out of range.
  */
 int dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const dsa_schema_record_t *record, int text);
+    const dsa_schema_entry_t *entry, int text);
 
 /*
  * The result for the messages.  The entry is in the ledger in every case.

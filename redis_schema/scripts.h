@@ -184,7 +184,8 @@ DSA_LUA_ROLL
  * Stores an answer.
  *
  *     KEYS     answer, account of the tenant
- *     ARGV     milliseconds, most bytes and most objects of the account, record
+ *     ARGV     milliseconds, most bytes and most objects of the account,
+ *              answer
  *
  * Returns 1, or 0 if an earlier call has stored it.
  */
@@ -205,13 +206,13 @@ DSA_LUA_STORED
 
 
 /*
- * Reads the records of several answers.
+ * Reads several retained answers.
  *
  *     KEYS     one for each answer
- *     ARGV     the most bytes of all records together
+ *     ARGV     the most bytes of all answers together
  *
- * Returns one element for each key: the record, or nil if the key does not
- * exist or has another type, or if the record exceeds the rest of the bytes.
+ * Returns one element for each key: the answer, or nil if the key does not
+ * exist or has another type, or if the answer exceeds the rest of the bytes.
  * STRLEN does not read the value, so a script never reads more than the limit.
  */
 
@@ -230,12 +231,12 @@ DSA_LUA_CALL
 
 
 /*
- * Reads the record of the last request that has one.
+ * Reads the summary of the last request that has one.
  *
  *     KEYS     one for each request of a history, oldest first
- *     ARGV     the most bytes of a record
+ *     ARGV     the most bytes of a value
  *
- * Returns the index of its key and the record, or nil.  A key of another type
+ * Returns the index of its key and the value, or nil.  A key of another type
  * or with a longer value has none; STRLEN does not read the value.
  */
 

@@ -26,7 +26,7 @@
 
 
 /*
- * Reads the records of n digests, which lie one after another; n is 1 to
+ * Reads the cuts of n digests, which lie one after another; n is 1 to
  * DSA_SCHEMA_WINDOW_KEYS.  DSA_ERROR: out of memory, or tenant cannot be in a
  * key.
  */
@@ -34,33 +34,33 @@ int dsa_schema_window_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const uint8_t *digests, uint32_t n);
 
 /*
- * Record i of the reply to that command for n digests: how many rounds have
- * left; 0: there is no such record, or it is damaged.
+ * Cut i of the reply to that command for n digests: how many rounds have left;
+ * 0: none is stored, or it is damaged.
  */
 uint32_t dsa_schema_window_cut(const redisReply *reply, uint32_t n,
     uint32_t i);
 
-/* Writes a record; cut is more than 0.  Redis replies OK. */
+/* Stores a cut, which is more than 0.  Redis replies OK. */
 int dsa_schema_window_store(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const uint8_t *digest, uint32_t cut);
 
 /*
- * The same for records that have a summary of the rounds as well.  Redis
- * replies with the record of the last digest that has one.
+ * The same for cuts that have a summary of the rounds as well.  Redis replies
+ * with the value of the last digest that has one.
  */
 int dsa_schema_summary_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const uint8_t *digests, uint32_t n);
 
 /*
- * The record in the reply to that command for n digests: the digest's index,
- * and the summary, which belongs to the reply.  Returns how many rounds have
- * left; 0: there is no record, or it is damaged.
+ * The value in the reply to that command for n digests: the digest's index, and
+ * the summary, which belongs to the reply.  Returns how many rounds have left;
+ * 0: none is stored, or it is damaged.
  */
 uint32_t dsa_schema_summary(const redisReply *reply, uint32_t n, uint32_t *i,
     dsa_str_t *summary);
 
 /*
- * Writes a record; cut is more than 0, and the summary has 1 to
+ * Stores a cut, which is more than 0, with its summary, which has 1 to
  * DSA_SCHEMA_WINDOW_SUMMARY bytes.  Redis replies OK.
  */
 int dsa_schema_summary_store(dsa_schema_command_t *cmd, dsa_arena_t *arena,

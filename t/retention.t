@@ -434,16 +434,16 @@ sub key {
 begin();
 answer(\@messages);
 my $key = key();
-my $record = $redis->cmd('GET', $key);
+my $answer = $redis->cmd('GET', $key);
 
 like($key, qr/^dsa1:\{[0-9a-f]{32}\}:s:[A-Za-z0-9]{22}$/, 'the key');
-like($record, qr/^dsa-rt-1/, 'the record');
+like($answer, qr/^dsa-rt-1/, 'the retained answer');
 cmp_ok($redis->cmd('PTTL', $key), '>', 3_000_000, 'it expires');
 cmp_ok($redis->cmd('PTTL', $key), '<=', 3_600_000, 'after an hour');
 
-for (['text', 'x' x 100], ['nothing', ''], ['a part', substr $record, 0, 40],
-     ['a flipped bit', $record ^ ("\0" x 22 . "\1")],
-     ['another layout', 'dsa-rt-2' . substr $record, 8])
+for (['text', 'x' x 100], ['nothing', ''], ['a part', substr $answer, 0, 40],
+     ['a flipped bit', $answer ^ ("\0" x 22 . "\1")],
+     ['another layout', 'dsa-rt-2' . substr $answer, 8])
 {
     my ($name, $value) = @$_;
     my $n = $value eq '' ? missing() : invalid();
@@ -458,16 +458,16 @@ $redis->cmd('RPUSH', $key, 'a');
 unrestored('a list');
 
 $redis->cmd('DEL', $key);
-$redis->cmd('SET', $key, $record);
+$redis->cmd('SET', $key, $answer);
 answer(\@messages);
-same($first, 'the record itself');
+same($first, 'the retained answer itself');
 
 $redis->cmd('PEXPIREAT', $key, 1);
-unrestored('a record that expired');
+unrestored('a retained answer that expired');
 
-# a record that is no answer to this: another answer's
+# a retained answer of another request
 
-$redis->cmd('SET', $key, $record);
+$redis->cmd('SET', $key, $answer);
 $messages[1]{tool_calls}[0]{function}{name} = 'other';
 answer(\@messages);
 like(prompt(), qr/Weigh it.*invoke name="other"/, 'another call');
@@ -530,7 +530,7 @@ refused(400, qr/nothing is stored for its tool calls\. Send reasoning_content/,
 refused(400, qr/nothing is stored/, 'without a tenant', at => '/nobody/strict');
 
 $redis->cmd('SET', key(), 'x');
-refused(400, qr/nothing is stored/, 'a damaged record');
+refused(400, qr/nothing is stored/, 'a damaged answer');
 answer(\@messages, at => '/strict', model => 'deepseek-chat');
 like(prompt(), qr/I call\./, 'strict: without thinking nothing is missing');
 
@@ -636,7 +636,7 @@ pass('it is stored when Redis is back');
 unrestored('what Redis has forgotten');
 
 
-# Redis ends with the record in its socket, unread: the record is sent again.
+# Redis ends with the answer in its socket, unread: the answer is sent again.
 
 begin();
 answer(\@messages);
@@ -653,7 +653,7 @@ wait_until(sub { my @k = $redis->keys('dsa1:*:s:*'); @k != 0 }, 20,
            'the answer to be stored');
 wait_until(sub { answer(\@messages); prompt() eq $first }, 20,
            'the answer to be restored');
-pass('a record that was sent and not confirmed is sent again');
+pass('a retained answer that was sent and not confirmed is sent again');
 
 
 # A client leaves during the lookup in Redis.

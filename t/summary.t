@@ -143,7 +143,7 @@ sub has {
 
 sub metric { $t->metrics->{$_[0]} || 0 }
 
-sub records {
+sub stored {
     my @keys = sort $redis->keys("dsa1:{$alice}:w:*");
 
     return @keys;
@@ -241,10 +241,10 @@ is_deeply(\@ledger, [ 2, 15700 + $first->{prompt_tokens},
                       7 + $first->{completion_tokens} ],
           'the ledger has two requests, and the tokens of the summary');
 
-my @records = records();
+my @stored = stored();
 
-is(scalar @records, 1, 'the summary is remembered');
-like($redis->cmd('GET', $records[0]), qr/^s1 $n They are x\.$/, 'its record');
+is(scalar @stored, 1, 'the summary is remembered');
+like($redis->cmd('GET', $stored[0]), qr/^s1 $n They are x\.$/, 'its value');
 
 
 # the same history again, and one that goes on: the same text, no other call
@@ -276,7 +276,7 @@ sub rounds {
 
 sub failed {
     my ($name, $lines, $reason, %more) = @_;
-    my %old = map { $_ => 1 } records();
+    my %old = map { $_ => 1 } stored();
     my $before = metric('dsa_context_summaries_total{result="failed"}');
     my $uri = delete $more{uri} || $chat;
 
@@ -301,9 +301,9 @@ sub failed {
 
     # the cut of discard_75, and nothing else
 
-    my @new = grep { !$old{$_} } records();
+    my @new = grep { !$old{$_} } stored();
 
-    is(scalar @new, 1, 'one new record');
+    is(scalar @new, 1, 'one new summary');
     like($redis->cmd('GET', $new[0]), qr/^v1 \d+$/, 'which is no summary');
 
     return $c->{summary};
@@ -665,11 +665,11 @@ is($r->{json}{usage}{input_tokens}, 730, 'both are charged');
 is(scalar @p, 1, 'a text completion has nothing to summarize');
 
 
-# damaged records
+# damaged summaries
 
-my @key = grep { $redis->cmd('GET', $_) =~ /They are x/ } records();
+my @key = grep { $redis->cmd('GET', $_) =~ /They are x/ } stored();
 
-is(scalar @key, 1, 'a record');
+is(scalar @key, 1, 'a summary');
 summary("t Made\nt \\sagain.");
 
 for my $value ('', 's1', 's1 ', 's1 3', "s1 $n", "s1 $n ", "v1 $n", 's1 0 x',

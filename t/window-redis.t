@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
 # Cuts of long histories in Redis: found again, separate for each tenant, and
-# not needed: while Redis is away, frozen or has damaged records, requests get
+# not needed: while Redis is away, frozen or has damaged cuts, requests get
 # the same prompts.  An engine that stops or dies while it counts, and clients
 # that leave meanwhile.
 
@@ -71,7 +71,7 @@ sub got {
 
 
 sub metric { $t->metrics->{$_[0]} }
-sub records { my @keys = sort $redis->keys('dsa1:*:w:*'); return @keys }
+sub cuts { my @keys = sort $redis->keys('dsa1:*:w:*'); return @keys }
 
 
 sub found {
@@ -97,17 +97,17 @@ for my $n (8 .. 40) {
     $want{$n} = got($r);
 }
 
-is(scalar records(), 0, 'no tenant, no record');
+is(scalar cuts(), 0, 'no tenant, no cut');
 like($want{40}, qr/^200 \d+ [1-9]/, 'the prompts are cut');
 
 is(got(ask($_)), $want{$_}, "$_ rounds") for 8 .. 40;
 
-my @records = records();
+my @cuts = cuts();
 
-cmp_ok(scalar @records, '>', 2, 'the overflows have records');
-cmp_ok(scalar @records, '<', 10, 'not every request has one');
+cmp_ok(scalar @cuts, '>', 2, 'the overflows have cuts');
+cmp_ok(scalar @cuts, '<', 10, 'not every request has one');
 
-for my $key (@records) {
+for my $key (@cuts) {
     like($key, qr/^dsa1:\{[0-9a-f]{32}\}:w:[0-9a-f]{64}$/, 'a key');
     like($redis->cmd('GET', $key), qr/^v1 [1-9]\d*$/, 'its value');
     cmp_ok($redis->cmd('TTL', $key), '>', 86000, 'its lifetime');
@@ -138,7 +138,7 @@ for my $when ('again', 'after a reload') {
 
 is(found(sub { is(got(ask(40, 'bob')), $want{40}, 'another tenant') }), 0,
    'does not find it');
-cmp_ok(scalar records(), '>', scalar @records, 'it has a record of its own');
+cmp_ok(scalar cuts(), '>', scalar @cuts, 'it has a cut of its own');
 
 is(found(sub {
     my $other = body(40);
@@ -230,13 +230,13 @@ is($t->post('/v1/completions', { model => 'deepseek-chat', max_tokens => 1,
    'a text completion');
 
 
-# damaged records
+# damaged cuts
 
 for my $value ('', 'v1', 'v1 ', 'v1 0', 'v1 -3', 'v1 x', 'v1 3 ', 'v2 3',
                'v1 99', 'v1 99999999999', 'v1 00000000000000000003', "v1 \0",
                undef)
 {
-    for my $key (@records) {
+    for my $key (@cuts) {
         $redis->cmd('DEL', $key);
         defined $value ? $redis->cmd('SET', $key, $value)
                        : $redis->cmd('HSET', $key, 'v1', 3);
@@ -244,7 +244,7 @@ for my $value ('', 'v1', 'v1 ', 'v1 0', 'v1 -3', 'v1 x', 'v1 3 ', 'v2 3',
 
     my $name = defined $value ? $value =~ s/\0/NUL/r : 'a hash';
 
-    is(got(ask(40)), $want{40}, "a record that is damaged: $name");
+    is(got(ask(40)), $want{40}, "a cut that is damaged: $name");
 }
 
 
@@ -268,7 +268,7 @@ is(got(ask(40)), $want{40}, 'Redis is away');
 $server->restart;
 wait_until(sub { metric('dsa_redis_connections') == 2 }, 20, 'Redis');
 is(got(ask(40)), $want{40}, 'Redis is back, and empty');
-is(found(sub { ask(40) }), 1, 'the record is there again');
+is(found(sub { ask(40) }), 1, 'the cut is there again');
 
 
 # a client leaves while the engine counts: its replica, not the supervisor

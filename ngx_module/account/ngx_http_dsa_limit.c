@@ -263,7 +263,7 @@ ngx_http_dsa_limit_pending(ngx_http_dsa_limits_t *limits,
     int64_t     spent[DSA_KEY_PERIODS];
     ngx_uint_t  pending;
 
-    /* a change of the record at this moment applies to the next request */
+    /* a change of the key entry at this moment applies to the next request */
 
     if (!ngx_http_dsa_limit_budget_any(&limit->conf, 1)) {
         return 0;

@@ -46,7 +46,7 @@ ngx_int_t ngx_http_dsa_limits_start(ngx_http_dsa_limits_t *limits,
     ngx_cycle_t *cycle);
 
 /*
- * Sets the limits of a key that is new or whose record has changed.  id has
+ * Sets the limits of a key that is new or whose key entry has changed.  id has
  * DSA_KEY_ID_LEN bytes, digest is that of its tenant.  The use so far is kept.
  */
 void ngx_http_dsa_limit_set(ngx_http_dsa_limits_t *limits,

@@ -426,7 +426,7 @@ ngx_http_dsa_usage_record_store(ngx_http_dsa_usage_record_t *record,
 static void
 ngx_http_dsa_usage_record_counts(ngx_http_dsa_usage_record_t *record)
 {
-    dsa_schema_record_t         *entry;
+    dsa_schema_entry_t          *entry;
     const ngx_http_dsa_usage_t  *usage;
 
     usage = &record->usage;

@@ -29,7 +29,7 @@ typedef enum {
 /* how an entry leaves the file */
 
 typedef void (*ngx_http_dsa_ledger_end_pt)(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 
 
 struct ngx_http_dsa_ledger_s {
@@ -76,13 +76,13 @@ static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
 static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell);
 static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_record_t *entry);
+    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_entry_t *entry);
 static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
-    const dsa_schema_record_t *entry, uint32_t crc);
+    const dsa_schema_entry_t *entry, uint32_t crc);
 static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
     dsa_str_t s);
 static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
-    dsa_schema_record_t *entry);
+    dsa_schema_entry_t *entry);
 static void ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_http_dsa_ledger_end_pt end);
 static void ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger,
@@ -319,7 +319,7 @@ static void
 ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
     ngx_http_dsa_ledger_cell_t *cell)
 {
-    dsa_schema_record_t  entry;
+    dsa_schema_entry_t  entry;
 
     if (ngx_http_dsa_ledger_state(cell->word) == ngx_http_dsa_ledger_ended
         && ngx_http_dsa_ledger_check(cell, &entry) == NGX_OK)
@@ -514,10 +514,10 @@ ngx_http_dsa_ledger_adopt_owner(ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner,
     ngx_log_t *log, ngx_http_dsa_ledger_pt handler, void *data,
     ngx_uint_t *adopted)
 {
-    ngx_uint_t                   i, damaged;
-    ngx_atomic_uint_t            word;
-    dsa_schema_record_t          entry;
-    ngx_http_dsa_ledger_cell_t   copy, *cell;
+    ngx_uint_t                  i, damaged;
+    ngx_atomic_uint_t           word;
+    dsa_schema_entry_t          entry;
+    ngx_http_dsa_ledger_cell_t  copy, *cell;
 
     damaged = 0;
 
@@ -587,7 +587,7 @@ ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
 
 ngx_int_t
 ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     ngx_int_t                    n;
     ngx_http_dsa_ledger_cell_t   copy, *cell;
@@ -789,7 +789,7 @@ ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
 
 void
 ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     ngx_uint_t                   next;
     ngx_http_dsa_ledger_cell_t  *s;
@@ -830,9 +830,9 @@ static void
 ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_atomic_uint_t word)
 {
-    ngx_uint_t                    section;
-    dsa_schema_record_t           entry;
-    ngx_http_dsa_ledger_cell_t    copy, *s;
+    ngx_uint_t                  section;
+    dsa_schema_entry_t          entry;
+    ngx_http_dsa_ledger_cell_t  copy, *s;
 
     s = &ledger->file.cells[cell];
 
@@ -869,7 +869,7 @@ ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
 
 static ngx_int_t
 ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_record_t *entry)
+    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_entry_t *entry)
 {
     ngx_memzero(cell, sizeof(ngx_http_dsa_ledger_cell_t));
 
@@ -905,7 +905,7 @@ ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
 
 static void
 ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
-    const dsa_schema_record_t *entry, uint32_t crc)
+    const dsa_schema_entry_t *entry, uint32_t crc)
 {
     counts->time = entry->time;
     counts->prompt_tokens = entry->prompt_tokens;
@@ -937,7 +937,7 @@ ngx_http_dsa_ledger_text(char *to, uint8_t *len, dsa_str_t s)
 
 ngx_int_t
 ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
-    ngx_http_dsa_ledger_cell_t *copy, dsa_schema_record_t *entry)
+    ngx_http_dsa_ledger_cell_t *copy, dsa_schema_entry_t *entry)
 {
     assert(cell < ledger->file.n);
 
@@ -961,7 +961,7 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
 
 static ngx_int_t
 ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
-    dsa_schema_record_t *entry)
+    dsa_schema_entry_t *entry)
 {
     ngx_http_dsa_ledger_counts_t  *counts;
 
@@ -984,7 +984,7 @@ ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
         return NGX_ERROR;
     }
 
-    ngx_memzero(entry, sizeof(dsa_schema_record_t));
+    ngx_memzero(entry, sizeof(dsa_schema_entry_t));
 
     entry->sender = copy->sender;
     entry->number = copy->number;
@@ -1041,7 +1041,7 @@ ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_http_dsa_ledger_end_pt end)
 {
     ngx_uint_t                  section;
-    dsa_schema_record_t         entry;
+    dsa_schema_entry_t          entry;
     ngx_http_dsa_ledger_cell_t  copy;
 
     assert(ledger->acquired && cell < ledger->file.n);

@@ -97,14 +97,14 @@ ngx_uint_t ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger,
  * NGX_HTTP_DSA_LEDGER_TEXT; NGX_ERROR: this worker has no owner number.
  */
 ngx_int_t ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 
 /*
  * Writes time and counts of an entry to the cell of its request.  If this
  * process is killed meanwhile, the cell has the counts of before.
  */
 void ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 
 /* The request has ended: its key is charged, and its entry is for Redis. */
 void ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell);
@@ -115,7 +115,7 @@ void ngx_http_dsa_ledger_ready(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell);
  */
 ngx_int_t ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_http_dsa_ledger_cell_t *copy,
-    dsa_schema_record_t *entry);
+    dsa_schema_entry_t *entry);
 
 /*
  * Notes in a cell of this worker when its entry was first sent, before it is;

@@ -43,7 +43,7 @@ static ngx_int_t ngx_http_dsa_sums_failed(ngx_http_dsa_sums_t *sums,
 static ngx_int_t ngx_http_dsa_sums_enter(ngx_http_dsa_sums_t *sums);
 static ngx_int_t ngx_http_dsa_sums_recount(ngx_http_dsa_sums_t *sums);
 static void ngx_http_dsa_sums_change(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry, ngx_http_dsa_sums_change_pt change);
+    const dsa_schema_entry_t *entry, ngx_http_dsa_sums_change_pt change);
 static ngx_int_t ngx_http_dsa_sums_fcntl(ngx_http_dsa_sums_t *sums,
     short type);
 
@@ -63,7 +63,7 @@ ngx_http_dsa_sums_now(void)
 /* What an entry costs; each part has at most 18 digits. */
 
 static ngx_inline int64_t
-ngx_http_dsa_sums_cost(const dsa_schema_record_t *entry)
+ngx_http_dsa_sums_cost(const dsa_schema_entry_t *entry)
 {
     return entry->cost_miss + entry->cost_hit + entry->cost_output;
 }
@@ -431,7 +431,7 @@ ngx_http_dsa_sums_unlock(ngx_http_dsa_sums_t *sums)
 
 void
 ngx_http_dsa_sums_charge(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     ngx_http_dsa_sums_change(sums, entry, dsa_sums_charge);
 }
@@ -439,7 +439,7 @@ ngx_http_dsa_sums_charge(ngx_http_dsa_sums_t *sums,
 
 void
 ngx_http_dsa_sums_confirm(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     ngx_http_dsa_sums_change(sums, entry, dsa_sums_confirm);
 }
@@ -447,7 +447,7 @@ ngx_http_dsa_sums_confirm(ngx_http_dsa_sums_t *sums,
 
 void
 ngx_http_dsa_sums_lose(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     ngx_http_dsa_sums_change(sums, entry, dsa_sums_lose);
 }
@@ -455,7 +455,7 @@ ngx_http_dsa_sums_lose(ngx_http_dsa_sums_t *sums,
 
 static void
 ngx_http_dsa_sums_change(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry, ngx_http_dsa_sums_change_pt change)
+    const dsa_schema_entry_t *entry, ngx_http_dsa_sums_change_pt change)
 {
     time_t           now;
     dsa_sums_t       key;
@@ -478,7 +478,7 @@ ngx_http_dsa_sums_change(ngx_http_dsa_sums_t *sums,
 
 void
 ngx_http_dsa_sums_count(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry)
+    const dsa_schema_entry_t *entry)
 {
     if (entry->key.len != 0) {
         dsa_sums_table_recount_add(&sums->table, entry->key.data,

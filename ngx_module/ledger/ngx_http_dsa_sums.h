@@ -76,15 +76,15 @@ void ngx_http_dsa_sums_unlock(ngx_http_dsa_sums_t *sums);
 
 /* In a section: an entry was charged, is confirmed, or is lost. */
 void ngx_http_dsa_sums_charge(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 void ngx_http_dsa_sums_confirm(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 void ngx_http_dsa_sums_lose(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 
 /* From entries(): an entry that is charged and not confirmed. */
 void ngx_http_dsa_sums_count(ngx_http_dsa_sums_t *sums,
-    const dsa_schema_record_t *entry);
+    const dsa_schema_entry_t *entry);
 
 /*
  * In a section: marks what is confirmed, before the sums of a key are requested

@@ -27,17 +27,17 @@
 
 /* What a reply has; in the request's pool. */
 
-typedef struct ngx_http_dsa_retention_records_s {
+typedef struct ngx_http_dsa_retention_answers_s {
     redisReply  *reply;
     dsa_str_t   *texts;
     uint32_t     changed;                   /* messages */
     uint32_t     missing;
     uint32_t     invalid;
     ngx_int_t    rc;                        /* NGX_DECLINED: the reply is not a
-                                               list of records */
-    dsa_err_t    err;                       /* of it, or of the first record
+                                               list of retained answers */
+    dsa_err_t    err;                       /* of it, or of the first answer
                                                that is invalid */
-} ngx_http_dsa_retention_records_t;
+} ngx_http_dsa_retention_answers_t;
 
 
 static uint32_t ngx_http_dsa_retention_calls(const dsa_chat_t *chat);
@@ -54,7 +54,7 @@ static ngx_int_t ngx_http_dsa_retention_keep(ngx_http_dsa_retention_t *rt,
     redisReply *reply, size_t bytes);
 static void ngx_http_dsa_retention_records(void *data);
 static ngx_int_t ngx_http_dsa_retention_message(ngx_http_dsa_retention_t *rt,
-    uint32_t i, dsa_str_t record);
+    uint32_t i, dsa_str_t answer);
 static void ngx_http_dsa_retention_restored(void *data);
 static void ngx_http_dsa_retention_end(ngx_http_dsa_retention_t *rt,
     const char *why);
@@ -66,7 +66,7 @@ static ngx_int_t ngx_http_dsa_retention_check(ngx_http_dsa_retention_t *rt,
 static const char  ngx_http_dsa_retention_timeout[] =
     "Redis does not answer in time";
 static const char  ngx_http_dsa_retention_invalid[] =
-    "Redis sent something that is not a list of records";
+    "Redis sent something that is not a list of retained answers";
 static const char  ngx_http_dsa_retention_nomem[] =
     "nginx is out of memory";
 
@@ -269,8 +269,8 @@ ngx_http_dsa_retention_late(ngx_event_t *ev)
 
 
 /*
- * The handler of the reply.  If why is not NULL, there are no records because
- * of why.
+ * The handler of the reply.  If why is not NULL, there are no retained answers
+ * because of why.
  */
 
 static void
@@ -327,33 +327,33 @@ ngx_http_dsa_retention_keep(ngx_http_dsa_retention_t *rt, redisReply *reply,
     size_t bytes)
 {
     ngx_pool_t                        *pool;
-    ngx_http_dsa_retention_records_t  *records;
+    ngx_http_dsa_retention_answers_t  *answers;
 
     pool = rt->work->request->pool;
 
-    records = ngx_pcalloc(pool, sizeof(ngx_http_dsa_retention_records_t));
+    answers = ngx_pcalloc(pool, sizeof(ngx_http_dsa_retention_answers_t));
 
-    if (records != NULL) {
-        records->texts = ngx_palloc(pool, rt->n_wanted * sizeof(dsa_str_t));
+    if (answers != NULL) {
+        answers->texts = ngx_palloc(pool, rt->n_wanted * sizeof(dsa_str_t));
     }
 
     rt->arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(bytes));
 
-    if (records == NULL || records->texts == NULL || rt->arena == NULL) {
+    if (answers == NULL || answers->texts == NULL || rt->arena == NULL) {
         ngx_http_dsa_failure_memory(rt->work->failure);
         return NGX_ERROR;
     }
 
     ngx_http_dsa_redis_keep(reply);
 
-    records->reply = reply;
-    rt->records = records;
+    answers->reply = reply;
+    rt->answers = answers;
 
     return NGX_OK;
 }
 
 
-/* A run: reads the records and restores the messages. */
+/* A run: reads the retained answers and restores the messages. */
 
 static void
 ngx_http_dsa_retention_records(void *data)
@@ -361,46 +361,46 @@ ngx_http_dsa_retention_records(void *data)
     ngx_http_dsa_retention_t *rt = data;
 
     uint32_t                           i;
-    ngx_http_dsa_retention_records_t  *records;
+    ngx_http_dsa_retention_answers_t  *answers;
 
-    records = rt->records;
+    answers = rt->answers;
 
-    if (dsa_schema_retained(records->texts, rt->n_wanted, records->reply,
-                            &records->err)
+    if (dsa_schema_retained(answers->texts, rt->n_wanted, answers->reply,
+                            &answers->err)
         != DSA_OK)
     {
-        records->rc = NGX_DECLINED;
+        answers->rc = NGX_DECLINED;
         return;
     }
 
-    for (i = 0; i < rt->n_wanted && records->rc == NGX_OK; i++) {
-        records->rc = ngx_http_dsa_retention_message(rt, rt->wanted[i],
-                                                     records->texts[i]);
+    for (i = 0; i < rt->n_wanted && answers->rc == NGX_OK; i++) {
+        answers->rc = ngx_http_dsa_retention_message(rt, rt->wanted[i],
+                                                     answers->texts[i]);
     }
 }
 
 
 static ngx_int_t
 ngx_http_dsa_retention_message(ngx_http_dsa_retention_t *rt, uint32_t i,
-    dsa_str_t record)
+    dsa_str_t answer)
 {
     dsa_err_t                          err;
     dsa_retain_e                       what;
     dsa_sampled_t                     *sampled;
-    ngx_http_dsa_retention_records_t  *records;
+    ngx_http_dsa_retention_answers_t  *answers;
 
-    records = rt->records;
+    answers = rt->answers;
 
-    if (record.len == 0) {
-        records->missing++;
+    if (answer.len == 0) {
+        answers->missing++;
         return NGX_OK;
     }
 
-    sampled = dsa_sampled_read(rt->arena, rt->family, record, &err);
+    sampled = dsa_sampled_read(rt->arena, rt->family, answer, &err);
 
     if (sampled == NULL) {
-        if (records->invalid++ == 0) {
-            records->err = err;
+        if (answers->invalid++ == 0) {
+            answers->err = err;
         }
 
         return NGX_OK;
@@ -413,7 +413,7 @@ ngx_http_dsa_retention_message(ngx_http_dsa_retention_t *rt, uint32_t i,
     }
 
     if (what == DSA_RETAIN_NOTHING) {
-        records->changed++;
+        answers->changed++;
 
     } else {
         rt->restored++;
@@ -429,40 +429,40 @@ ngx_http_dsa_retention_restored(void *data)
     ngx_http_dsa_retention_t *rt = data;
 
     const char                        *why;
-    ngx_http_dsa_retention_records_t  *records;
+    ngx_http_dsa_retention_answers_t  *answers;
 
     why = NULL;
-    records = rt->records;
+    answers = rt->answers;
 
-    freeReplyObject(records->reply);
-    records->reply = NULL;
+    freeReplyObject(answers->reply);
+    answers->reply = NULL;
 
-    if (records->rc == NGX_ERROR) {
+    if (answers->rc == NGX_ERROR) {
         ngx_http_dsa_failure_memory(rt->work->failure);
         ngx_http_dsa_retention_failed(rt);
         return;
     }
 
-    if (records->rc == NGX_DECLINED) {
-        ngx_log_error(ngx_http_dsa_burst(records->err.text),
+    if (answers->rc == NGX_DECLINED) {
+        ngx_log_error(ngx_http_dsa_burst(answers->err.text),
                       rt->work->request->connection->log, 0,
                       "dsa: retained answers cannot be read: %s",
-                      records->err.text);
+                      answers->err.text);
 
         ngx_http_dsa_metrics_add(retention_failed, 1);
         why = ngx_http_dsa_retention_invalid;
     }
 
-    if (records->invalid != 0) {
+    if (answers->invalid != 0) {
         ngx_log_error(NGX_LOG_ERR, rt->work->request->connection->log, 0,
                       "dsa: %uD retained answers cannot be read, the first "
-                      "one because: %s", records->invalid, records->err.text);
+                      "one because: %s", answers->invalid, answers->err.text);
     }
 
     ngx_http_dsa_metrics_add(retention_restored, rt->restored);
-    ngx_http_dsa_metrics_add(retention_changed, records->changed);
-    ngx_http_dsa_metrics_add(retention_missing, records->missing);
-    ngx_http_dsa_metrics_add(retention_invalid, records->invalid);
+    ngx_http_dsa_metrics_add(retention_changed, answers->changed);
+    ngx_http_dsa_metrics_add(retention_missing, answers->missing);
+    ngx_http_dsa_metrics_add(retention_invalid, answers->invalid);
 
     ngx_http_dsa_retention_end(rt, why);
 }
@@ -607,7 +607,7 @@ ngx_http_dsa_retention_save(ngx_http_dsa_retention_t *rt, const char *call_id)
     }
 
     ngx_http_dsa_retention_queue_add(rt->redis, &rt->id, &rt->tenant, key,
-                                     rt->ttl, &rt->sampled.record);
+                                     rt->ttl, &rt->sampled.answer);
 }
 
 
@@ -631,13 +631,13 @@ ngx_http_dsa_retention_free(ngx_http_dsa_retention_t *rt)
         ngx_del_timer(&rt->timer);
     }
 
-    if (rt->records != NULL && rt->records->reply != NULL) {
-        freeReplyObject(rt->records->reply);
-        rt->records->reply = NULL;
+    if (rt->answers != NULL && rt->answers->reply != NULL) {
+        freeReplyObject(rt->answers->reply);
+        rt->answers->reply = NULL;
     }
 
     ngx_http_dsa_retention_free_arena(rt);
-    dsa_buf_free(&rt->sampled.record);
+    dsa_buf_free(&rt->sampled.answer);
     ngx_memzero(&rt->sampled, sizeof(dsa_sampled_writer_t));
     rt->writing = 0;
 }

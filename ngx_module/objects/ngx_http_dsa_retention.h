@@ -65,7 +65,7 @@ typedef struct {
     uint32_t                    *wanted;    /* indices of messages */
     uint32_t                     n_wanted;
     uint32_t                     max_wanted;
-    struct ngx_http_dsa_retention_records_s  *records;
+    struct ngx_http_dsa_retention_answers_s  *answers;
 
     dsa_arena_t                 *arena;     /* of what was restored */
     uint64_t                     restored;  /* messages */
@@ -97,8 +97,8 @@ void ngx_http_dsa_retention_other(ngx_http_dsa_retention_t *other,
     const ngx_http_dsa_retention_t *rt);
 
 /*
- * Call it when the answer is complete and has tool calls.  Stores its record
- * under the id of a call, and does not wait for Redis.
+ * Call it when the answer is complete and has tool calls.  Stores it under
+ * the id of a call, and does not wait for Redis.
  */
 void ngx_http_dsa_retention_save(ngx_http_dsa_retention_t *rt,
     const char *call_id);

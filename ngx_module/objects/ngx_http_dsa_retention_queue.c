@@ -20,7 +20,7 @@
 #include "ngx_http_dsa_retention_queue.h"
 
 
-#define NGX_HTTP_DSA_RETENTION_COMMAND      4096    /* bytes, without record */
+#define NGX_HTTP_DSA_RETENTION_COMMAND      4096    /* bytes, without answer */
 
 #define NGX_HTTP_DSA_RETENTION_BACKOFF_MIN  100     /* milliseconds */
 #define NGX_HTTP_DSA_RETENTION_BACKOFF_MAX  2000
@@ -30,7 +30,7 @@ typedef struct {
     ngx_queue_t                  queue;
     ngx_http_dsa_redis_t        *redis;
     ngx_http_dsa_redis_call_t   *call;      /* NULL: not sent */
-    dsa_buf_t                    record;
+    dsa_buf_t                    answer;
     ngx_msec_t                   deadline;
     ngx_msec_t                   ttl;
     size_t                       id_len;
@@ -42,7 +42,7 @@ typedef struct {
 
 static ngx_http_dsa_retained_t *ngx_http_dsa_retention_queue_create(
     ngx_http_dsa_redis_t *redis, const ngx_str_t *id, const ngx_str_t *tenant,
-    dsa_str_t key, ngx_msec_t ttl, dsa_buf_t *record);
+    dsa_str_t key, ngx_msec_t ttl, dsa_buf_t *answer);
 static void ngx_http_dsa_retention_queue_send(void);
 static ngx_int_t ngx_http_dsa_retention_queue_send_one(
     ngx_http_dsa_retained_t *e);
@@ -69,7 +69,7 @@ static ngx_connection_t  ngx_http_dsa_retained_dumb;
 void
 ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
     const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,
-    ngx_msec_t ttl, dsa_buf_t *record)
+    ngx_msec_t ttl, dsa_buf_t *answer)
 {
     const char               *why;
     ngx_http_dsa_retained_t  *e;
@@ -98,14 +98,14 @@ ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
         return;
     }
 
-    why = "too many records are waiting for Redis";
+    why = "too many retained answers are waiting for Redis";
 
     if (ngx_http_dsa_retained_n < NGX_HTTP_DSA_RETENTION_ENTRIES
-        && ngx_http_dsa_retained_bytes + record->len
+        && ngx_http_dsa_retained_bytes + answer->len
            <= NGX_HTTP_DSA_RETENTION_BYTES)
     {
         e = ngx_http_dsa_retention_queue_create(redis, id, tenant, key, ttl,
-                                                record);
+                                                answer);
         why = "nginx is out of memory";
     }
 
@@ -122,7 +122,7 @@ ngx_http_dsa_retention_queue_add(ngx_http_dsa_redis_t *redis,
 
     ngx_queue_insert_tail(&ngx_http_dsa_retained, &e->queue);
     ngx_http_dsa_retained_n++;
-    ngx_http_dsa_retained_bytes += e->record.len;
+    ngx_http_dsa_retained_bytes += e->answer.len;
 
     ngx_http_dsa_retention_queue_send();
 }
@@ -157,7 +157,7 @@ ngx_http_dsa_retention_queue_exit(void)
 static ngx_http_dsa_retained_t *
 ngx_http_dsa_retention_queue_create(ngx_http_dsa_redis_t *redis,
     const ngx_str_t *id, const ngx_str_t *tenant, dsa_str_t key,
-    ngx_msec_t ttl, dsa_buf_t *record)
+    ngx_msec_t ttl, dsa_buf_t *answer)
 {
     ngx_http_dsa_retained_t  *e;
 
@@ -175,15 +175,16 @@ ngx_http_dsa_retention_queue_create(ngx_http_dsa_redis_t *redis,
     ngx_memcpy(e->tenant, tenant->data, NGX_HTTP_DSA_TENANT_LEN);
     ngx_memcpy(e->key, key.data, DSA_RETAIN_KEY);
 
-    e->record = *record;
-    ngx_memzero(record, sizeof(dsa_buf_t));
+    e->answer = *answer;
+    ngx_memzero(answer, sizeof(dsa_buf_t));
 
     return e;
 }
 
 
 /*
- * Sends the records that are not sent; drops those that waited for too long.
+ * Sends the retained answers that are not sent; drops those that waited for too
+ * long.
  */
 
 static void
@@ -243,7 +244,7 @@ ngx_http_dsa_retention_queue_send_one(ngx_http_dsa_retained_t *e)
                           dsa_str(e->tenant, NGX_HTTP_DSA_TENANT_LEN),
                           dsa_str(e->key, DSA_RETAIN_KEY), e->ttl,
                           ngx_http_dsa_redis_storage(e->redis),
-                          dsa_str(e->record.data, e->record.len))
+                          dsa_str(e->answer.data, e->answer.len))
         == DSA_OK)
     {
         e->call = ngx_http_dsa_redis_command(e->redis, &cmd,
@@ -278,7 +279,7 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
     if (why == NULL && reply->type == REDIS_REPLY_INTEGER) {
         ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "dsa request %*s: answer retained, %uz bytes",
-                       e->id_len, e->id, e->record.len);
+                       e->id_len, e->id, e->answer.len);
 
         ngx_http_dsa_retained_backoff = NGX_HTTP_DSA_RETENTION_BACKOFF_MIN;
         ngx_http_dsa_metrics_add(retention_saved, 1);
@@ -339,8 +340,8 @@ ngx_http_dsa_retention_queue_free(ngx_http_dsa_retained_t *e)
 
     ngx_queue_remove(&e->queue);
     ngx_http_dsa_retained_n--;
-    ngx_http_dsa_retained_bytes -= e->record.len;
+    ngx_http_dsa_retained_bytes -= e->answer.len;
 
-    dsa_buf_free(&e->record);
+    dsa_buf_free(&e->answer);
     ngx_free(e);
 }

@@ -60,7 +60,7 @@ typedef struct {
     ngx_http_dsa_save_t          *turn;         /* NULL: none */
     ngx_uint_t                    cell;
     ngx_http_dsa_ledger_cell_t    copy;         /* the strings of record */
-    dsa_schema_record_t           record;
+    dsa_schema_entry_t            entry;
     const char                   *why;          /* the turn's last attempt
                                                    failed; NULL: there was
                                                    none */
@@ -102,7 +102,7 @@ static void ngx_http_dsa_ledger_queue_retry_later(
 static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
 static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e);
-static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
+static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
     const char *why);
 static void ngx_http_dsa_ledger_queue_ready(void *data);
 static void ngx_http_dsa_ledger_queue_done(void *data);
@@ -187,15 +187,15 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
 
 ngx_int_t
 ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
-    const dsa_schema_record_t *record, const char **why)
+    const dsa_schema_entry_t *entry, const char **why)
 {
     ngx_int_t  cell;
 
     *why = "its names are not valid";
 
-    if (dsa_schema_entry_ok(record)) {
+    if (dsa_schema_entry_ok(entry)) {
         cell = ngx_http_dsa_ledger_reserve(ngx_http_dsa_redis_ledger(redis),
-                                           record);
+                                           entry);
 
         if (cell >= 0) {
             return cell;
@@ -215,7 +215,7 @@ ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
 
 ngx_int_t
 ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
-    const dsa_schema_record_t *record, ngx_http_dsa_save_t *turn,
+    const dsa_schema_entry_t *entry, ngx_http_dsa_save_t *turn,
     const char **why)
 {
     ngx_http_dsa_ledger_t        *ledger;
@@ -225,7 +225,7 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
     ledger = ngx_http_dsa_redis_ledger(redis);
     queue = ngx_http_dsa_redis_data(redis);
 
-    ngx_http_dsa_ledger_update(ledger, cell, record);
+    ngx_http_dsa_ledger_update(ledger, cell, entry);
     ngx_http_dsa_ledger_ready(ledger, cell);
 
     if (queue == NULL) {
@@ -240,7 +240,7 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
 
     if (e == NULL) {
         ngx_http_dsa_ledger_lost(ledger, cell);
-        ngx_http_dsa_ledger_queue_lost(record, *why);
+        ngx_http_dsa_ledger_queue_lost(entry, *why);
         return NGX_DECLINED;
     }
 
@@ -284,7 +284,7 @@ ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
         return NULL;
     }
 
-    if (ngx_http_dsa_ledger_read(queue->ledger, cell, &e->copy, &e->record)
+    if (ngx_http_dsa_ledger_read(queue->ledger, cell, &e->copy, &e->entry)
         != NGX_OK)
     {
         *why = "its cell in the queue is damaged";
@@ -344,7 +344,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
         }
 
         if (ngx_http_dsa_ledger_entry_stale(e)) {
-            ngx_http_dsa_ledger_queue_lost(&e->record,
+            ngx_http_dsa_ledger_queue_lost(&e->entry,
                                            ngx_http_dsa_ledger_stale);
             ngx_http_dsa_ledger_lost(queue->ledger, e->cell);
             ngx_http_dsa_ledger_entry_free(e);
@@ -378,24 +378,24 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
     size_t                        size;
     const char                   *why;
     dsa_arena_t                  *arena;
-    dsa_schema_record_t           record;
+    dsa_schema_entry_t            entry;
     ngx_http_dsa_save_t          *turn;
     dsa_schema_command_t          cmd;
     ngx_http_dsa_ledger_queue_t  *queue;
 
     queue = e->owner;
     turn = e->turn;
-    record = e->record;
+    entry = e->entry;
     size = NGX_HTTP_DSA_LEDGER_ARENA;
 
     if (turn != NULL) {
-        record.conversation = turn->conversation;
-        record.version = turn->version;
-        record.storage = ngx_http_dsa_redis_storage(queue->redis);
-        record.messages = turn->messages;
-        record.n_messages = turn->n_messages;
-        record.max_messages = DSA_SCHEMA_MAX_MESSAGES;
-        record.max_bytes = DSA_SCHEMA_MAX_BYTES;
+        entry.conversation = turn->conversation;
+        entry.version = turn->version;
+        entry.storage = ngx_http_dsa_redis_storage(queue->redis);
+        entry.messages = turn->messages;
+        entry.n_messages = turn->n_messages;
+        entry.max_messages = DSA_SCHEMA_MAX_MESSAGES;
+        entry.max_bytes = DSA_SCHEMA_MAX_BYTES;
 
         size += turn->n_messages * sizeof(dsa_str_t);
     }
@@ -412,7 +412,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
         ngx_http_dsa_ledger_entry_sent(e, ngx_time());
     }
 
-    if (dsa_schema_record(&cmd, arena, &record, e->eval) == DSA_OK) {
+    if (dsa_schema_record(&cmd, arena, &entry, e->eval) == DSA_OK) {
         e->call = ngx_http_dsa_redis_command(queue->redis, &cmd,
                                              ngx_http_dsa_ledger_entry_reply,
                                              e, &why);
@@ -504,7 +504,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
         return;
     }
 
-    ngx_http_dsa_ledger_queue_lost(&e->record, err.text);
+    ngx_http_dsa_ledger_queue_lost(&e->entry, err.text);
     ngx_http_dsa_ledger_lost(queue->ledger, e->cell);
     ngx_http_dsa_ledger_entry_done(e);
 }
@@ -724,7 +724,7 @@ ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e)
 /* The error log is the last place where the figures are kept. */
 
 static void
-ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
+ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
     const char *why)
 {
     u_char      *p, tiers[DSA_TIERS * 64];
@@ -734,7 +734,7 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
 
     for (i = DSA_TIER_HOST; i < DSA_TIERS; i++) {
         p = ngx_slprintf(p, tiers + sizeof(tiers), ", cached %s %uL",
-                         dsa_tier_names[i].name, record->tier_tokens[i]);
+                         dsa_tier_names[i].name, entry->tier_tokens[i]);
     }
 
     ngx_http_dsa_metrics_add(redis_lost, 1);
@@ -744,14 +744,14 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_record_t *record,
                   "tenant \"%*s\", model \"%*s\", time %T, prompt %uL, "
                   "cached %uL%*s, completion %uL, reasoning %uL, "
                   "key \"%*s\", cost miss %L, hit %L, output %L",
-                  why, record->request.len, record->request.data,
-                  record->tenant.len, record->tenant.data,
-                  record->model.len, record->model.data,
-                  (time_t) record->time, record->prompt_tokens,
-                  record->cached_tokens, (size_t) (p - tiers), tiers,
-                  record->completion_tokens, record->reasoning_tokens,
-                  record->key.len, record->key.data,
-                  record->cost_miss, record->cost_hit, record->cost_output);
+                  why, entry->request.len, entry->request.data,
+                  entry->tenant.len, entry->tenant.data,
+                  entry->model.len, entry->model.data,
+                  (time_t) entry->time, entry->prompt_tokens,
+                  entry->cached_tokens, (size_t) (p - tiers), tiers,
+                  entry->completion_tokens, entry->reasoning_tokens,
+                  entry->key.len, entry->key.data,
+                  entry->cost_miss, entry->cost_hit, entry->cost_output);
 }
 
 

@@ -41,7 +41,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_init_worker(ngx_http_dsa_redis_t *redis,
  * static, for the answer and the log.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
-    const dsa_schema_record_t *entry, const char **why);
+    const dsa_schema_entry_t *entry, const char **why);
 
 /*
  * The request of a cell has ended: writes its counts to the cell and queues the
@@ -52,7 +52,7 @@ ngx_int_t ngx_http_dsa_ledger_queue_reserve(ngx_http_dsa_redis_t *redis,
  * figures and counted, unless the worker exits and another one adopts it.
  */
 ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t cell, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_entry_t *entry,
     ngx_http_dsa_save_t *turn, const char **why);
 
 /* Why Redis accepts no writes at present; NULL: no write was refused. */

@@ -76,7 +76,7 @@ typedef struct {
  * static string, and the handler is not called.
  */
 ngx_int_t ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t cell, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_entry_t *entry,
     const ngx_http_dsa_turn_t *turn, const char **why);
 
 

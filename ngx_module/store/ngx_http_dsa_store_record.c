@@ -15,13 +15,13 @@
 
 
 static ngx_int_t ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis,
-    ngx_uint_t cell, const dsa_schema_record_t *entry,
+    ngx_uint_t cell, const dsa_schema_entry_t *entry,
     const ngx_http_dsa_turn_t *turn, const char **why);
 
 
 ngx_int_t
 ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
-    const dsa_schema_record_t *entry, const ngx_http_dsa_turn_t *turn,
+    const dsa_schema_entry_t *entry, const ngx_http_dsa_turn_t *turn,
     const char **why)
 {
     ngx_int_t  rc;
@@ -50,7 +50,7 @@ ngx_http_dsa_store_record(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
 
 static ngx_int_t
 ngx_http_dsa_store_turn(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
-    const dsa_schema_record_t *entry, const ngx_http_dsa_turn_t *turn,
+    const dsa_schema_entry_t *entry, const ngx_http_dsa_turn_t *turn,
     const char **why)
 {
     const char           *full;

@@ -2,11 +2,11 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Records of sampled answers.  The first byte chooses: a sampled text that is
- * retained and restored, see t/unit/retained.h, or any bytes that are read as a
- * record.  In the latter case the checksum is put behind them, because no input
- * would have a valid one, and a record that is accepted must be written again
- * in the same bytes.
+ * Retained answers.  The first byte chooses: a sampled text
+ * that is retained and restored, see t/unit/retained.h, or any bytes that are
+ * read as a retained answer.  In the latter case the checksum is put behind
+ * them, because no input would have a valid one, and a retained answer that is
+ * accepted must be written again in the same bytes.
  */
 
 
@@ -18,7 +18,7 @@
 #include "t/unit/retained.h"
 
 
-#define RECORD_FLAG   0x80
+#define BYTES_FLAG    0x80
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -61,8 +61,8 @@ check_record(const uint8_t *data, size_t size)
                             s->segments[i].kind == DSA_SEGMENT_CONTROL);
         }
 
-        if (dsa_sampled_end(&w) != DSA_OK || w.record.len != size + 8
-            || memcmp(w.record.data, p, size + 8) != 0)
+        if (dsa_sampled_end(&w) != DSA_OK || w.answer.len != size + 8
+            || memcmp(w.answer.data, p, size + 8) != 0)
         {
             abort();
         }
@@ -73,7 +73,7 @@ check_record(const uint8_t *data, size_t size)
             abort();
         }
 
-        dsa_buf_free(&w.record);
+        dsa_buf_free(&w.answer);
     }
 
     dsa_arena_destroy(arena);
@@ -90,7 +90,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
 
-    if ((data[0] & RECORD_FLAG) != 0) {
+    if ((data[0] & BYTES_FLAG) != 0) {
         check_record(data + 1, size - 1);
         return 0;
     }

@@ -16,12 +16,13 @@
 
 
 /*
- * A sampled text with tool calls becomes a record, and the message that the API
- * returns.  A client sends that message back with the results of its calls, and
- * leaves its reasoning and content out.  When the record has been applied to
- * it, the prompt must have the sampled text, segment by segment, between the
- * question and the end token.  t/unit/test_retain.c and t/fuzz/fuzz_retention.c
- * share this file; flags and sampled text are as in history.h.
+ * A sampled text with tool calls becomes a retained answer, and the message
+ * that the API returns.  A client sends that message back with the results of
+ * its calls, and leaves its reasoning and content out.  When the retained
+ * answer has been applied to it, the prompt must have the sampled text, segment
+ * by segment, between the question and the end token.  t/unit/test_retain.c and
+ * t/fuzz/fuzz_retention.c share this file; flags and sampled text are as in
+ * history.h.
  */
 
 typedef struct {
@@ -180,10 +181,10 @@ retained_restore(dsa_arena_t *arena, retained_t *r, dsa_buf_t *request)
     dsa_prompt_t    question, prompt;
     dsa_sampled_t  *s;
 
-    s = dsa_sampled_read(arena, &dsa_deepseek, dsa_str(r->writer.record.data,
-                                        r->writer.record.len), &err);
+    s = dsa_sampled_read(arena, &dsa_deepseek, dsa_str(r->writer.answer.data,
+                                        r->writer.answer.len), &err);
     if (s == NULL) {
-        return "a record that was written cannot be read";
+        return "a retained answer that was written cannot be read";
     }
 
     why = retained_chat(&chat, arena, &r->history, request);
@@ -262,7 +263,7 @@ retained_check(const uint8_t *data, size_t size, int flags)
     dsa_parse_destroy(r.parse);
     dsa_arena_destroy(arena);
     dsa_buf_free(&request);
-    dsa_buf_free(&r.writer.record);
+    dsa_buf_free(&r.writer.answer);
     dsa_buf_free(&r.history.plain);
     dsa_buf_free(&r.history.content);
     dsa_buf_free(&r.history.reasoning);

@@ -101,10 +101,10 @@ assert_roles(const char *want, int64_t version)
 }
 
 
-static inline dsa_schema_record_t
+static inline dsa_schema_entry_t
 request(const char *id)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     memset(&r, 0, sizeof(r));
 
@@ -131,12 +131,12 @@ request(const char *id)
 /* If the id of the request is "r" and a number, its cell has that number. */
 
 static inline int
-record(const dsa_schema_record_t *r, dsa_schema_result_e *result, int *again,
+record(const dsa_schema_entry_t *r, dsa_schema_result_e *result, int *again,
     dsa_err_t *err)
 {
     int                   rc;
     redisReply           *reply;
-    dsa_schema_record_t   own;
+    dsa_schema_entry_t    own;
     dsa_schema_command_t  cmd;
 
     own = *r;
@@ -162,7 +162,7 @@ record(const dsa_schema_record_t *r, dsa_schema_result_e *result, int *again,
 
 
 static inline void
-assert_recorded(const dsa_schema_record_t *r, dsa_schema_result_e want,
+assert_recorded(const dsa_schema_entry_t *r, dsa_schema_result_e want,
     int want_again)
 {
     int                  again;

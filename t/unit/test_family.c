@@ -357,7 +357,7 @@ test_parser(void **state)
 }
 
 
-/* A record belongs to a family, and only that family reads it. */
+/* A retained answer belongs to a family, and only that family reads it. */
 
 static void
 test_record(void **state)
@@ -377,10 +377,10 @@ test_record(void **state)
     dsa_sampled_add(&w, dsa_strz("answer"), 0);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
-    assert_memory_equal(w.record.data, "dsa-rt-1\17\0\0\0\1\0\0\0"
+    assert_memory_equal(w.answer.data, "dsa-rt-1\17\0\0\0\1\0\0\0"
                         "test\0\0\0\0\0\0\0\0\0\0\0\0\16\0\0\0why[/T]", 43);
 
-    s = dsa_sampled_read(arena, &family, dsa_str(w.record.data, w.record.len),
+    s = dsa_sampled_read(arena, &family, dsa_str(w.answer.data, w.answer.len),
                          &err);
     assert_non_null(s);
     assert_ptr_equal(s->family, &family);
@@ -388,17 +388,17 @@ test_record(void **state)
     assert_int_equal(dsa_sampled_behind_reasoning(s), 2);
 
     assert_null(dsa_sampled_read(arena, dsa_family_find("deepseek"),
-                                 dsa_str(w.record.data, w.record.len), &err));
+                                 dsa_str(w.answer.data, w.answer.len), &err));
     assert_string_equal(err.text, "its family is not \"deepseek\"");
 
     other = family;
     other.name = "tes";
     assert_null(dsa_sampled_read(arena, &other,
-                                 dsa_str(w.record.data, w.record.len), &err));
+                                 dsa_str(w.answer.data, w.answer.len), &err));
 
     /* a name of the longest size, and a family with fewer tokens */
 
-    dsa_buf_free(&w.record);
+    dsa_buf_free(&w.answer);
     other.name = "abcdefghijklmno";
 
     memset(&w, 0, sizeof(w));
@@ -406,17 +406,17 @@ test_record(void **state)
     dsa_sampled_add(&w, dsa_strz("[E]"), 1);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
-    s = dsa_sampled_read(arena, &other, dsa_str(w.record.data, w.record.len),
+    s = dsa_sampled_read(arena, &other, dsa_str(w.answer.data, w.answer.len),
                          &err);
     assert_non_null(s);
     assert_int_equal(dsa_sampled_behind_reasoning(s), 0);
 
     other.tokens.n = 3;
     assert_null(dsa_sampled_read(arena, &other,
-                                 dsa_str(w.record.data, w.record.len), &err));
+                                 dsa_str(w.answer.data, w.answer.len), &err));
     assert_string_equal(err.text, "its head has an unknown bit");
 
-    dsa_buf_free(&w.record);
+    dsa_buf_free(&w.answer);
     dsa_arena_destroy(arena);
 }
 

@@ -54,11 +54,11 @@ date(int64_t when, int length)
 }
 
 
-static dsa_schema_record_t
+static dsa_schema_entry_t
 entry(int64_t when, const char *key)
 {
-    char                 id[32];
-    dsa_schema_record_t  r;
+    char                id[32];
+    dsa_schema_entry_t  r;
 
     memset(&r, 0, sizeof(r));
 
@@ -85,7 +85,7 @@ entry(int64_t when, const char *key)
 /* DSA_OK, DSA_AGAIN or DSA_ERROR; *again as dsa_schema_recorded() sets it. */
 
 static int
-send_entry(const dsa_schema_record_t *r, int *again)
+send_entry(const dsa_schema_entry_t *r, int *again)
 {
     int                    rc;
     dsa_err_t              err;
@@ -108,8 +108,8 @@ send_entry(const dsa_schema_record_t *r, int *again)
 static void
 add(int64_t when, const char *key)
 {
-    int                  again;
-    dsa_schema_record_t  r;
+    int                 again;
+    dsa_schema_entry_t  r;
 
     r = entry(when, key);
 
@@ -121,9 +121,9 @@ add(int64_t when, const char *key)
 static void
 test_money(void **state)
 {
-    int                  again;
-    int64_t              now;
-    dsa_schema_record_t  r;
+    int                 again;
+    int64_t             now;
+    dsa_schema_entry_t  r;
 
     now = time(NULL);
 
@@ -219,7 +219,7 @@ test_sum(void **state)
     int64_t      now, sum, want;
     redisReply  *keys;
 
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     now = time(NULL);
     want = 0;
@@ -341,10 +341,10 @@ test_unfit(void **state)
 static void
 test_overflow(void **state)
 {
-    int                  again;
-    size_t               i;
-    int64_t              now;
-    dsa_schema_record_t  r;
+    int                 again;
+    size_t              i;
+    int64_t             now;
+    dsa_schema_entry_t  r;
 
     static const struct {
         const char  *hash;              /* NULL: the ledger of the day */
@@ -404,11 +404,11 @@ test_overflow(void **state)
 static void
 test_types(void **state)
 {
-    int                  again;
-    size_t               i;
-    int64_t              now;
-    const char          *key;
-    dsa_schema_record_t  r;
+    int                 again;
+    size_t              i;
+    int64_t             now;
+    const char         *key;
+    dsa_schema_entry_t  r;
 
     now = time(NULL);
 
@@ -440,9 +440,9 @@ test_types(void **state)
 static void
 test_refused(void **state)
 {
-    int                  again;
-    int64_t              now, old;
-    dsa_schema_record_t  r;
+    int                 again;
+    int64_t             now, old;
+    dsa_schema_entry_t  r;
 
     now = time(NULL);
     old = now - (int64_t) 90 * DAY;
@@ -471,7 +471,7 @@ test_refused(void **state)
 static void
 test_entry(void **state)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     r = entry(1, KEY_A);
     assert_true(dsa_schema_entry_ok(&r));

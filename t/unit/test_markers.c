@@ -18,10 +18,10 @@
 #define NOISE      (256 * 1024)
 
 
-static dsa_schema_record_t
+static dsa_schema_entry_t
 entry(uint64_t sender, uint32_t cell, uint64_t number)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     r = request("chatcmpl-0");
     r.sender = sender;
@@ -35,7 +35,7 @@ entry(uint64_t sender, uint32_t cell, uint64_t number)
 static void
 assert_counted(uint64_t sender, uint32_t cell, uint64_t number, int again)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     r = entry(sender, cell, number);
     assert_recorded(&r, DSA_SCHEMA_LEDGER, again);
@@ -52,7 +52,7 @@ requests(void)
 static void
 test_attempts(void **state)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     assert_counted(SENDER, 1, 10, 0);
     assert_counted(SENDER, 1, 10, 1);
@@ -115,8 +115,8 @@ test_lifetime(void **state)
 static void
 test_results(void **state)
 {
-    dsa_str_t            turn[2];
-    dsa_schema_record_t  r;
+    dsa_str_t           turn[2];
+    dsa_schema_entry_t  r;
 
     turn[0] = dsa_strz(USER);
     turn[1] = dsa_strz(ANSWER);
@@ -149,8 +149,8 @@ test_results(void **state)
 static void
 test_lease(void **state)
 {
-    dsa_str_t            turn[2];
-    dsa_schema_record_t  r;
+    dsa_str_t           turn[2];
+    dsa_schema_entry_t  r;
 
     turn[0] = dsa_strz(USER);
     turn[1] = dsa_strz(ANSWER);
@@ -188,7 +188,7 @@ test_damaged(void **state)
     int                  again;
     size_t               i;
     dsa_err_t            err;
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t   r;
     dsa_schema_result_e  result;
 
     static const char *const  values[] = {
@@ -219,7 +219,7 @@ test_damaged(void **state)
 static void
 test_ranges(void **state)
 {
-    dsa_schema_record_t   r;
+    dsa_schema_entry_t    r;
     dsa_schema_command_t  cmd;
 
     r = entry(0, 1, 1);
@@ -257,12 +257,12 @@ used(void)
 static void
 send_many(uint32_t n, uint32_t tenants, uint64_t *serial)
 {
-    char                   tenant[33];
-    uint32_t               i, k;
-    redisReply            *reply;
-    dsa_arena_t           *own;
-    dsa_schema_record_t    r;
-    dsa_schema_command_t   cmd;
+    char                  tenant[33];
+    uint32_t              i, k;
+    redisReply           *reply;
+    dsa_arena_t          *own;
+    dsa_schema_entry_t    r;
+    dsa_schema_command_t  cmd;
 
     own = arena;
 

@@ -232,8 +232,8 @@ static void
 random_turn(dsa_schema_command_t *cmd, dsa_str_t id, const dsa_str_t *messages,
     const dsa_schema_storage_t *keep)
 {
-    static uint64_t      n;
-    dsa_schema_record_t  r;
+    static uint64_t     n;
+    dsa_schema_entry_t  r;
 
     r = request("chatcmpl-0");
     r.number = ++n;
@@ -394,7 +394,7 @@ test_turn(void **state)
 {
     sum_t                 had;
     dsa_str_t             turn[2];
-    dsa_schema_record_t   r;
+    dsa_schema_entry_t    r;
     dsa_schema_storage_t  keep;
 
     turn[0] = dsa_strz(USER);

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * Retention on memory alone: records of sampled answers, which messages lack
- * something, and what is restored (see retained.h).
+ * Retention on memory alone: retained answers, which messages lack something of
+ * them, and what is restored (see retained.h).
  */
 
 
@@ -181,8 +181,8 @@ sampled(const char *text, int thinking)
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
     s = dsa_sampled_read(arena, &dsa_deepseek,
-                         dsa_str(w.record.data, w.record.len), &err);
-    dsa_buf_free(&w.record);
+                         dsa_str(w.answer.data, w.answer.len), &err);
+    dsa_buf_free(&w.answer);
 
     if (s == NULL) {
         fail_msg("%s: %s", text, err.text);
@@ -387,7 +387,7 @@ test_arguments(void **state)
 }
 
 
-/* A record is at most DSA_SAMPLED_MAX; beyond that nothing is kept. */
+/* A retained answer is at most DSA_SAMPLED_MAX; beyond that nothing is kept. */
 
 static void
 test_limits(void **state)
@@ -407,24 +407,24 @@ test_limits(void **state)
     dsa_sampled_add(&w, dsa_str(text, fits / 2), 0);
     dsa_sampled_add(&w, dsa_str(text, fits - fits / 2), 0);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
-    assert_true(w.record.len <= DSA_SAMPLED_MAX);
+    assert_true(w.answer.len <= DSA_SAMPLED_MAX);
     assert_non_null(dsa_sampled_read(arena, &dsa_deepseek,
-                                     dsa_str(w.record.data, w.record.len),
+                                     dsa_str(w.answer.data, w.answer.len),
                                      &err));
-    dsa_buf_free(&w.record);
+    dsa_buf_free(&w.answer);
 
     memset(&w, 0, sizeof(dsa_sampled_writer_t));
     dsa_sampled_start(&w, &dsa_deepseek, 1, ALL);
     dsa_sampled_add(&w, dsa_str(text, fits + 1), 0);
     dsa_sampled_add(&w, dsa_str(text, 1), 0);
     assert_int_equal(dsa_sampled_end(&w), DSA_ERROR);
-    assert_null(w.record.data);
+    assert_null(w.answer.data);
 
     free(text);
 }
 
 
-/* Each byte of a record matters. */
+/* Each byte of a retained answer matters. */
 
 static void
 test_damage(void **state)
@@ -440,20 +440,20 @@ test_damage(void **state)
     dsa_sampled_add(&w, dsa_strz(DSA_DEEPSEEK_THINK_END), 1);
     assert_int_equal(dsa_sampled_end(&w), DSA_OK);
 
-    for (i = 0; i < w.record.len; i++) {
+    for (i = 0; i < w.answer.len; i++) {
         assert_null(dsa_sampled_read(arena, &dsa_deepseek,
-                                     dsa_str(w.record.data, i), &err));
+                                     dsa_str(w.answer.data, i), &err));
 
-        copy = malloc(w.record.len);
+        copy = malloc(w.answer.len);
         assert_non_null(copy);
-        memcpy(copy, w.record.data, w.record.len);
+        memcpy(copy, w.answer.data, w.answer.len);
         copy[i] ^= 1;
         assert_null(dsa_sampled_read(arena, &dsa_deepseek,
-                                     dsa_str(copy, w.record.len), &err));
+                                     dsa_str(copy, w.answer.len), &err));
         free(copy);
     }
 
-    dsa_buf_free(&w.record);
+    dsa_buf_free(&w.answer);
 }
 
 

@@ -117,7 +117,7 @@ test_split(void **state)
 static void
 test_entry(void **state)
 {
-    dsa_schema_record_t  good, record;
+    dsa_schema_entry_t  good, entry;
 
     memset(&good, 0, sizeof(good));
     good.request = dsa_strz("chatcmpl-1");
@@ -132,9 +132,9 @@ test_entry(void **state)
     assert_true(dsa_schema_entry_ok(&good));
 
 #define refused(field, value)                                                 \
-    record = good;                                                            \
-    record.field = value;                                                     \
-    assert_false(dsa_schema_entry_ok(&record))
+    entry = good;                                                            \
+    entry.field = value;                                                     \
+    assert_false(dsa_schema_entry_ok(&entry))
 
     refused(request, dsa_strz(""));
     refused(request, dsa_strz("a}b"));
@@ -161,7 +161,7 @@ test_entry(void **state)
 static void
 test_bounds(void **state)
 {
-    dsa_schema_record_t   r;
+    dsa_schema_entry_t    r;
     dsa_schema_storage_t  own;
     dsa_schema_command_t  cmd;
 
@@ -208,7 +208,7 @@ test_cluster_slots(void **state)
     size_t                i;
     dsa_str_t             word;
     const char           *tag;
-    dsa_schema_record_t   r;
+    dsa_schema_entry_t    r;
     dsa_schema_command_t  cmd;
 
     r = request("r1");

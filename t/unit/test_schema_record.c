@@ -13,7 +13,7 @@
 static void
 test_ledger(void **state)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     r = request("r1");
     assert_recorded(&r, DSA_SCHEMA_LEDGER, 0);
@@ -60,8 +60,8 @@ test_ledger(void **state)
 static void
 test_append(void **state)
 {
-    dsa_str_t            turn[2];
-    dsa_schema_record_t  r;
+    dsa_str_t           turn[2];
+    dsa_schema_entry_t  r;
 
     create(TENANT, NULL, 0);
     assert_int_equal(number(&server, "EXPIRE " KEY " 5"), 1);
@@ -115,8 +115,8 @@ test_append(void **state)
 static void
 test_trim(void **state)
 {
-    dsa_str_t            turn[4];
-    dsa_schema_record_t  r;
+    dsa_str_t           turn[4];
+    dsa_schema_entry_t  r;
 
     /* a turn with a tool round is removed as a whole */
 
@@ -185,8 +185,8 @@ test_trim(void **state)
 static void
 test_trim_first_system(void **state)
 {
-    dsa_str_t            turn[3];
-    dsa_schema_record_t  r;
+    dsa_str_t           turn[3];
+    dsa_schema_entry_t  r;
 
     /* the system message came with the first turn */
 
@@ -217,13 +217,13 @@ test_trim_first_system(void **state)
 static void
 test_damage(void **state)
 {
-    int                         again;
-    dsa_err_t                   err;
-    dsa_str_t                   turn[2];
-    redisReply                 *reply;
-    dsa_schema_record_t         r;
-    dsa_schema_result_e         result;
-    dsa_schema_conversation_t   c;
+    int                        again;
+    dsa_err_t                  err;
+    dsa_str_t                  turn[2];
+    redisReply                *reply;
+    dsa_schema_entry_t         r;
+    dsa_schema_result_e        result;
+    dsa_schema_conversation_t  c;
 
     turn[0] = dsa_strz(USER);
     turn[1] = dsa_strz(ANSWER);
@@ -277,7 +277,7 @@ test_full(void **state)
     int                  again;
     dsa_err_t            err;
     dsa_str_t            turn[2];
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t   r;
     dsa_schema_result_e  result;
 
     turn[0] = dsa_strz(USER);

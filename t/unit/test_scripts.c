@@ -288,8 +288,8 @@ build_create(dsa_schema_command_t *cmd)
 static void
 build_turn(dsa_schema_command_t *cmd)
 {
-    dsa_str_t            *turn;
-    dsa_schema_record_t   r;
+    dsa_str_t          *turn;
+    dsa_schema_entry_t  r;
 
     turn = dsa_arena_alloc(arena, 2 * sizeof(dsa_str_t));
     turn[0] = dsa_strz(USER);
@@ -313,7 +313,7 @@ build_turn(dsa_schema_command_t *cmd)
 static void
 build_entry(dsa_schema_command_t *cmd)
 {
-    dsa_schema_record_t  r;
+    dsa_schema_entry_t  r;
 
     r = request("r1");
     r.cell = 7;
