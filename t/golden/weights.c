@@ -4,7 +4,7 @@
  *
  * Draws the weights of t/data/golden again, to the bit:
  *
- *     golden_weights a-fp8|b-bf16 1|2 > model-0000N-of-00002.safetensors
+ *     golden_weights a-fp8|b-bf16|moonlight 1|2 > FILE
  *
  * They were torch.randn() on a CPU after torch.manual_seed(), one tensor after
  * the other, as draw_model() has them.  PyTorch computes it so: 24 bits of the
@@ -23,13 +23,11 @@
 #include <string.h>
 
 
-#define HEADS           4
-#define NOPE            128
 #define ROPE            64
-#define LATENT          512
 #define INDEX_DIM       128
 #define BLOCK           128     /* FP8 has a scale for BLOCK x BLOCK weights */
 #define E4M3_MAX        448.0f
+#define QUIET           0.05f   /* of the rows of quiet tokens in lm_head */
 
 #define MT_WORDS        624
 #define MT_SHIFT        397
@@ -45,14 +43,24 @@ typedef struct {
     const char  *name;
     uint32_t     seed;
     int          fp8;
+    int          bf16;          /* 1: the vectors, too */
     uint32_t     hidden;
     uint32_t     intermediate;
     uint32_t     layers;
-    uint32_t     q_rank;
+    uint32_t     heads;
+    uint32_t     nope;          /* and the width of a value */
+    uint32_t     latent;
+    uint32_t     q_rank;        /* 0: queries have one projection */
     uint32_t     experts;
     uint32_t     expert_width;
-    uint32_t     index_heads;
+    uint32_t     shared;        /* experts */
+    uint32_t     index_heads;   /* 0: no indexer */
     uint32_t     vocab;
+    uint32_t     quiet;         /* tokens that are rarely the next one */
+    float        query;         /* factor of the projection to queries */
+    float        output;        /* factor of o_proj */
+    float        down;          /* factor of the experts' down_proj */
+    float        bias;          /* deviation of the router's bias */
     const char  *second;        /* the first tensor of the second file */
 } golden_t;
 
@@ -80,6 +88,7 @@ typedef struct {
     uint32_t     next;
     int          file;
     int          fp8;
+    int          bf16;
     const char  *second;
     uint32_t     n;
     tensor_t     tensor[TENSORS_MAX];
@@ -87,10 +96,14 @@ typedef struct {
 
 
 static const golden_t  models[] = {
-    { "a-fp8", 20251201, 1, 256, 512, 3, 128, 16, 128, 8, 1024,
+    { "a-fp8", 20251201, 1, 0, 256, 512, 3, 4, 128, 512, 128, 16, 128, 1, 8,
+      1024, 0, 1.0f, 0.5f, 0.5f, 0.05f,
       "model.layers.1.mlp.experts.14.down_proj.weight_scale_inv" },
-    { "b-bf16", 777, 0, 192, 320, 2, 96, 8, 96, 4, 512,
-      "model.layers.1.mlp.gate.weight" }
+    { "b-bf16", 777, 0, 0, 192, 320, 2, 4, 128, 512, 96, 8, 96, 1, 4, 512, 0,
+      1.0f, 0.5f, 0.5f, 0.05f, "model.layers.1.mlp.gate.weight" },
+    { "moonlight", 20250222, 0, 1, 112, 176, 2, 3, 64, 128, 0, 12, 24, 2, 0,
+      256, 4, 1.5f, 1.0f, 1.0f, 0.1f,
+      "model.layers.1.mlp.experts.3.down_proj.weight" }
 };
 
 static const struct {
@@ -429,12 +442,13 @@ add_fp8(state_t *s, const char *name, const float *x, uint32_t rows,
 
 /*
  * A matrix [rows, cols] of normal numbers, times "factor" and divided by
- * "divisor".  In that order: both products round.
+ * "divisor".  In that order: both products round.  The first "quiet" rows are
+ * smaller.
  */
 
 static void
 matrix(state_t *s, int fp8, const char *prefix, const char *name,
-    uint32_t rows, uint32_t cols, float factor, float divisor)
+    uint32_t rows, uint32_t cols, float factor, float divisor, uint32_t quiet)
 {
     char       full[NAME_SIZE];
     float     *x;
@@ -446,6 +460,10 @@ matrix(state_t *s, int fp8, const char *prefix, const char *name,
 
     for (i = 0; i < n; i++) {
         x[i] = x[i] * factor / divisor;
+    }
+
+    for (i = 0; i < (size_t) quiet * cols; i++) {
+        x[i] *= QUIET;
     }
 
     append(full, NAME_SIZE, 0, "%s%s.weight", prefix, name);
@@ -471,27 +489,37 @@ static void
 linear(state_t *s, const char *prefix, const char *name, uint32_t rows,
     uint32_t cols, float factor)
 {
-    matrix(s, s->fp8, prefix, name, rows, cols, factor, sqrtf((float) cols));
+    matrix(s, s->fp8, prefix, name, rows, cols, factor, sqrtf((float) cols),
+           0);
 }
 
 
-/* A vector in float32 of mean "mean" and standard deviation "deviation". */
+/* A vector of mean "mean" and standard deviation "deviation". */
 
 static void
 vector(state_t *s, const char *prefix, const char *name, uint32_t n,
     float mean, float deviation)
 {
-    char      full[NAME_SIZE];
-    float    *x, *out;
-    uint32_t  i;
+    char       full[NAME_SIZE];
+    void      *out;
+    float     *x;
+    uint32_t   i;
 
     append(full, NAME_SIZE, 0, "%s%s", prefix, name);
 
     x = normal(s, n);
-    out = add(s, full, F32, n, 0);
+    out = add(s, full, s->bf16 ? BF16 : F32, n, 0);
 
     for (i = 0; i < n; i++) {
-        out[i] = mean + deviation * x[i];
+        x[i] = mean + deviation * x[i];
+
+        if (s->bf16) {
+            ((uint16_t *) out)[i] = bf16(x[i]);
+        }
+    }
+
+    if (!s->bf16) {
+        memcpy(out, x, n * sizeof(float));
     }
 
     free(x);
@@ -505,29 +533,42 @@ attention(state_t *s, const golden_t *m, const char *layer)
 
     append(p, NAME_SIZE, 0, "%sself_attn.", layer);
 
-    linear(s, p, "q_a_proj", m->q_rank, m->hidden, 1.0f);
-    vector(s, p, "q_a_layernorm.weight", m->q_rank, 1.0f, 0.1f);
-    linear(s, p, "q_b_proj", HEADS * (NOPE + ROPE), m->q_rank, 1.0f);
-    linear(s, p, "kv_a_proj_with_mqa", LATENT + ROPE, m->hidden, 1.0f);
-    vector(s, p, "kv_a_layernorm.weight", LATENT, 1.0f, 0.1f);
-    linear(s, p, "kv_b_proj", HEADS * 2 * NOPE, LATENT, 1.0f);
-    linear(s, p, "o_proj", m->hidden, HEADS * NOPE, 0.5f);
+    if (m->q_rank != 0) {
+        linear(s, p, "q_a_proj", m->q_rank, m->hidden, 1.0f);
+        vector(s, p, "q_a_layernorm.weight", m->q_rank, 1.0f, 0.1f);
+        linear(s, p, "q_b_proj", m->heads * (m->nope + ROPE), m->q_rank,
+               m->query);
+
+    } else {
+        linear(s, p, "q_proj", m->heads * (m->nope + ROPE), m->hidden,
+               m->query);
+    }
+
+    linear(s, p, "kv_a_proj_with_mqa", m->latent + ROPE, m->hidden, 1.0f);
+    vector(s, p, "kv_a_layernorm.weight", m->latent, 1.0f, 0.1f);
+    linear(s, p, "kv_b_proj", m->heads * 2 * m->nope, m->latent, 1.0f);
+    linear(s, p, "o_proj", m->hidden, m->heads * m->nope, m->output);
+
+    if (m->index_heads == 0) {
+        return;
+    }
 
     linear(s, p, "indexer.wq_b", m->index_heads * INDEX_DIM, m->q_rank, 1.0f);
     linear(s, p, "indexer.wk", INDEX_DIM, m->hidden, 1.0f);
     vector(s, p, "indexer.k_norm.weight", INDEX_DIM, 1.0f, 0.1f);
     vector(s, p, "indexer.k_norm.bias", INDEX_DIM, 0.0f, 0.1f);
     matrix(s, 0, p, "indexer.weights_proj", m->index_heads, m->hidden, 1.0f,
-           sqrtf((float) m->hidden));
+           sqrtf((float) m->hidden), 0);
 }
 
 
 static void
-mlp(state_t *s, const golden_t *m, const char *prefix, uint32_t width)
+mlp(state_t *s, const golden_t *m, const char *prefix, uint32_t width,
+    float down)
 {
     linear(s, prefix, "gate_proj", width, m->hidden, 1.0f);
     linear(s, prefix, "up_proj", width, m->hidden, 1.0f);
-    linear(s, prefix, "down_proj", m->hidden, width, 0.5f);
+    linear(s, prefix, "down_proj", m->hidden, width, down);
 }
 
 
@@ -539,16 +580,16 @@ experts(state_t *s, const golden_t *m, const char *layer)
 
     append(p, NAME_SIZE, 0, "%smlp.", layer);
     matrix(s, 0, p, "gate", m->experts, m->hidden, 1.0f,
-           sqrtf((float) m->hidden));
-    vector(s, p, "gate.e_score_correction_bias", m->experts, 0.0f, 0.05f);
+           sqrtf((float) m->hidden), 0);
+    vector(s, p, "gate.e_score_correction_bias", m->experts, 0.0f, m->bias);
 
     for (i = 0; i < m->experts; i++) {
         append(p, NAME_SIZE, 0, "%smlp.experts.%u.", layer, i);
-        mlp(s, m, p, m->expert_width);
+        mlp(s, m, p, m->expert_width, m->down);
     }
 
     append(p, NAME_SIZE, 0, "%smlp.shared_experts.", layer);
-    mlp(s, m, p, m->expert_width);
+    mlp(s, m, p, m->shared * m->expert_width, m->down);
 }
 
 
@@ -562,9 +603,10 @@ draw_model(state_t *s, const golden_t *m)
 
     s->file = 1;
     s->fp8 = m->fp8;
+    s->bf16 = m->bf16;
     s->second = m->second;
 
-    matrix(s, 0, "model.", "embed_tokens", m->vocab, m->hidden, 1.0f, 1.0f);
+    matrix(s, 0, "model.", "embed_tokens", m->vocab, m->hidden, 1.0f, 1.0f, 0);
 
     for (i = 0; i < m->layers; i++) {
         append(p, NAME_SIZE, 0, "model.layers.%u.", i);
@@ -575,7 +617,7 @@ draw_model(state_t *s, const golden_t *m)
 
         if (i == 0) {
             append(q, NAME_SIZE, 0, "%smlp.", p);
-            mlp(s, m, q, m->intermediate);
+            mlp(s, m, q, m->intermediate, 0.5f);
 
         } else {
             experts(s, m, p);
@@ -584,7 +626,7 @@ draw_model(state_t *s, const golden_t *m)
 
     vector(s, "model.", "norm.weight", m->hidden, 1.0f, 0.1f);
     matrix(s, 0, "", "lm_head", m->vocab, m->hidden, 3.0f,
-           sqrtf((float) m->hidden));
+           sqrtf((float) m->hidden), m->quiet);
 }
 
 
@@ -687,7 +729,7 @@ main(int argc, char **argv)
         }
     }
 
-    fprintf(stderr, "usage: golden_weights a-fp8|b-bf16 1|2\n");
+    fprintf(stderr, "usage: golden_weights a-fp8|b-bf16|moonlight 1|2\n");
 
     return 2;
 }
