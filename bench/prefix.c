@@ -16,8 +16,8 @@
 
 /*
  * Measures what the choice of an engine by prefix adds to a request, without
- * nginx: the keys of prompts of several sizes, and a lookup and an update of all
- * keys that a request can have, in a full map of the default size.
+ * nginx: the keys of prompts of several sizes, and a lookup and an update of
+ * all keys that a request can have, in a full map of the default size.
  *
  *     build/bench/prefix [RUNS]
  *

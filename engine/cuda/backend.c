@@ -268,6 +268,9 @@ dsa_backend_cuda_open_gpu(void *data, uint32_t rank, dsa_err_t *err)
     c = data;
     gpu = &c->gpu[rank];
 
+    dsa_log_debug("rank %u: its thread attaches to GPU %d", rank,
+                  gpu->rank->device);
+
     rc = dsa_cuda_rank_attach(gpu->rank);
     rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&gpu->copying,
                                                    cudaEventDisableTiming);
@@ -311,6 +314,9 @@ dsa_backend_cuda_close_gpu(void *data, uint32_t rank, dsa_err_t *err)
     if (gpu->rank == NULL) {
         return DSA_OK;
     }
+
+    dsa_log_debug("rank %u: its thread leaves GPU %d", rank,
+                  gpu->rank->device);
 
     (void) dsa_cuda_rank_attach(gpu->rank);
     (void) cudaStreamSynchronize(gpu->rank->stream);
@@ -493,6 +499,9 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
                 busy = 1;
 
             } else if (rc != 0) {
+                dsa_log_debug("rank %u: its step on GPU %d failed", r,
+                              gpu->rank->device);
+
                 return dsa_error(err, "GPU %d: %s", gpu->rank->device,
                                  dsa_cuda_error(rc));
             }

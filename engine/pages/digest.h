@@ -28,6 +28,12 @@ typedef struct {
 } dsa_digest_t;
 
 
+/* The first bytes of a digest, for "%02x%02x%02x%02x" in the log. */
+
+#define dsa_digest_log(d)                                                     \
+    (d)->byte[0], (d)->byte[1], (d)->byte[2], (d)->byte[3]
+
+
 typedef struct dsa_digester_s  dsa_digester_t;
 
 

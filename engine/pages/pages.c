@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "engine/pages/lru.h"
 #include "engine/pages/pages.h"
 #include "engine/pages/pool.h"
@@ -124,6 +125,10 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 
     if (old != NULL) {
         digest = *old;
+
+        dsa_log_debug("page %02x%02x%02x%02x: rank %u overwrites its copy",
+                      dsa_digest_log(&digest), rank);
+
         dsa_prefix_remove(p->prefix, rank, page);
         p->lost += dsa_prefix_ready(p->prefix, &digest) == 0;
         dsa_pages_duplicate(p, &digest);
@@ -224,6 +229,9 @@ dsa_pages_publish(dsa_pages_t *p, uint32_t rank, uint32_t page,
     if (dsa_prefix_digest(p->prefix, rank, page) == NULL
         && dsa_prefix_copy(p->prefix, rank, digest) == DSA_NO_PAGE)
     {
+        dsa_log_debug("page %02x%02x%02x%02x: published on rank %u",
+                      dsa_digest_log(digest), rank);
+
         dsa_prefix_add(p->prefix, rank, digest, page, DSA_COPY_READY);
         dsa_pages_duplicate(p, digest);
     }

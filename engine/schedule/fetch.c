@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/tiers.h"
 #include "engine/schedule/tiers_parts.h"
 
 
@@ -133,7 +135,7 @@ dsa_fetch_pays(dsa_slower_t *s, uint32_t pages, double compute_us)
 
 
 dsa_fetch_t *
-dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
+dsa_tiers_fetch(dsa_tiers_t *t, uint64_t id, const dsa_digest_t *digest,
     const uint32_t *target, uint32_t n, const uint32_t expected[DSA_TIERS])
 {
     size_t           size;
@@ -166,6 +168,7 @@ dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
     memcpy(f->expected, expected, sizeof(f->expected));
     memset(f->from, DSA_TIER_HOST, n);
 
+    f->id = id;
     f->n = n;
     f->f.n = n;
     f->next_fetch = t->fetches;
@@ -249,6 +252,13 @@ dsa_tiers_unfetch(dsa_tiers_t *t, dsa_fetch_t *fetch)
     f = (dsa_fetching_t *) fetch;
     f->abandoned = 1;
 
+    if (f->reading != 0 || f->f.moving != 0) {
+        dsa_log_debug("request %u.%u: gives up its fetch with %u of %u pages, "
+                      "%u reads and %u moves go on", (uint32_t) f->id,
+                      (uint32_t) (f->id >> 32), f->f.ready, f->n, f->reading,
+                      f->f.moving);
+    }
+
     for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
         s = &t->slower[i];
 
@@ -289,6 +299,10 @@ static void
 dsa_fetch_truncate(dsa_fetching_t *f, uint32_t n)
 {
     if (n < f->f.n) {
+        dsa_log_debug("request %u.%u: page %02x%02x%02x%02x: not fetched, its "
+                      "fetch ends after %u of %u pages", dsa_fetch_log(f, n),
+                      n, f->n);
+
         f->f.n = n;
     }
 }
@@ -452,6 +466,9 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
         read->end_us = op->op.queued_us;
     }
 
+    dsa_log_debug("request %u.%u: page %02x%02x%02x%02x: is read from %s",
+                  dsa_fetch_log(f, index), dsa_tier_names[tier].name);
+
     f->state[index] = DSA_FETCH_READS;
     f->reading++;
     read->reading++;
@@ -494,6 +511,10 @@ dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op)
     tier = op->tier;
     read = &f->read[tier];
     stats = &t->stats[tier];
+
+    dsa_log_debug("request %u.%u: page %02x%02x%02x%02x: the read from %s "
+                  "ended with result %d", dsa_fetch_log(f, index),
+                  dsa_tier_names[tier].name, (int) op->op.result);
 
     f->reading--;
     read->reading--;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
+#include "base/tiers.h"
 #include "engine/schedule/tiers_parts.h"
 
 
@@ -316,6 +318,9 @@ dsa_keep_write(dsa_tiers_t *t, uint32_t tier, const dsa_digest_t *digest,
         return DSA_AGAIN;
     }
 
+    dsa_log_debug("page %02x%02x%02x%02x: is written to %s",
+                  dsa_digest_log(digest), dsa_tier_names[tier].name);
+
     dsa_pages_host_retain(t->pages, at);
     s->writing++;
 
@@ -339,6 +344,10 @@ dsa_keep_written(dsa_tiers_t *t, dsa_page_op_t *op)
     s = &t->slower[op->tier];
     stats = &t->stats[op->tier];
     s->writing--;
+
+    dsa_log_debug("page %02x%02x%02x%02x: the write to %s ended with result %d",
+                  dsa_digest_log(&op->digest), dsa_tier_names[op->tier].name,
+                  (int) op->op.result);
 
     if (op->op.result == DSA_TIER_DONE) {
         stats->write_pages++;

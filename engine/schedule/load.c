@@ -211,8 +211,8 @@ dsa_sched_fetch(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
 
     dsa_sched_expected(seq, first, expected);
 
-    seq->fetch = dsa_tiers_fetch(s->tiers, &seq->digest[first], target, n,
-                                 expected);
+    seq->fetch = dsa_tiers_fetch(s->tiers, seq->id, &seq->digest[first],
+                                 target, n, expected);
 
     free(target);
 

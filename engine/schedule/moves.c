@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "engine/schedule/tiers_parts.h"
 
 
@@ -386,6 +387,10 @@ dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op)
     stats->write_bytes += t->backend->page_bytes;
     stats->write_us += dsa_tiers_now(t) - op->begin_us;
 
+    dsa_log_debug("page %02x%02x%02x%02x: saved from rank %u to host memory%s",
+                  dsa_digest_log(&op->digest), op->rank,
+                  op->last ? ", before it is overwritten" : "");
+
     dsa_pages_host_ready(t->pages, op->at, (int) op->last);
     dsa_pages_host_release(t->pages, op->at);
 
@@ -410,6 +415,10 @@ dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op)
     stats->read_pages++;
     stats->read_bytes += t->backend->page_bytes;
     stats->read_us += dsa_tiers_now(t) - op->begin_us;
+
+    dsa_log_debug("request %u.%u: page %02x%02x%02x%02x: loaded from host "
+                  "memory on rank %u", dsa_fetch_log(op->fetch, op->index),
+                  op->rank);
 
     if (op->indexed) {
         dsa_pages_loaded(t->pages, op->rank, op->page);

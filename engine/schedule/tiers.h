@@ -140,11 +140,13 @@ uint32_t dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest,
 /*
  * Fetches n pages into the pages target [ranks][n] of the ranks, DSA_NO_PAGE
  * where a rank needs no copy.  target, digest and expected, which is that of
- * dsa_tiers_available(), are copied.  NULL: out of memory.  Until it is
- * abandoned, the target pages keep a user of the caller.
+ * dsa_tiers_available(), are copied.  id is that of the request, for the log.
+ * NULL: out of memory.  Until it is abandoned, the target pages keep a user of
+ * the caller.
  */
-dsa_fetch_t *dsa_tiers_fetch(dsa_tiers_t *t, const dsa_digest_t *digest,
-    const uint32_t *target, uint32_t n, const uint32_t expected[DSA_TIERS]);
+dsa_fetch_t *dsa_tiers_fetch(dsa_tiers_t *t, uint64_t id,
+    const dsa_digest_t *digest, const uint32_t *target, uint32_t n,
+    const uint32_t expected[DSA_TIERS]);
 
 /* 1 when f->n pages are ready and no move is in flight. */
 static inline int

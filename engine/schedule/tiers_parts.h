@@ -95,6 +95,7 @@ typedef struct {
 
 struct dsa_fetching_s {
     dsa_fetch_t         f;              /* the part of the caller */
+    uint64_t            id;             /* of the request, for the log */
     uint32_t            n;              /* of the arrays */
     uint32_t            next;           /* the first page not begun */
     uint32_t            reading;        /* READ ops that refer to it */
@@ -159,6 +160,13 @@ struct dsa_tiers_s {
     uint32_t            no_memory;      /* 1: the next poll fails */
     dsa_tier_stats_t    stats[DSA_TIERS];
 };
+
+
+/* The arguments of "request %u.%u: page %02x%02x%02x%02x" in the log. */
+
+#define dsa_fetch_log(f, index)                                               \
+    (uint32_t) (f)->id, (uint32_t) ((f)->id >> 32),                           \
+    dsa_digest_log(&(f)->digest[index])
 
 
 static inline uint64_t

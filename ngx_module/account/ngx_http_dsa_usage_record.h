@@ -64,7 +64,7 @@ struct ngx_http_dsa_usage_record_s {
     ngx_http_dsa_tenant_ref_t   row;        /* of the table of tenants, where
                                                the request is in flight */
     ngx_int_t                   cell;       /* of entry; negative: none */
-    dsa_schema_entry_t          entry;       /* of the ledger; its strings are
+    dsa_schema_entry_t          entry;      /* of the ledger; its strings are
                                                model, key, tenant and id */
     ngx_http_dsa_usage_t        usage;
     ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of

@@ -59,7 +59,7 @@ typedef struct {
     ngx_http_dsa_redis_call_t    *call;         /* NULL: it is not sent */
     ngx_http_dsa_save_t          *turn;         /* NULL: none */
     ngx_uint_t                    cell;
-    ngx_http_dsa_ledger_cell_t    copy;         /* the strings of record */
+    ngx_http_dsa_ledger_cell_t    copy;         /* the strings of entry */
     dsa_schema_entry_t            entry;
     const char                   *why;          /* the turn's last attempt
                                                    failed; NULL: there was
