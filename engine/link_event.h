@@ -92,7 +92,7 @@ typedef struct {
                                        DSA_LINK_FIELD_RESUME */
     uint32_t    queue_ms;           /* submit to the first step */
     uint32_t    prefill_ms;         /* first step to the first token */
-    uint32_t    decode_ms;          /* first token to the last */
+    uint32_t    decode_ms;          /* from the first token to the last */
     uint32_t    stop;               /* 1 and the number, from 0, of the STOP
                                        field that ended the answer; 0: none
                                        did, or the engine does not report it */

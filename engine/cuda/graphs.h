@@ -25,9 +25,9 @@
 
 
 typedef struct {
-    uint32_t            size[DSA_CUDA_SIZES];       /* tokens, rising */
+    uint32_t            size[DSA_CUDA_SIZES];       /* tokens, ascending */
     uint32_t            sizes;
-    uint32_t            bound[DSA_CUDA_BOUNDS];     /* keys, rising */
+    uint32_t            bound[DSA_CUDA_BOUNDS];     /* keys, ascending */
     uint32_t            bounds;
     cudaGraphExec_t     exec[DSA_CUDA_SIZES][DSA_CUDA_BOUNDS];
 } dsa_cuda_graphs_t;

@@ -35,8 +35,8 @@ typedef struct {
 typedef struct {
     uint32_t                tokens;
     uint32_t                decode;
-    uint32_t                max_keys;       /* bound of keys[] of the decode
-                                               tokens */
+    uint32_t                max_keys;       /* no decode token has more
+                                               keys[] */
     uint32_t                indexed;        /* 1: decode tokens may see more
                                                than topk tokens */
     uint32_t                n_seqs;         /* besides those of the decode

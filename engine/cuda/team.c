@@ -32,7 +32,7 @@ struct dsa_cuda_team_s {
     dsa_cuda_work_pt    work;
     void               *data;
     uint32_t            ranks;
-    uint32_t            threads;        /* started */
+    uint32_t            threads;        /* those that were started */
     dsa_team_member_t   member[DSA_MAX_GPUS];
 };
 

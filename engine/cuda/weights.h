@@ -55,7 +55,7 @@ typedef struct {
     float              *norm;               /* [hidden] */
     uint32_t            at_kv;              /* rows of qkv_a before kv_a */
     uint32_t            at_k;               /* and before index_wk */
-    void               *memory;             /* of all of them */
+    void               *memory;             /* has all of them */
     uint64_t            size;
 } dsa_cuda_weights_t;
 

@@ -37,7 +37,7 @@ struct dsa_grammar_entry_s {
     dsa_grammar_state_e     state;
     dsa_grammar_t          *grammar;    /* READY */
     dsa_grammar_error_t    *refusal;    /* REFUSED */
-    uint32_t                uses;       /* by callers, or waiting ones */
+    uint32_t                uses;       /* callers that have it or wait */
     size_t                  bytes;      /* when it was last released */
     uint8_t                 digest[DSA_GRAMMAR_DIGEST];
 };
@@ -59,7 +59,7 @@ struct dsa_grammar_owner_s {
 
 struct dsa_grammar_cache_s {
     dsa_str_t               control;    /* of the tool syntax */
-    pthread_mutex_t         mutex;      /* for everything */
+    pthread_mutex_t         mutex;      /* protects all members */
     pthread_cond_t          made;       /* an entry has been made */
     dsa_map_t               entries;    /* by digest */
     dsa_map_t               owners;     /* by tenant */

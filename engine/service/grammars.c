@@ -350,7 +350,7 @@ dsa_constraint_ready(dsa_constraint_t *c)
     }
 
     c->pushed = 1;
-    c->stats.cold++;
+    c->stats.by_thread++;
     dsa_mask_thread_push(&c->grammars->masks, &c->job);
 
     return 0;

@@ -111,7 +111,7 @@ typedef struct {
     uint32_t    n;                      /* steps */
     uint64_t    total_us;
     uint32_t    most_us;                /* of one call */
-    uint32_t    cold;                   /* masks made by the thread */
+    uint32_t    by_thread;              /* masks that the mask thread made */
 } dsa_constraint_stats_t;
 
 dsa_constraint_stats_t dsa_constraint_stats(const dsa_constraint_t *c);

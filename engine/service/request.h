@@ -123,7 +123,7 @@ struct dsa_request_s {
 
     dsa_seq_t              *seq;        /* NULL: not in the scheduler */
     void                   *stepper;    /* the step thread's context */
-    uint32_t                logprobs;   /* constant */
+    uint32_t                logprobs;   /* does not change */
     uint32_t                routed;     /* report experts from this position
                                            on */
     uint32_t                cached;     /* with DSA_EVENT_ADDED */

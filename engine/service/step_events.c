@@ -219,7 +219,7 @@ dsa_step_log_masks(const dsa_request_t *r)
     dsa_log_debug("request %u.%u: the masks of %u steps took %llu us, at most "
                   "%u us at once, and %u were made in another thread",
                   (uint32_t) r->id, (uint32_t) (r->id >> 32), s.n,
-                  (unsigned long long) s.total_us, s.most_us, s.cold);
+                  (unsigned long long) s.total_us, s.most_us, s.by_thread);
 }
 
 

@@ -99,7 +99,7 @@ typedef struct {
     uint32_t                     concurrency;   /* 0: no limit */
     uint32_t                     running;       /* on all hosts */
     int64_t                      spent[DSA_KEY_PERIODS];
-    ngx_uint_t                   known;     /* 0: more may be spent */
+    ngx_uint_t                   known;     /* 0: spent is a lower bound */
     dsa_key_budget_t             budget[DSA_KEY_PERIODS];
 
     /* set by ngx_http_dsa_limit_reserve() */

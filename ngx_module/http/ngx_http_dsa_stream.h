@@ -30,7 +30,7 @@ struct ngx_http_dsa_stream_s {
 
     void                    (*writable)(void *data);
     void                    (*failed)(void *data, ngx_int_t rc);
-    void                     *data;         /* of both */
+    void                     *data;         /* argument of writable, failed */
 
     dsa_buf_t                 pending;
     dsa_buf_t                 sending;

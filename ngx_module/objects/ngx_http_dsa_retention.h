@@ -68,7 +68,7 @@ typedef struct {
     struct ngx_http_dsa_retention_answers_s  *answers;
 
     dsa_arena_t                 *arena;     /* of what was restored */
-    uint64_t                     restored;  /* messages */
+    uint64_t                     restored;  /* restored messages */
 
     dsa_sampled_writer_t         sampled;   /* of the answer */
     unsigned                     writing:1; /* sampled is used */

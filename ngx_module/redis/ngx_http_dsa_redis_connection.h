@@ -51,8 +51,10 @@ typedef struct {
     dsa_resp_t                       *resp;
     u_char                           *buffer;
 
-    const char                       *reported; /* the failure logged last,
-                                                   NULL: since then up */
+    const char                       *reported; /* the failure that was
+                                                   logged last; NULL: the
+                                                   connection has worked
+                                                   since then */
     void                            (*ready)(void *data);
     void                             *data;
 

@@ -44,7 +44,8 @@ typedef struct {
     ngx_atomic_t                      used;
     ngx_atomic_t                      limit;
     ngx_atomic_t                      evicts;
-    ngx_atomic_t                      lossy;    /* 1: not durable */
+    ngx_atomic_t                      lossy;    /* 1: a crash of Redis loses
+                                                   what it confirmed */
     ngx_atomic_t                      failed;   /* 1: which is logged */
 } ngx_http_dsa_redis_memory_t;
 
