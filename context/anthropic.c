@@ -66,6 +66,7 @@ dsa_anthropic_read(dsa_chat_t *chat, dsa_arena_t *arena,
     r.limits = *limits;
     r.limits.hosted = 1;
     r.values = DSA_CHAT_VALUES;
+    r.namespaces = 0;
 
     if (root->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(refusal, NULL, root, "a request object");

@@ -24,26 +24,39 @@ int
 dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
 {
-    dsa_at_t      at = { NULL, "messages", 0 };
     dsa_reader_t  r;
-
-    memset(chat, 0, sizeof(dsa_chat_t));
-
-    chat->hosted = limits->hosted != 0;
 
     r.chat = chat;
     r.arena = arena;
     r.refusal = refusal;
     r.limits = *limits;
     r.values = DSA_CHAT_VALUES;
+    r.namespaces = 0;
+
+    return dsa_read_chat(&r, root);
+}
+
+
+int
+dsa_read_chat(dsa_reader_t *r, const dsa_json_t *root)
+{
+    dsa_at_t     at = { NULL, "messages", 0 };
+    dsa_chat_t  *chat;
+
+    chat = r->chat;
+
+    memset(chat, 0, sizeof(dsa_chat_t));
+
+    chat->hosted = r->limits.hosted != 0;
 
     if (root->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(refusal, NULL, root, "a chat request object");
+        return dsa_refuse_type(r->refusal, NULL, root,
+                               "a chat request object");
     }
 
-    if (dsa_read_model(&r, root) != DSA_OK
-        || dsa_chat_read_conversation(&r, root) != DSA_OK
-        || dsa_read_messages(&r, &at, dsa_json_get(root, "messages"),
+    if (dsa_read_model(r, root) != DSA_OK
+        || dsa_chat_read_conversation(r, root) != DSA_OK
+        || dsa_read_messages(r, &at, dsa_json_get(root, "messages"),
                              &chat->messages, &chat->n_messages)
            != DSA_OK)
     {
@@ -51,21 +64,21 @@ dsa_chat_read(dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     }
 
     if (chat->n_messages == 0) {
-        return dsa_refuse_at(refusal, &at, "Empty input messages, at least "
+        return dsa_refuse_at(r->refusal, &at, "Empty input messages, at least "
                              "one message is required");
     }
 
-    if (dsa_read_unsupported(&r, root) != DSA_OK
-        || dsa_read_tools(&r, NULL, root, &chat->tools) != DSA_OK
-        || dsa_read_thinking(&r, root) != DSA_OK
-        || dsa_read_sampling(&r, root) != DSA_OK
-        || dsa_read_window(&r, root) != DSA_OK
-        || dsa_read_bias(&r, root) != DSA_OK
-        || dsa_read_logprobs(&r, root) != DSA_OK
-        || dsa_read_stream(&r, root) != DSA_OK
-        || dsa_read_rollout(&r, root) != DSA_OK
-        || dsa_read_format(&r, root) != DSA_OK
-        || dsa_read_tool_choice(&r, root) != DSA_OK)
+    if (dsa_read_unsupported(r, root) != DSA_OK
+        || dsa_read_tools(r, NULL, root, &chat->tools) != DSA_OK
+        || dsa_read_thinking(r, root) != DSA_OK
+        || dsa_read_sampling(r, root) != DSA_OK
+        || dsa_read_window(r, root) != DSA_OK
+        || dsa_read_bias(r, root) != DSA_OK
+        || dsa_read_logprobs(r, root) != DSA_OK
+        || dsa_read_stream(r, root) != DSA_OK
+        || dsa_read_rollout(r, root) != DSA_OK
+        || dsa_read_format(r, root) != DSA_OK
+        || dsa_read_tool_choice(r, root) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -90,6 +103,7 @@ dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
     r.refusal = refusal;
     r.limits = *limits;
     r.values = DSA_CHAT_VALUES;
+    r.namespaces = 0;
 
     if (dsa_read_messages(&r, &at, messages, &stored, &n) != DSA_OK) {
         return DSA_ERROR;

@@ -53,6 +53,7 @@ dsa_completion_read(dsa_chat_t *chat, dsa_arena_t *arena,
     r.refusal = refusal;
     r.limits = *limits;
     r.values = 0;
+    r.namespaces = 0;
 
     if (root->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(refusal, NULL, root,

@@ -364,7 +364,11 @@ dsa_conversation_expand(dsa_conversation_list_t *list, dsa_json_t *message,
         item.call_id = dsa_conversation_text(call, "id");
         item.object = dsa_json_get(call, "function");
 
-        if (item.object == NULL || dsa_json_get(item.object, "name") == NULL) {
+        item.name = item.object != NULL
+                    ? dsa_conversation_text(item.object, "name")
+                    : dsa_str("", 0);
+
+        if (item.name.len == 0) {
             return dsa_error(list->err, "entry %" PRId64 " of a conversation "
                              "has a call without a function",
                              list->c->numbers[entry]);

@@ -9,9 +9,8 @@
 #include "base/json_write.h"
 #include "context/parse.h"
 #include "context/read.h"
+#include "context/tool_name.h"
 
-
-#define DSA_MESSAGE_NAME   128      /* bytes of a tool's name */
 
 _Static_assert(DSA_CHAT_CALLS >= DSA_PARSE_CALLS,
                "an answer has to be accepted as history");
@@ -35,8 +34,7 @@ static int dsa_message_function(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected, dsa_json_t **function);
 static int dsa_message_id(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, const char *name, dsa_str_t *id);
-static int dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at,
-    const dsa_json_t *v);
+static int dsa_tool_is_name(const dsa_reader_t *r, dsa_str_t name);
 static int dsa_message_dump_call(dsa_json_writer_t *w,
     const dsa_tool_call_t *call);
 
@@ -543,7 +541,7 @@ dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
     }
 
     for (child = v->first; child != NULL; child = child->next) {
-        if (dsa_tool_read(r, &el, child) != DSA_OK) {
+        if (dsa_read_tool(r, &el, child) != DSA_OK) {
             return DSA_ERROR;
         }
 
@@ -570,8 +568,8 @@ dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up, const dsa_json_t *obj,
 }
 
 
-static int
-dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
+int
+dsa_read_tool(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
 {
     int          strict;
     dsa_at_t     function_at = { at, "function", 0 };
@@ -597,11 +595,11 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
         return dsa_refuse_type(r->refusal, &name_at, name, "a string");
     }
 
-    if (!dsa_read_is_name(name->text, DSA_MESSAGE_NAME)) {
+    if (!dsa_tool_is_name(r, name->text)) {
         return dsa_refuse(r->refusal, &name_at, "Invalid '%s': string does "
                           "not match pattern. Expected a string that matches "
                           "the pattern '^[a-zA-Z0-9_-]{1,%d}$'.",
-                          "tools[].function.name", DSA_MESSAGE_NAME);
+                          "tools[].function.name", DSA_TOOL_NAME);
     }
 
     if (dsa_read_any(function, "parameters", &parameters)
@@ -623,6 +621,23 @@ dsa_tool_read(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v)
     }
 
     return dsa_read_finite(r, &function_at, function);
+}
+
+
+/* A namespace is a name as well; dsa_reader_t has whether there may be one. */
+
+static int
+dsa_tool_is_name(const dsa_reader_t *r, dsa_str_t name)
+{
+    dsa_str_t  space;
+
+    if (r->namespaces && dsa_tool_name_split(&space, &name)
+        && !dsa_read_is_name(space, DSA_TOOL_NAME))
+    {
+        return 0;
+    }
+
+    return dsa_read_is_name(name, DSA_TOOL_NAME);
 }
 
 

@@ -39,6 +39,8 @@ typedef struct {
     dsa_chat_limits_t   limits;
     uint32_t            values;         /* how many of DSA_CHAT_VALUES are
                                            left */
+    unsigned            namespaces:1;   /* the name of a tool may have the form
+                                           NAMESPACE.NAME */
 } dsa_reader_t;
 
 
@@ -132,6 +134,11 @@ int dsa_read_neutral(dsa_reader_t *r, const dsa_json_t *root,
     const dsa_field_t *field, size_t n);
 
 
+/* chat.c: a whole chat, as dsa_chat_read(); r->chat need not be zeroed. */
+
+int dsa_read_chat(dsa_reader_t *r, const dsa_json_t *root);
+
+
 /* chat.c: model; stream, stream_options and ignore_eos. */
 
 int dsa_read_model(dsa_reader_t *r, const dsa_json_t *root);
@@ -183,6 +190,10 @@ int dsa_message_arguments(dsa_reader_t *r, const dsa_at_t *up,
 
 int dsa_read_tools(dsa_reader_t *r, const dsa_at_t *up,
     const dsa_json_t *obj, dsa_json_t **out);
+
+/* Checks one of them, whose path is at. */
+
+int dsa_read_tool(dsa_reader_t *r, const dsa_at_t *at, const dsa_json_t *v);
 
 
 #endif /* _DSA_READ_H_INCLUDED_ */

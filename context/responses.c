@@ -18,10 +18,6 @@ static int dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat,
     const dsa_json_t *root);
 static int dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to,
     const dsa_json_t *from);
-static int dsa_responses_tool(dsa_items_t *ctx, const dsa_at_t *at,
-    const dsa_json_t *v, dsa_json_t *to);
-static int dsa_responses_choice(dsa_items_t *ctx, dsa_json_t *to,
-    const dsa_json_t *v);
 static int dsa_responses_text(dsa_items_t *ctx, dsa_json_t *to,
     const dsa_json_t *v);
 static int dsa_responses_format(dsa_items_t *ctx, const dsa_at_t *at,
@@ -30,10 +26,6 @@ static int dsa_responses_reasoning(dsa_items_t *ctx, dsa_json_t *to,
     const dsa_json_t *v);
 static int dsa_responses_input(dsa_items_t *ctx, dsa_responses_t *out,
     dsa_chat_t *chat, const dsa_json_t *root);
-static dsa_json_t *dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to,
-    const char *name, dsa_json_type_e type, const char *text);
-static dsa_json_t *dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to,
-    const char *name, const dsa_json_t *v);
 
 
 /* The fields in an error of dsa_chat_read(), and those of this API. */
@@ -90,7 +82,8 @@ dsa_responses_read(dsa_responses_t *out, dsa_chat_t *chat,
 static int
 dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
 {
-    dsa_json_t  *body, *messages, *m;
+    dsa_json_t    *body, *messages, *m;
+    dsa_reader_t   r;
 
     body = dsa_arena_calloc(ctx->r.arena, sizeof(dsa_json_t));
     if (body == NULL) {
@@ -98,10 +91,6 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
     }
 
     body->type = DSA_JSON_OBJECT;
-
-    if (dsa_responses_copy(ctx, body, root) != DSA_OK) {
-        return DSA_ERROR;
-    }
 
     /* a chat must have a message; those of the items replace it */
 
@@ -112,9 +101,11 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
         return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
     }
 
-    if (dsa_chat_read(chat, ctx->r.arena, body, &ctx->r.limits,
-                      ctx->r.refusal)
-        != DSA_OK)
+    r = ctx->r;
+    r.namespaces = 1;
+
+    if (dsa_responses_copy(ctx, body, root) != DSA_OK
+        || dsa_read_chat(&r, body) != DSA_OK)
     {
         dsa_refusal_rename(ctx->r.refusal, dsa_responses_renamed,
                            sizeof(dsa_responses_renamed)
@@ -138,10 +129,7 @@ static int
 dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *from)
 {
     int                rc;
-    dsa_at_t           at = { NULL, "tools", 0 };
-    dsa_at_t           el = { &at, NULL, 0 };
-    dsa_json_t        *list;
-    const dsa_json_t  *v, *child;
+    const dsa_json_t  *v;
 
     for (v = from->first; v != NULL; v = v->next) {
 
@@ -151,18 +139,8 @@ dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *from)
 
         rc = DSA_OK;
 
-        if (dsa_str_eqz(v->key, "tools") && v->type == DSA_JSON_ARRAY
-            && v->n <= ctx->r.limits.max_tools)
-        {
-            list = dsa_responses_add(ctx, to, "tools", DSA_JSON_ARRAY, "");
-            el.index = 0;
-
-            for (child = v->first; child != NULL && rc == DSA_OK;
-                 child = child->next)
-            {
-                rc = dsa_responses_tool(ctx, &el, child, list);
-                el.index++;
-            }
+        if (dsa_str_eqz(v->key, "tools") && v->type == DSA_JSON_ARRAY) {
+            rc = dsa_responses_tools(ctx, to, v);
 
         } else if (dsa_str_eqz(v->key, "tool_choice")) {
             rc = dsa_responses_choice(ctx, to, v);
@@ -189,110 +167,6 @@ dsa_responses_copy(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *from)
         if (rc != DSA_OK) {
             return DSA_ERROR;
         }
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * A function without the object around it that chat completions has.  The
- * members come in the order of the published prompts.  strict is in every tool
- * of OpenAI's clients; false is the default and does not belong into a prompt.
- */
-
-static int
-dsa_responses_tool(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
-    dsa_json_t *to)
-{
-    size_t       i;
-    dsa_at_t     type_at = { at, "type", 0 };
-    dsa_json_t  *type, *tool, *function, *member;
-
-    static const char *const  names[] = {
-        "name", "description", "parameters", "strict"
-    };
-
-    if (v->type != DSA_JSON_OBJECT) {
-        return dsa_refuse_type(ctx->r.refusal, at, v, "a tool object");
-    }
-
-    type = dsa_json_get(v, "type");
-
-    if (type == NULL || type->type != DSA_JSON_STRING) {
-        return dsa_refuse_type(ctx->r.refusal, &type_at, type, "`function`");
-    }
-
-    if (!dsa_str_eqz(type->text, "function")) {
-        return dsa_refuse_at(ctx->r.refusal, &type_at, "the tool `%.*s` is "
-                             "not available, because this server runs no "
-                             "tools itself; expected `function`",
-                             dsa_read_shown(type->text), type->text.data);
-    }
-
-    tool = dsa_responses_add(ctx, to, "", DSA_JSON_OBJECT, "");
-    function = dsa_responses_add(ctx, tool, "function", DSA_JSON_OBJECT, "");
-
-    if (function == NULL) {
-        return DSA_AGAIN;
-    }
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        member = dsa_json_get(v, names[i]);
-
-        if (member == NULL || member->type == DSA_JSON_NULL
-            || (member->type == DSA_JSON_FALSE
-                && strcmp(names[i], "strict") == 0))
-        {
-            continue;
-        }
-
-        if (dsa_responses_adopt(ctx, function, NULL, member) == NULL) {
-            return DSA_AGAIN;
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-/* {"type": "function", "name": ...} is nested in chat completions. */
-
-static int
-dsa_responses_choice(dsa_items_t *ctx, dsa_json_t *to, const dsa_json_t *v)
-{
-    dsa_at_t     at = { NULL, "tool_choice", 0 };
-    dsa_at_t     type_at = { &at, "type", 0 };
-    dsa_json_t  *type, *name, *choice, *function;
-
-    type = dsa_json_get(v, "type");
-
-    if (type == NULL) {
-        return dsa_responses_adopt(ctx, to, NULL, v) != NULL ? DSA_OK
-                                                             : DSA_AGAIN;
-    }
-
-    if (type->type != DSA_JSON_STRING
-        || !dsa_str_eqz(type->text, "function"))
-    {
-        return dsa_refuse_at(ctx->r.refusal, &type_at, "this choice is not "
-                             "supported; expected `function` or, in place of "
-                             "the object, `none` or `auto`");
-    }
-
-    choice = dsa_responses_add(ctx, to, "tool_choice", DSA_JSON_OBJECT, "");
-    (void) dsa_responses_add(ctx, choice, "type", DSA_JSON_STRING, "function");
-    function = dsa_responses_add(ctx, choice, "function", DSA_JSON_OBJECT, "");
-
-    if (function == NULL) {
-        return DSA_AGAIN;
-    }
-
-    name = dsa_json_get(v, "name");
-
-    if (name != NULL && dsa_responses_adopt(ctx, function, NULL, name) == NULL)
-    {
-        return DSA_AGAIN;
     }
 
     return DSA_OK;
@@ -630,63 +504,4 @@ dsa_items_splice(dsa_chat_t *chat, dsa_arena_t *arena, dsa_message_t **parts,
     chat->n_messages = (uint32_t) total;
 
     return DSA_OK;
-}
-
-
-/* A new last member of an object or array; NULL: to is NULL, or no memory. */
-
-static dsa_json_t *
-dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to, const char *name,
-    dsa_json_type_e type, const char *text)
-{
-    dsa_json_t  v;
-
-    memset(&v, 0, sizeof(dsa_json_t));
-
-    v.type = type;
-    v.text = dsa_strz(text);
-
-    return dsa_responses_adopt(ctx, to, name, &v);
-}
-
-
-/* The same with a copy of v; name NULL: that of v. */
-
-static dsa_json_t *
-dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to, const char *name,
-    const dsa_json_t *v)
-{
-    dsa_json_t  *copy, **end;
-
-    if (to == NULL) {
-        return NULL;
-    }
-
-    copy = dsa_arena_alloc(ctx->r.arena, sizeof(dsa_json_t));
-    if (copy == NULL) {
-        return NULL;
-    }
-
-    *copy = *v;
-    copy->next = NULL;
-
-    if (name != NULL) {
-        copy->key = dsa_strz(name);
-    }
-
-    /* a body can have very many members, which come one after the other */
-
-    end = ctx->to == to ? ctx->end : &to->first;
-
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-
-    *end = copy;
-    to->n++;
-
-    ctx->to = to;
-    ctx->end = &copy->next;
-
-    return copy;
 }

@@ -96,6 +96,15 @@ int dsa_responses_items(dsa_buf_t *b, dsa_arena_t *arena,
 void dsa_responses_array(dsa_buf_t *b, const dsa_buf_t *items);
 
 /*
+ * Writes the names of the custom tools of a request that was read before, as
+ * the model reads them, each followed by a NUL.  DSA_ERROR: out of memory.
+ */
+int dsa_responses_custom_names(dsa_buf_t *b, const dsa_json_t *root);
+
+/* 1 if name is one of them. */
+int dsa_responses_listed(const dsa_buf_t *names, dsa_str_t name);
+
+/*
  * Writes the members of a response object that repeat the request, each with a
  * comma in front.  DSA_ERROR: out of memory.
  */

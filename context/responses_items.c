@@ -7,6 +7,7 @@
 
 
 #include "context/responses_items.h"
+#include "context/tool_name.h"
 
 
 static int dsa_item_type(dsa_items_t *ctx, const dsa_at_t *at,
@@ -25,6 +26,8 @@ static dsa_message_t *dsa_items_assistant(dsa_message_t *m, uint32_t *n,
     const dsa_item_t *item);
 static int dsa_items_call(dsa_items_t *ctx, const dsa_at_t *at,
     const dsa_item_t *item, dsa_message_t *m);
+static int dsa_items_input(dsa_items_t *ctx, const dsa_item_t *item,
+    dsa_tool_call_t *call);
 static uint32_t dsa_items_drop(const dsa_message_t *messages, uint32_t n);
 
 
@@ -32,7 +35,9 @@ static const char *const  dsa_item_types[] = {
     "message",                      /* as dsa_item_e */
     "reasoning",
     "function_call",
-    "function_call_output"
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output"
 };
 
 _Static_assert(sizeof(dsa_item_types) / sizeof(dsa_item_types[0]) == DSA_ITEMS,
@@ -64,11 +69,21 @@ dsa_item_read(dsa_items_t *ctx, const dsa_at_t *at, dsa_json_t *v,
         return dsa_item_call(ctx, at, v, item);
 
     case DSA_ITEM_OUTPUT:
+    case DSA_ITEM_CUSTOM_OUTPUT:
         if (dsa_item_call(ctx, at, v, item) != DSA_OK) {
             return DSA_ERROR;
         }
 
         return dsa_item_text(ctx, at, v, "output", &item->text);
+
+    case DSA_ITEM_CUSTOM:
+        if (dsa_item_call(ctx, at, v, item) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        return dsa_read_string(&ctx->r, at, v, "input", &item->text)
+               == DSA_ERROR
+               ? DSA_ERROR : DSA_OK;
 
     default: /* DSA_ITEM_MESSAGE */
         return dsa_item_message(ctx, at, v, item);
@@ -105,7 +120,8 @@ dsa_item_type(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
 
     return dsa_refuse_at(ctx->r.refusal, &type_at, "items of type `%.*s` are "
                          "not supported; expected `message`, `reasoning`, "
-                         "`function_call` or `function_call_output`",
+                         "`function_call`, `function_call_output`, "
+                         "`custom_tool_call` or `custom_tool_call_output`",
                          dsa_read_shown(name->text), name->text.data);
 }
 
@@ -197,7 +213,7 @@ dsa_item_call(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
 {
     dsa_at_t   id_at = { at, "call_id", 0 };
     dsa_at_t   name_at = { at, "name", 0 };
-    dsa_str_t  name;
+    dsa_str_t  space;
 
     if (dsa_read_string(&ctx->r, at, v, "call_id", &item->call_id)
         == DSA_ERROR)
@@ -210,19 +226,27 @@ dsa_item_call(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
                              "required, expected a string that is not empty");
     }
 
-    if (item->type == DSA_ITEM_OUTPUT) {
+    if (item->type == DSA_ITEM_OUTPUT
+        || item->type == DSA_ITEM_CUSTOM_OUTPUT)
+    {
         return DSA_OK;
     }
 
-    name.len = 0;
+    space.len = 0;
 
-    if (dsa_read_string(&ctx->r, at, v, "name", &name) == DSA_ERROR) {
+    if (dsa_read_string(&ctx->r, at, v, "name", &item->name) == DSA_ERROR
+        || dsa_read_string(&ctx->r, at, v, "namespace", &space) == DSA_ERROR)
+    {
         return DSA_ERROR;
     }
 
-    if (name.len == 0) {
+    if (item->name.len == 0) {
         return dsa_refuse_at(ctx->r.refusal, &name_at, "the name of the "
                              "function that was called is required");
+    }
+
+    if (dsa_tool_name_join(ctx->r.arena, space, &item->name) != DSA_OK) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
     }
 
     return DSA_OK;
@@ -377,6 +401,7 @@ dsa_items_messages(dsa_items_t *ctx, const dsa_at_t *at,
         before = *n;
 
         if (item.type == DSA_ITEM_OUTPUT
+            || item.type == DSA_ITEM_CUSTOM_OUTPUT
             || (item.type == DSA_ITEM_MESSAGE
                 && item.role != DSA_ROLE_ASSISTANT))
         {
@@ -385,8 +410,8 @@ dsa_items_messages(dsa_items_t *ctx, const dsa_at_t *at,
 
             last = &m[(*n)++];
             memset(last, 0, sizeof(dsa_message_t));
-            last->role = item.type == DSA_ITEM_OUTPUT ? DSA_ROLE_TOOL
-                                                      : item.role;
+            last->role = item.type == DSA_ITEM_MESSAGE ? item.role
+                                                       : DSA_ROLE_TOOL;
             last->content = item.text;
             last->tool_call_id = item.call_id;
 
@@ -436,7 +461,7 @@ dsa_items_assistant(dsa_message_t *m, uint32_t *n, const dsa_item_t *item)
     last = *n != 0 ? &m[*n - 1] : NULL;
 
     if (last != NULL && last->role == DSA_ROLE_ASSISTANT
-        && (item->type == DSA_ITEM_CALL
+        && (item->type == DSA_ITEM_CALL || item->type == DSA_ITEM_CUSTOM
             || (last->n_calls == 0 && last->content.data == NULL))
         && (item->type != DSA_ITEM_REASONING || last->reasoning.len == 0))
     {
@@ -491,10 +516,41 @@ dsa_items_call(dsa_items_t *ctx, const dsa_at_t *at, const dsa_item_t *item,
     }
 
     m->calls[n].id = item->call_id;
-    m->calls[n].name = dsa_json_get(item->object, "name")->text;
+    m->calls[n].name = item->name;
     m->n_calls++;
 
+    if (item->type == DSA_ITEM_CUSTOM) {
+        return dsa_items_input(ctx, item, &m->calls[n]);
+    }
+
     return dsa_message_arguments(&ctx->r, at, item->object, &m->calls[n]);
+}
+
+
+/* A custom tool is a function with one string, see responses_tools.c. */
+
+static int
+dsa_items_input(dsa_items_t *ctx, const dsa_item_t *item,
+    dsa_tool_call_t *call)
+{
+    dsa_json_t  *input;
+
+    call->arguments = dsa_arena_calloc(ctx->r.arena, sizeof(dsa_json_t));
+    if (call->arguments == NULL) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+    }
+
+    call->arguments->type = DSA_JSON_OBJECT;
+
+    input = dsa_responses_add(ctx, call->arguments, DSA_TOOL_INPUT,
+                              DSA_JSON_STRING, "");
+    if (input == NULL) {
+        return dsa_refuse_memory(ctx->r.refusal, ctx->r.arena);
+    }
+
+    input->text = item->text;
+
+    return DSA_OK;
 }
 
 

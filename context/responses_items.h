@@ -20,6 +20,8 @@ typedef enum {
     DSA_ITEM_REASONING,
     DSA_ITEM_CALL,
     DSA_ITEM_OUTPUT,
+    DSA_ITEM_CUSTOM,                /* a call of a custom tool */
+    DSA_ITEM_CUSTOM_OUTPUT,
     DSA_ITEMS
 } dsa_item_e;
 
@@ -27,8 +29,11 @@ typedef enum {
 typedef struct {
     dsa_item_e     type;
     dsa_role_e     role;            /* message: system, user, assistant */
-    dsa_str_t      text;            /* of a message, reasoning or an output */
+    dsa_str_t      text;            /* of a message, reasoning or an output;
+                                       the input of a custom tool */
     dsa_str_t      call_id;         /* call, output */
+    dsa_str_t      name;            /* call: as the model wrote it, see
+                                       tool_name.h */
     dsa_json_t    *object;
 } dsa_item_t;
 
@@ -67,7 +72,7 @@ int dsa_items_splice(dsa_chat_t *chat, dsa_arena_t *arena,
 
 /*
  * responses_write.c: the item as it is stored and listed; object is needed of
- * a call, and has its name and its arguments.
+ * the call of a function, and has its arguments.
  */
 void dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item,
     const char *id);
@@ -87,6 +92,24 @@ int dsa_responses_metadata(dsa_refusal_t *refusal, const dsa_json_t *root);
 
 /* 1 if dsa_responses_fields() or its caller reads this member. */
 int dsa_responses_own_field(dsa_str_t name);
+
+
+/*
+ * responses_tools.c: adds the member "tools" or "tool_choice" of a chat to the
+ * body to.  DSA_AGAIN: out of memory; DSA_ERROR: refusal is filled in.
+ */
+int dsa_responses_tools(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *v);
+int dsa_responses_choice(dsa_items_t *ctx, dsa_json_t *to,
+    const dsa_json_t *v);
+
+/* A new last member of an object or array; NULL: to is NULL, or no memory. */
+dsa_json_t *dsa_responses_add(dsa_items_t *ctx, dsa_json_t *to,
+    const char *name, dsa_json_type_e type, const char *text);
+
+/* The same with a copy of v; name NULL: that of v. */
+dsa_json_t *dsa_responses_adopt(dsa_items_t *ctx, dsa_json_t *to,
+    const char *name, const dsa_json_t *v);
 
 
 #endif /* _DSA_RESPONSES_ITEMS_H_INCLUDED_ */

@@ -8,6 +8,7 @@
 
 #include "base/json_write.h"
 #include "context/responses_items.h"
+#include "context/tool_name.h"
 
 
 static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
@@ -15,6 +16,8 @@ static void dsa_responses_member(dsa_json_writer_t *w, const dsa_json_t *root,
 static void dsa_responses_conversation(dsa_json_writer_t *w,
     const dsa_json_t *root);
 static int dsa_responses_own_id(const dsa_json_t *v, dsa_str_t *id);
+static void dsa_responses_called(dsa_json_writer_t *w,
+    const dsa_item_t *item);
 static void dsa_responses_arguments(dsa_json_writer_t *w,
     const dsa_json_t *call);
 static void dsa_responses_part(dsa_json_writer_t *w, const char *name,
@@ -253,7 +256,7 @@ const char *
 dsa_item_prefix(dsa_item_e type)
 {
     static const char *const  prefixes[] = {
-        "msg_", "rs_", "fc_", "fco_"        /* as dsa_item_e */
+        "msg_", "rs_", "fc_", "fco_", "ctc_", "ctco_"   /* as dsa_item_e */
     };
 
     return prefixes[type];
@@ -303,19 +306,24 @@ dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item, const char *id)
 
     case DSA_ITEM_CALL:
         dsa_json_stringz(w, "function_call");
-        dsa_json_key(w, "status");
-        dsa_json_stringz(w, "completed");
-        dsa_json_key(w, "call_id");
-        dsa_json_string(w, item->call_id);
-        dsa_json_key(w, "name");
-        dsa_json_string(w, dsa_json_get(item->object, "name")->text);
+        dsa_responses_called(w, item);
         dsa_json_key(w, "arguments");
         dsa_responses_arguments(w, item->object);
         break;
 
+    case DSA_ITEM_CUSTOM:
+        dsa_json_stringz(w, "custom_tool_call");
+        dsa_responses_called(w, item);
+        dsa_json_key(w, "input");
+        dsa_json_string(w, item->text);
+        break;
+
     case DSA_ITEM_OUTPUT:
+    case DSA_ITEM_CUSTOM_OUTPUT:
     default:
-        dsa_json_stringz(w, "function_call_output");
+        dsa_json_stringz(w, item->type == DSA_ITEM_OUTPUT
+                            ? "function_call_output"
+                            : "custom_tool_call_output");
         dsa_json_key(w, "status");
         dsa_json_stringz(w, "completed");
         dsa_json_key(w, "call_id");
@@ -326,6 +334,30 @@ dsa_item_write(dsa_json_writer_t *w, const dsa_item_t *item, const char *id)
     }
 
     dsa_json_object_end(w);
+}
+
+
+/* What calls of functions and of custom tools have in common. */
+
+static void
+dsa_responses_called(dsa_json_writer_t *w, const dsa_item_t *item)
+{
+    dsa_str_t  name, space;
+
+    name = item->name;
+
+    dsa_json_key(w, "status");
+    dsa_json_stringz(w, "completed");
+    dsa_json_key(w, "call_id");
+    dsa_json_string(w, item->call_id);
+
+    if (dsa_tool_name_split(&space, &name)) {
+        dsa_json_key(w, "namespace");
+        dsa_json_string(w, space);
+    }
+
+    dsa_json_key(w, "name");
+    dsa_json_string(w, name);
 }
 
 

@@ -33,8 +33,19 @@ static void fuzz_calls(dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_t *chat);
 static void fuzz_call(dsa_arena_t *arena, const dsa_json_t *item,
     const dsa_tool_call_t *call);
-static const dsa_json_t *fuzz_next(const dsa_json_t *item, const char *type);
+static void fuzz_call_name(const dsa_json_t *item, dsa_str_t name);
+static const dsa_json_t *fuzz_next(const dsa_json_t *item,
+    const char *const types[2]);
 static void fuzz_echo(dsa_arena_t *arena, const dsa_json_t *root);
+
+
+static const char *const  fuzz_call_types[2] = {
+    "function_call", "custom_tool_call"
+};
+
+static const char *const  fuzz_output_types[2] = {
+    "function_call_output", "custom_tool_call_output"
+};
 
 
 static const dsa_responses_reader_t  reader = {
@@ -237,7 +248,7 @@ fuzz_calls(dsa_arena_t *arena, const dsa_json_t *root, const dsa_chat_t *chat)
         return;
     }
 
-    call = fuzz_next(input->first, "function_call");
+    call = fuzz_next(input->first, fuzz_call_types);
     outputs = 0;
 
     for (i = 0; i < chat->n_messages; i++) {
@@ -250,14 +261,14 @@ fuzz_calls(dsa_arena_t *arena, const dsa_json_t *root, const dsa_chat_t *chat)
             }
 
             fuzz_call(arena, call, &m->calls[k]);
-            call = fuzz_next(call->next, "function_call");
+            call = fuzz_next(call->next, fuzz_call_types);
         }
     }
 
-    output = fuzz_next(input->first, "function_call_output");
+    output = fuzz_next(input->first, fuzz_output_types);
 
     for ( /* void */ ; output != NULL && outputs != 0; outputs--) {
-        output = fuzz_next(output->next, "function_call_output");
+        output = fuzz_next(output->next, fuzz_output_types);
     }
 
     if (call != NULL || output != NULL || outputs != 0) {
@@ -273,10 +284,24 @@ fuzz_call(dsa_arena_t *arena, const dsa_json_t *item,
     dsa_err_t          err;
     const dsa_json_t  *v;
 
-    if (!dsa_str_eq(call->id, dsa_json_get(item, "call_id")->text)
-        || !dsa_str_eq(call->name, dsa_json_get(item, "name")->text))
-    {
+    if (!dsa_str_eq(call->id, dsa_json_get(item, "call_id")->text)) {
         abort();
+    }
+
+    fuzz_call_name(item, call->name);
+
+    if (dsa_str_eqz(dsa_json_get(item, "type")->text, "custom_tool_call")) {
+        v = dsa_json_get(item, "input");
+
+        if (call->arguments == NULL || call->arguments->n != 1
+            || !dsa_str_eqz(call->arguments->first->key, "input")
+            || !dsa_str_eq(call->arguments->first->text,
+                           v == NULL ? dsa_str("", 0) : v->text))
+        {
+            abort();
+        }
+
+        return;
     }
 
     v = dsa_json_get(item, "arguments");
@@ -310,10 +335,40 @@ fuzz_call(dsa_arena_t *arena, const dsa_json_t *item,
 }
 
 
-/* The first item of this type from item on. */
+/* NAMESPACE.NAME, or NAME alone. */
+
+static void
+fuzz_call_name(const dsa_json_t *item, dsa_str_t name)
+{
+    size_t             n;
+    dsa_str_t          own;
+    const dsa_json_t  *space;
+
+    own = dsa_json_get(item, "name")->text;
+    space = dsa_json_get(item, "namespace");
+    n = 0;
+
+    if (space != NULL && space->text.len != 0) {
+        n = space->text.len + 1;
+
+        if (name.len < n
+            || !dsa_str_eq(dsa_str(name.data, n - 1), space->text)
+            || name.data[n - 1] != '.')
+        {
+            abort();
+        }
+    }
+
+    if (!dsa_str_eq(dsa_str(name.data + n, name.len - n), own)) {
+        abort();
+    }
+}
+
+
+/* The first item of one of these types from item on. */
 
 static const dsa_json_t *
-fuzz_next(const dsa_json_t *item, const char *type)
+fuzz_next(const dsa_json_t *item, const char *const types[2])
 {
     const dsa_json_t  *v;
 
@@ -321,7 +376,8 @@ fuzz_next(const dsa_json_t *item, const char *type)
         v = dsa_json_get(item, "type");
 
         if (v != NULL && v->type == DSA_JSON_STRING
-            && dsa_str_eqz(v->text, type))
+            && (dsa_str_eqz(v->text, types[0])
+                || dsa_str_eqz(v->text, types[1])))
         {
             return item;
         }
@@ -336,10 +392,17 @@ fuzz_next(const dsa_json_t *item, const char *type)
 static void
 fuzz_echo(dsa_arena_t *arena, const dsa_json_t *root)
 {
-    dsa_buf_t  b;
+    dsa_buf_t  b, names;
     dsa_err_t  err;
 
     memset(&b, 0, sizeof(dsa_buf_t));
+    memset(&names, 0, sizeof(dsa_buf_t));
+
+    if (dsa_responses_custom_names(&names, root) == DSA_OK) {
+        (void) dsa_responses_listed(&names, dsa_strz("name"));
+    }
+
+    dsa_buf_free(&names);
 
     dsa_buf_addz(&b, "{\"id\":0");
 
