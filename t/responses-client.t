@@ -86,9 +86,9 @@ $e = client(create => { %request, input => 'x', temperature => 'hot' });
 is($e->{failed}, 'BadRequestError', 'a bad field: exception');
 is($e->{param}, 'temperature', 'a bad field: its name');
 $e = client(stream => { %request, input => 'x', tools => [ {
-                        type => 'web_search' } ] });
-is($e->{failed}, 'BadRequestError', 'a hosted tool, streaming: exception');
-is($e->{param}, 'tools[0].type', 'a hosted tool: its name');
+                        type => 'local_shell' } ] });
+is($e->{failed}, 'BadRequestError', 'a wrong tool, streaming: exception');
+is($e->{param}, 'tools[0].type', 'a wrong tool: its name');
 
 
 # Three rounds of tools: the last prompt has all reasoning and all results, and

@@ -8,6 +8,7 @@
 #include <ngx_core.h>
 
 #include "base/json_write.h"
+#include "context/tool_name.h"
 
 #include "ngx_http_dsa_openai_error.h"
 #include "ngx_http_dsa_responses.h"
@@ -29,8 +30,10 @@ static ngx_int_t ngx_http_dsa_responses_start(ngx_http_dsa_api_answer_t *a,
     ngx_pool_t *pool, const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a,
     dsa_delta_e what, uint32_t call, dsa_str_t text);
+static void ngx_http_dsa_responses_call(ngx_http_dsa_responses_t *o,
+    dsa_str_t name);
 static ngx_http_dsa_responses_item_t *ngx_http_dsa_responses_begin(
-    ngx_http_dsa_responses_t *o, dsa_delta_e kind);
+    ngx_http_dsa_responses_t *o, dsa_delta_e kind, ngx_uint_t custom);
 static void ngx_http_dsa_responses_end(ngx_http_dsa_responses_t *o,
     const char *status);
 static void ngx_http_dsa_responses_seal(ngx_http_dsa_responses_t *o,
@@ -133,6 +136,7 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     o->one_call = request.one_call;
 
     if (dsa_responses_echo(&o->echo, root) != DSA_OK
+        || dsa_responses_custom_names(&o->custom, root) != DSA_OK
         || ((request.store || request.conversation.len != 0)
             && dsa_responses_items(&o->input, arena, request.input, &reader,
                                    ngx_http_dsa_responses_id, o)
@@ -206,6 +210,7 @@ ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
 {
     ngx_http_dsa_responses_t *o = (ngx_http_dsa_responses_t *) a;
 
+    size_t                          len;
     ngx_http_dsa_responses_item_t  *item;
 
     if (what == DSA_DELTA_CALL || what == DSA_DELTA_ARGUMENTS) {
@@ -220,19 +225,12 @@ ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
     item = o->opened ? &o->items[o->n_items - 1] : NULL;
 
     if (what == DSA_DELTA_CALL) {
-        item = ngx_http_dsa_responses_begin(o, DSA_DELTA_ARGUMENTS);
-
-        if (item != NULL) {
-            ngx_memcpy(item->call_id, a->call_id, sizeof(item->call_id));
-            dsa_json_escape(&item->name, text);
-            ngx_http_dsa_responses_event_item(o);
-        }
-
+        ngx_http_dsa_responses_call(o, text);
         return;
     }
 
     if (item == NULL || item->kind != what) {
-        item = ngx_http_dsa_responses_begin(o, what);
+        item = ngx_http_dsa_responses_begin(o, what, 0);
 
         if (item == NULL) {
             return;
@@ -241,15 +239,57 @@ ngx_http_dsa_responses_delta(ngx_http_dsa_api_answer_t *a, dsa_delta_e what,
         ngx_http_dsa_responses_event_item(o);
     }
 
-    dsa_json_escape(&item->text, text);
-    ngx_http_dsa_responses_event_delta(o, text);
+    len = item->text.len;
+
+    if (item->custom) {
+        dsa_tool_input(&item->input, text, &item->text);
+
+    } else {
+        dsa_json_escape(&item->text, text);
+    }
+
+    if (item->text.failed) {
+        o->failed = 1;
+        return;
+    }
+
+    if (item->text.len != len) {
+        ngx_http_dsa_responses_event_delta(o, dsa_str(item->text.data + len,
+                                                      item->text.len - len));
+    }
+}
+
+
+/* Begins the item of a call of the tool that the model reads as name. */
+
+static void
+ngx_http_dsa_responses_call(ngx_http_dsa_responses_t *o, dsa_str_t name)
+{
+    dsa_str_t                       space;
+    ngx_http_dsa_responses_item_t  *item;
+
+    item = ngx_http_dsa_responses_begin(o, DSA_DELTA_ARGUMENTS,
+                                        dsa_responses_listed(&o->custom, name));
+    if (item == NULL) {
+        return;
+    }
+
+    ngx_memcpy(item->call_id, o->answer.call_id, sizeof(item->call_id));
+
+    if (dsa_tool_name_split(&space, &name)) {
+        dsa_json_escape(&item->space, space);
+    }
+
+    dsa_json_escape(&item->name, name);
+    ngx_http_dsa_responses_event_item(o);
 }
 
 
 /* Ends the previous item, and adds one whose event is not written yet. */
 
 static ngx_http_dsa_responses_item_t *
-ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind)
+ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind,
+    ngx_uint_t custom)
 {
     const char                     *id;
     ngx_uint_t                      n;
@@ -273,7 +313,7 @@ ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind)
         o->items = items;
     }
 
-    id = ngx_http_dsa_responses_id(o, prefixes[kind]);
+    id = ngx_http_dsa_responses_id(o, custom ? "ctc_" : prefixes[kind]);
     if (id == NULL) {
         o->failed = 1;
         return NULL;
@@ -283,6 +323,7 @@ ngx_http_dsa_responses_begin(ngx_http_dsa_responses_t *o, dsa_delta_e kind)
     ngx_memzero(item, sizeof(ngx_http_dsa_responses_item_t));
 
     item->kind = kind;
+    item->custom = custom;
     ngx_memcpy(item->id, id, ngx_strlen(id) + 1);
 
     o->n_items++;
@@ -503,6 +544,7 @@ ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a)
     ngx_uint_t  i;
 
     for (i = 0; i < o->n_items; i++) {
+        dsa_buf_free(&o->items[i].space);
         dsa_buf_free(&o->items[i].name);
         dsa_buf_free(&o->items[i].text);
         dsa_buf_free(&o->items[i].sealed);
@@ -517,6 +559,7 @@ ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a)
     dsa_buf_free(&o->input);
     dsa_buf_free(&o->list);
     dsa_buf_free(&o->object);
+    dsa_buf_free(&o->custom);
 }
 
 

@@ -9,6 +9,7 @@
 
 
 #include "context/responses.h"
+#include "context/tool_input.h"
 
 #include "ngx_module/core/ngx_http_dsa_item_id.h"
 
@@ -27,9 +28,13 @@ typedef struct {
     dsa_delta_e               kind;         /* DSA_DELTA_ARGUMENTS: a call */
     char                      id[NGX_HTTP_DSA_ITEM_ID + 1];
     char                      call_id[NGX_HTTP_DSA_CALL_ID_LEN + 1];
+    dsa_buf_t                 space;        /* namespace of a call, escaped, or
+                                               empty */
     dsa_buf_t                 name;         /* of a call, escaped */
     dsa_buf_t                 text;         /* escaped */
     dsa_buf_t                 sealed;       /* encrypted_content, or empty */
+    dsa_tool_input_t          input;        /* of the call of a custom tool */
+    unsigned                  custom:1;     /* it is one */
 } ngx_http_dsa_responses_item_t;
 
 
@@ -43,6 +48,9 @@ typedef struct {
                                                    followed by a NUL */
     dsa_buf_t                        list;      /* these items as an array */
     dsa_buf_t                        object;    /* the object that is stored */
+    dsa_buf_t                        custom;    /* names of the custom tools, as
+                                                   the model reads them, each
+                                                   followed by a NUL */
 
     ngx_http_dsa_responses_item_t   *items;
     ngx_uint_t                       n_items;
@@ -108,7 +116,7 @@ void ngx_http_dsa_responses_part(dsa_json_writer_t *w,
 void ngx_http_dsa_responses_event_start(ngx_http_dsa_responses_t *o);
 void ngx_http_dsa_responses_event_item(ngx_http_dsa_responses_t *o);
 void ngx_http_dsa_responses_event_delta(ngx_http_dsa_responses_t *o,
-    dsa_str_t text);
+    dsa_str_t escaped);
 void ngx_http_dsa_responses_event_close(ngx_http_dsa_responses_t *o);
 void ngx_http_dsa_responses_event_item_done(ngx_http_dsa_responses_t *o,
     const char *status);

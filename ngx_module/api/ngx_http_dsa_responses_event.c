@@ -83,7 +83,7 @@ ngx_http_dsa_responses_event_item(ngx_http_dsa_responses_t *o)
 
 void
 ngx_http_dsa_responses_event_delta(ngx_http_dsa_responses_t *o,
-    dsa_str_t text)
+    dsa_str_t escaped)
 {
     dsa_json_writer_t               w;
     ngx_http_dsa_responses_item_t  *item;
@@ -98,7 +98,9 @@ ngx_http_dsa_responses_event_delta(ngx_http_dsa_responses_t *o,
         o->delta_open = 1;
 
         ngx_http_dsa_responses_event_of_part(o, &w,
-                                ngx_http_dsa_responses_deltas[item->kind]);
+                           item->custom
+                           ? "response.custom_tool_call_input.delta"
+                           : ngx_http_dsa_responses_deltas[item->kind]);
 
         if (item->kind == DSA_DELTA_CONTENT) {
             dsa_json_key(&w, "logprobs");
@@ -110,7 +112,7 @@ ngx_http_dsa_responses_event_delta(ngx_http_dsa_responses_t *o,
         dsa_json_string_begin(&w);
     }
 
-    dsa_json_escape(o->answer.out, text);
+    dsa_buf_add(o->answer.out, escaped.data, escaped.len);
 }
 
 
@@ -142,7 +144,9 @@ ngx_http_dsa_responses_event_item_done(ngx_http_dsa_responses_t *o,
     item = &o->items[o->n_items - 1];
 
     ngx_http_dsa_responses_event_of_part(o, &w,
-                                ngx_http_dsa_responses_dones[item->kind]);
+                           item->custom
+                           ? "response.custom_tool_call_input.done"
+                           : ngx_http_dsa_responses_dones[item->kind]);
 
     if (item->kind == DSA_DELTA_CONTENT) {
         dsa_json_key(&w, "logprobs");
@@ -150,7 +154,9 @@ ngx_http_dsa_responses_event_item_done(ngx_http_dsa_responses_t *o,
         dsa_json_array_end(&w);
     }
 
-    dsa_json_key(&w, item->kind == DSA_DELTA_ARGUMENTS ? "arguments" : "text");
+    dsa_json_key(&w, item->custom ? "input"
+                     : item->kind == DSA_DELTA_ARGUMENTS ? "arguments"
+                     : "text");
     dsa_json_string_begin(&w);
     dsa_buf_add(w.out, item->text.data, item->text.len);
     dsa_json_string_end(&w);

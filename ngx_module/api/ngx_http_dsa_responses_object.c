@@ -18,6 +18,9 @@ static void ngx_http_dsa_responses_output(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, ngx_http_dsa_responses_status_e status);
 static void ngx_http_dsa_responses_usage(dsa_json_writer_t *w,
     const ngx_http_dsa_usage_t *usage);
+static void ngx_http_dsa_responses_call(dsa_json_writer_t *w,
+    const ngx_http_dsa_responses_item_t *item, const char *status,
+    ngx_uint_t text);
 static void ngx_http_dsa_responses_escaped(dsa_json_writer_t *w,
     const char *key, const dsa_buf_t *text);
 
@@ -181,21 +184,7 @@ ngx_http_dsa_responses_item(ngx_http_dsa_responses_t *o, dsa_json_writer_t *w,
         break;
 
     case DSA_DELTA_ARGUMENTS:
-        dsa_json_stringz(w, "function_call");
-        dsa_json_key(w, "status");
-        dsa_json_stringz(w, status);
-        dsa_json_key(w, "call_id");
-        dsa_json_stringz(w, item->call_id);
-        ngx_http_dsa_responses_escaped(w, "name", &item->name);
-
-        if (text) {
-            ngx_http_dsa_responses_escaped(w, "arguments", &item->text);
-
-        } else {
-            dsa_json_key(w, "arguments");
-            dsa_json_stringz(w, "");
-        }
-
+        ngx_http_dsa_responses_call(w, item, status, text);
         dsa_json_object_end(w);
         return;
 
@@ -217,6 +206,39 @@ ngx_http_dsa_responses_item(ngx_http_dsa_responses_t *o, dsa_json_writer_t *w,
 
     dsa_json_array_end(w);
     dsa_json_object_end(w);
+}
+
+
+/* The members of a call behind "type". */
+
+static void
+ngx_http_dsa_responses_call(dsa_json_writer_t *w,
+    const ngx_http_dsa_responses_item_t *item, const char *status,
+    ngx_uint_t text)
+{
+    const char  *name;
+
+    name = item->custom ? "input" : "arguments";
+
+    dsa_json_stringz(w, item->custom ? "custom_tool_call" : "function_call");
+    dsa_json_key(w, "status");
+    dsa_json_stringz(w, status);
+    dsa_json_key(w, "call_id");
+    dsa_json_stringz(w, item->call_id);
+
+    if (item->space.len != 0) {
+        ngx_http_dsa_responses_escaped(w, "namespace", &item->space);
+    }
+
+    ngx_http_dsa_responses_escaped(w, "name", &item->name);
+
+    if (text) {
+        ngx_http_dsa_responses_escaped(w, name, &item->text);
+
+    } else {
+        dsa_json_key(w, name);
+        dsa_json_stringz(w, "");
+    }
 }
 
 
