@@ -26,6 +26,10 @@
 #include "ngx_http_dsa_handler.h"
 
 
+#define NGX_HTTP_DSA_UPGRADE_REQUIRED  426
+
+
+static ngx_int_t ngx_http_dsa_handler_upgrade(ngx_http_request_t *r);
 static ngx_int_t ngx_http_dsa_handler_stored(ngx_http_request_t *r,
     ngx_http_complex_value_t *tenant);
 static u_char *ngx_http_dsa_handler_model(ngx_http_request_t *r);
@@ -72,6 +76,10 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
 
     if (api != NULL) {
 
+        if (r->headers_in.upgrade != NULL && r->method == NGX_HTTP_GET) {
+            return ngx_http_dsa_handler_upgrade(r);
+        }
+
         if (r->method != NGX_HTTP_POST) {
             return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "POST",
                                            "Only POST is accepted here.");
@@ -92,6 +100,25 @@ ngx_http_dsa_handler(ngx_http_request_t *r)
     }
 
     return ngx_http_dsa_handler_stored(r, dlcf->tenant);
+}
+
+
+/*
+ * OpenAI's server has the Responses API over WebSockets as well.  Codex begins
+ * with a WebSocket, uses POST at once if this is answered with 426, and repeats
+ * it for several seconds after any other status.
+ */
+
+static ngx_int_t
+ngx_http_dsa_handler_upgrade(ngx_http_request_t *r)
+{
+    if (ngx_http_dsa_add_header(r, "Upgrade", "HTTP/1.1") != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return ngx_http_dsa_send_error(r, NGX_HTTP_DSA_UPGRADE_REQUIRED, NULL,
+                                   "This server has no WebSockets; send a "
+                                   "POST with \"stream\": true.");
 }
 
 
