@@ -76,7 +76,8 @@ typedef struct {
 #define DSA_LINK_PRIVATE        0x4U    /* no other request may reuse pages of
                                            this one, nor this one another's */
 #define DSA_LINK_THINKING       0x8U    /* the answer begins with reasoning:
-                                           the grammar begins behind </think> */
+                                           the grammar begins behind </think>,
+                                           and so do stop strings */
 
 /*
  * The class of the request, see engine/schedule/policy.h.  None of them:

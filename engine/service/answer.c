@@ -78,11 +78,20 @@ dsa_answer_free(dsa_answer_t *a)
 }
 
 
+void
+dsa_answer_reasoning(dsa_answer_t *a, uint32_t think_end)
+{
+    a->think_end = think_end;
+    a->reasoning = 1;
+}
+
+
 int
 dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes, int control)
 {
     int                rc;
     uint32_t           from;
+    unsigned           reasoning;
     dsa_link_token_t  *token;
 
     if (dsa_answer_reserve(a, 12 + 3 * (bytes.len + 4)) != DSA_OK
@@ -109,7 +118,13 @@ dsa_answer_add(dsa_answer_t *a, uint32_t id, dsa_str_t bytes, int control)
     token->end = a->len;
     token->control = control ? (uint32_t) bytes.len : 0;
 
-    rc = dsa_answer_scan(a, from);
+    reasoning = a->reasoning;
+
+    if (control && id == a->think_end) {
+        a->reasoning = 0;
+    }
+
+    rc = dsa_answer_scan(a, reasoning ? a->len : from);
     dsa_answer_ready(a);
 
     return rc;
@@ -152,7 +167,7 @@ dsa_answer_end(dsa_answer_t *a)
         a->token[a->n_tokens - 1].end = a->len;
     }
 
-    if (dsa_answer_scan(a, from) == DSA_OK) {
+    if (dsa_answer_scan(a, a->reasoning ? a->len : from) == DSA_OK) {
         a->ready = a->len;
     }
 

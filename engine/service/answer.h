@@ -44,6 +44,9 @@ typedef struct {
     uint32_t            stopped;        /* 1 + the index of the stop string
                                            that ended the text; 0: none */
     dsa_stop_t         *stop;           /* one block with the tables */
+    uint32_t            think_end;      /* id of the control token that ends
+                                           the reasoning */
+    unsigned            reasoning:1;    /* it has not come yet */
 
     dsa_link_token_t   *token;          /* not sent; ends are within text */
     dsa_link_logprob_t *logprob;        /* [n_tokens][row] */
@@ -62,6 +65,14 @@ typedef struct {
  */
 int dsa_answer_init(dsa_answer_t *a, const dsa_str_t *stop, uint32_t n_stop);
 void dsa_answer_free(dsa_answer_t *a);
+
+/*
+ * The answer begins with reasoning, which this control token ends.  Stop
+ * strings are those of the answer, and match behind it only: a client that
+ * sends, for example, "Observation:" does not see the reasoning, and would get
+ * an empty answer if it ended there.
+ */
+void dsa_answer_reasoning(dsa_answer_t *a, uint32_t think_end);
 
 /*
  * Adds a token with its bytes; if control is set, they are the name of a

@@ -218,6 +218,7 @@ dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit, dsa_tokens_t *tokens)
 {
     int               rc;
+    int64_t           end;
     uint32_t          i, id;
     dsa_err_t         err;
     dsa_tokenizer_t  *t;
@@ -226,6 +227,12 @@ dsa_prepare_resume(const dsa_service_t *service, dsa_request_t *r,
 
     if (dsa_answer_init(&r->answer, submit->stop, submit->n_stop) != DSA_OK) {
         goto failed;
+    }
+
+    end = dsa_tokenizer_special(t, dsa_strz(service->prompt.think_end));
+
+    if ((submit->head.flags & DSA_LINK_THINKING) != 0 && end >= 0) {
+        dsa_answer_reasoning(&r->answer, (uint32_t) end);
     }
 
     for (i = 0; i < submit->n_resume; i++) {

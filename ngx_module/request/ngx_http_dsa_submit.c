@@ -500,12 +500,13 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     head.weight = submit->weight;
     head.thinking_budget = submit->reasons ? chat->thinking_budget : 0;
 
-    /* the end of the reasoning matters only for a grammar and a budget */
+    /* the end of the reasoning matters for these only */
 
     head.flags = (chat->ignore_eos ? DSA_LINK_IGNORE_EOS : 0)
                  | (submit->private ? DSA_LINK_PRIVATE : 0)
                  | (submit->reasons && (submit->format.spec.len != 0
-                                        || head.thinking_budget != 0)
+                                        || head.thinking_budget != 0
+                                        || chat->n_stop != 0)
                     ? DSA_LINK_THINKING : 0)
                  | ngx_http_dsa_submit_class(submit)
                  | ngx_http_dsa_submit_rollout(chat);

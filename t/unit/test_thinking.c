@@ -104,6 +104,55 @@ test_budgets(void **state)
 
 
 /*
+ * Stop strings end the answer, and not the reasoning before it; without
+ * reasoning, and if the answer itself has it, they do.
+ */
+
+static void
+test_stop(void **state)
+{
+    host_t         h;
+    uint32_t       i;
+    answer_t       a;
+    link_submit_t  s;
+
+    static const struct {
+        uint32_t     flags;
+        uint32_t     budget;
+        const char  *stop;
+        const char  *text;
+        uint32_t     finish;
+    } t[] = {
+        { 0, 0, "de", "abc", DSA_LINK_FINISH_STOP },
+        { DSA_LINK_THINKING, 9, "cd", "abcdefgab</think>defgab",
+          DSA_LINK_FINISH_STOP },
+        { DSA_LINK_THINKING, 9, "fg", "abcdefgab</think>de",
+          DSA_LINK_FINISH_STOP },
+        { DSA_LINK_THINKING, 9, "b</think>de", "abcdefgab</think>defgabcdef",
+          DSA_LINK_FINISH_LENGTH },
+        { DSA_LINK_THINKING, 0, "de", "abcdefgabcdefgabcdef",
+          DSA_LINK_FINISH_LENGTH }
+    };
+
+    host_start(&h, "");
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        submit(&s, MOST, t[i].budget);
+        s.head.flags = t[i].flags;
+        link_submit_stop(&s, t[i].stop);
+        a = ask(&h, &s);
+
+        assert_string_equal(a.text, t[i].text);
+        assert_int_equal(a.finish, t[i].finish);
+        free(a.text);
+    }
+
+    host_empty(&h);
+    host_end(&h);
+}
+
+
+/*
  * Wherever an answer is cut, another replica completes it to the same text; a
  * reasoning that has ended has no budget any more.
  */
@@ -426,6 +475,7 @@ main(void)
 
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_stop),
         cmocka_unit_test(test_resume),
         cmocka_unit_test(test_grammar),
         cmocka_unit_test(test_calls),
