@@ -139,6 +139,8 @@ typedef struct {
     uint32_t            tool;           /* DSA_TOOL_CHOICE_NAMED: which one */
     dsa_json_t         *schema;         /* of a json_schema */
     const dsa_format_names_t  *format_names;    /* NULL: those of chats */
+    uint32_t            hosted_tools;   /* tools that a server would run, which
+                                           are not among the tools */
 
     unsigned            hosted:1;       /* of dsa_chat_limits_t */
     unsigned            thinking:1;     /* as the request has it, or the

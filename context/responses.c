@@ -114,6 +114,7 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
     }
 
     chat->format_names = &dsa_responses_names;
+    chat->hosted_tools = ctx->hosted;
     chat->messages = NULL;
     chat->n_messages = 0;
 

@@ -41,6 +41,7 @@ typedef struct {
 typedef struct {
     dsa_reader_t                     r;
     const dsa_responses_reader_t    *reader;
+    uint32_t                         hosted;    /* tools that are not offered */
 
     /* the end of the list to which a member was added last */
     dsa_json_t                      *to;

@@ -133,6 +133,7 @@ dsa_responses_tool(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
     }
 
     if (space == NULL && dsa_responses_is_hosted(type->text)) {
+        ctx->hosted++;
         return DSA_OK;
     }
 

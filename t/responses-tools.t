@@ -180,6 +180,8 @@ $o = answer('hosted', body('t x', tools => [ @hosted, function('f') ]));
 is_deeply([ map { $_->{name} } offered() ], [ 'f' ], 'they are not offered');
 is_deeply($o->{tools}, [ @hosted, function('f') ], 'but repeated');
 
+is($t->metrics->{dsa_hosted_tools_total}, 1 + 2 * @hosted, 'and counted');
+
 answer('only hosted', body('t x', tools => \@hosted));
 unlike((submit())[0], qr/<functions>/, 'a prompt without tools');
 

@@ -116,6 +116,8 @@ typedef struct {
     uint64_t                  lost;         /* requests whose engine died */
     uint64_t                  resumed;      /* answers that another engine
                                                continues */
+    uint64_t                  hosted_tools; /* of requests, not offered to the
+                                               model */
     uint64_t                  redis_lost;   /* ledger entries */
     uint64_t                  redis_refused;    /* turns that are not stored */
     uint64_t                  responses_unsaved;    /* responses not stored */

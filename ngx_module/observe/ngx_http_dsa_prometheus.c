@@ -338,6 +338,11 @@ ngx_http_dsa_prometheus_sessions(dsa_buf_t *b,
                                 "their engine died or was stopped.",
                                 total->resumed);
 
+    ngx_http_dsa_prometheus_one(b, "dsa_hosted_tools_total", "counter",
+                                "Tools of requests that OpenAI's server would "
+                                "run, and that are not offered to the model "
+                                "here.", total->hosted_tools);
+
     ngx_http_dsa_prometheus_one(b, "dsa_doorbells_total", "counter",
                                 "Wake-ups by engines.", total->doorbells);
 

@@ -145,6 +145,8 @@ ngx_http_dsa_chat_accept(ngx_http_dsa_request_t *req)
 
     req->answer.tools = submit->chat->tool_choice != DSA_TOOL_CHOICE_NONE;
 
+    ngx_http_dsa_metrics_add(hosted_tools, submit->chat->hosted_tools);
+
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: parsed, model \"%V\", %uD messages, "
                    "stream %d, thinking %d", &req->ctx.id, &submit->model,
