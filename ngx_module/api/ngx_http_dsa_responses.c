@@ -20,9 +20,8 @@ static ngx_http_dsa_api_answer_t *ngx_http_dsa_responses_create(
 static int ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a,
     dsa_chat_t *chat, dsa_arena_t *arena, const dsa_json_t *root,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
-static int ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a,
-    dsa_chat_t *chat, dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
-    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+static void ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
+    dsa_responses_reader_t *reader, const dsa_chat_limits_t *limits);
 static int ngx_http_dsa_responses_open(void *data, dsa_arena_t *arena,
     dsa_str_t sealed, dsa_str_t *text);
 static const char *ngx_http_dsa_responses_id(void *data, const char *prefix);
@@ -49,8 +48,6 @@ static void ngx_http_dsa_responses_finish(ngx_http_dsa_api_answer_t *a,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage);
 static void ngx_http_dsa_responses_fail(ngx_http_dsa_api_answer_t *a,
     const ngx_http_dsa_api_error_t *error);
-static void ngx_http_dsa_responses_error(dsa_buf_t *out,
-    const ngx_http_dsa_api_error_t *error, ngx_uint_t event);
 static void ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a);
 
 
@@ -71,7 +68,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .finish = ngx_http_dsa_responses_finish,
     .error = ngx_http_dsa_responses_error,
     .free = ngx_http_dsa_responses_free,
-    .history = ngx_http_dsa_responses_history,
+    .history = ngx_http_dsa_responses_insert,
     .turn = ngx_http_dsa_responses_turn,
     .node = ngx_http_dsa_responses_node,
     .fail = ngx_http_dsa_responses_fail,
@@ -105,32 +102,19 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     dsa_responses_t         request;
     dsa_responses_reader_t  reader;
 
-    reader.limits = *limits;
-    reader.open = ngx_http_dsa_responses_open;
-    reader.data = a;
-
-    if (dsa_responses_read(&request, chat, arena, root, &reader, refusal)
+    if (ngx_http_dsa_responses_request(a, &request, chat, arena, root, limits,
+                                       o->previous, refusal)
         != DSA_OK)
     {
         return DSA_ERROR;
     }
 
+    ngx_http_dsa_responses_reader(a, &reader, limits);
+
     a->stream = chat->stream;
     a->thinking = chat->thinking;
     a->store = request.store;
     a->store_given = request.store_given;
-
-    /*
-     * Copied, because the body is freed before the answer; a longer id is not
-     * one of this server.
-     */
-
-    a->previous.len = ngx_min(request.previous.len, sizeof(o->previous));
-    a->previous.data = o->previous;
-
-    if (a->previous.len != 0) {
-        ngx_memcpy(o->previous, request.previous.data, a->previous.len);
-    }
 
     o->encrypted = request.encrypted;
     o->one_call = request.one_call;
@@ -157,8 +141,50 @@ ngx_http_dsa_responses_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 }
 
 
-static int
-ngx_http_dsa_responses_history(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
+int
+ngx_http_dsa_responses_request(ngx_http_dsa_api_answer_t *a,
+    dsa_responses_t *request, dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_json_t *root, const dsa_chat_limits_t *limits, char *previous,
+    dsa_refusal_t *refusal)
+{
+    dsa_responses_reader_t  reader;
+
+    ngx_http_dsa_responses_reader(a, &reader, limits);
+
+    if (dsa_responses_read(request, chat, arena, root, &reader, refusal)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    /*
+     * Copied, because the body is freed before the answer; a longer id is not
+     * one of this server.
+     */
+
+    a->previous.len = ngx_min(request->previous.len, DSA_RESPONSE_ID_LEN + 1);
+    a->previous.data = previous;
+
+    if (a->previous.len != 0) {
+        ngx_memcpy(previous, request->previous.data, a->previous.len);
+    }
+
+    return DSA_OK;
+}
+
+
+static void
+ngx_http_dsa_responses_reader(ngx_http_dsa_api_answer_t *a,
+    dsa_responses_reader_t *reader, const dsa_chat_limits_t *limits)
+{
+    reader->limits = *limits;
+    reader->open = ngx_http_dsa_responses_open;
+    reader->data = a;
+}
+
+
+int
+ngx_http_dsa_responses_insert(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
     const dsa_chat_limits_t *limits, dsa_refusal_t *refusal)
 {
@@ -523,7 +549,7 @@ ngx_http_dsa_responses_fail(ngx_http_dsa_api_answer_t *a,
 }
 
 
-static void
+void
 ngx_http_dsa_responses_error(dsa_buf_t *out,
     const ngx_http_dsa_api_error_t *error, ngx_uint_t event)
 {

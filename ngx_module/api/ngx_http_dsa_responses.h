@@ -19,6 +19,9 @@
 /* POST .../responses */
 extern const ngx_http_dsa_api_t  ngx_http_dsa_responses;
 
+/* POST .../responses/input_tokens */
+extern const ngx_http_dsa_api_t  ngx_http_dsa_responses_count;
+
 
 /*
  * Private to the files of this API: the state of an answer, a list of items.
@@ -68,6 +71,24 @@ typedef struct {
     unsigned                         one_call:1;
     unsigned                         failed:1;      /* an allocation failed */
 } ngx_http_dsa_responses_t;
+
+
+/*
+ * Reads a body.  previous has DSA_RESPONSE_ID_LEN + 1 bytes, to which
+ * a->previous points.
+ */
+int ngx_http_dsa_responses_request(ngx_http_dsa_api_answer_t *a,
+    dsa_responses_t *request, dsa_chat_t *chat, dsa_arena_t *arena,
+    const dsa_json_t *root, const dsa_chat_limits_t *limits, char *previous,
+    dsa_refusal_t *refusal);
+
+/* Callbacks of both APIs. */
+
+int ngx_http_dsa_responses_insert(ngx_http_dsa_api_answer_t *a,
+    dsa_chat_t *chat, dsa_arena_t *arena, const dsa_str_t *lists, uint32_t n,
+    const dsa_chat_limits_t *limits, dsa_refusal_t *refusal);
+void ngx_http_dsa_responses_error(dsa_buf_t *out,
+    const ngx_http_dsa_api_error_t *error, ngx_uint_t event);
 
 
 /* The status of a response object. */
