@@ -261,8 +261,9 @@ dsa_node_rotate_some(dsa_node_t *n, uint32_t row, uint32_t count)
                                DSA_CUDA_LATENT,
                                n->work.q
                                + (uint64_t) row * n->heads * DSA_NODE_QUERY,
-                               n->rope, n->input.position + row, count,
-                               n->heads, n->b.stream);
+                               DSA_NODE_QUERY, n->rope,
+                               n->input.position + row, count, n->heads,
+                               n->b.stream);
 }
 
 
@@ -405,8 +406,9 @@ dsa_node_mha(dsa_node_t *n, const dsa_cuda_layer_t *l)
     end = n->step.start + n->step.tokens;
 
     dsa_cuda_try(dsa_cuda_rope_query(n->work.q, DSA_NODE_QUERY, DSA_CUDA_NOPE,
-                                     n->work.q, n->rope, n->input.position,
-                                     n->step.tokens, n->heads, n->b.stream));
+                                     n->work.q, DSA_NODE_QUERY, n->rope,
+                                     n->input.position, n->step.tokens,
+                                     n->heads, n->b.stream));
 
     return dsa_cuda_attention_heads(&n->b.state, n->work.o, n->work.q,
                                     n->work.kv, n->work.latents,

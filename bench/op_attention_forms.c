@@ -156,7 +156,8 @@ bench_forms_mha(dsa_bench_t *b, bench_forms_t *f, uint32_t start, uint32_t n)
                                          b->stream);
         rc = rc != 0 ? rc
                      : dsa_cuda_rope_query(q, BENCH_FORMS_QUERY,
-                                           DSA_CUDA_NOPE, q, f->table,
+                                           DSA_CUDA_NOPE, q,
+                                           BENCH_FORMS_QUERY, f->table,
                                            f->position + start, n, f->heads,
                                            b->stream);
     }
@@ -200,7 +201,8 @@ bench_forms_absorbed(dsa_bench_t *b, bench_forms_t *f, uint32_t keys,
                                  b->stream);
         rc = rc != 0 ? rc
                      : dsa_cuda_rope_query(f->q_latent, BENCH_FORMS_KEY,
-                                           DSA_CUDA_LATENT, q, f->table,
+                                           DSA_CUDA_LATENT, q,
+                                           BENCH_FORMS_QUERY, f->table,
                                            f->position + start, n, f->heads,
                                            b->stream);
     }

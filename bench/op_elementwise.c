@@ -94,8 +94,10 @@ dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_rope_query(t->out, DSA_CUDA_LATENT + DSA_CUDA_ROPE,
-                               DSA_CUDA_LATENT, t->in, t->table, t->position,
-                               t->rows, DSA_BENCH_HEADS, b->stream);
+                               DSA_CUDA_LATENT, t->in,
+                               DSA_CUDA_NOPE + DSA_CUDA_ROPE, t->table,
+                               t->position, t->rows, DSA_BENCH_HEADS,
+                               b->stream);
 }
 
 

@@ -450,8 +450,9 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
     dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->kv, l->kv_b.rows,
                                    &w->latents8, &l->kv_b, end, rank->stream));
     dsa_cuda_try(dsa_cuda_rope_query(q, DSA_CUDA_QUERY, DSA_CUDA_NOPE, q,
-                                     rank->rope, rank->input.position + row,
-                                     s->n, heads, rank->stream));
+                                     DSA_CUDA_QUERY, rank->rope,
+                                     rank->input.position + row, s->n, heads,
+                                     rank->stream));
 
     return dsa_cuda_attention_heads(&rank->state,
                                     w->o + row * heads * DSA_CUDA_V, q,
@@ -486,8 +487,9 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
                                      rank->stream));
 
     return dsa_cuda_rope_query(w->q_latent, DSA_CUDA_KEY, DSA_CUDA_LATENT, q,
-                               rank->rope, rank->input.position + row, n,
-                               heads, rank->stream);
+                               DSA_CUDA_QUERY, rank->rope,
+                               rank->input.position + row, n, heads,
+                               rank->stream);
 }
 
 

@@ -14,7 +14,6 @@ extern "C" {
 #define DSA_ROPE_THREADS  256
 #define DSA_ROPE_CHUNKS   (DSA_CUDA_ROPE / DSA_CHUNK)
 #define DSA_ROPE_HEADS    65536
-#define DSA_ROPE_HEAD     (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 
 
 /*
@@ -24,8 +23,8 @@ extern "C" {
 
 static __global__ void __launch_bounds__(DSA_ROPE_THREADS)
 dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,
-    const dsa_bf16_t *q, const float *table, const int32_t *position,
-    uint32_t heads)
+    const dsa_bf16_t *q, uint32_t width, const float *table,
+    const int32_t *position, uint32_t heads)
 {
     int           i;
     float         v[DSA_CHUNK], a, b, cos[4], sin[4];
@@ -47,7 +46,7 @@ dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     angles = table + (size_t) position[blockIdx.x] * DSA_CUDA_ROPE
              + chunk * 4;
 
-    dsa_unpack8(v, dsa_load16(q + vector * DSA_ROPE_HEAD + DSA_CUDA_NOPE
+    dsa_unpack8(v, dsa_load16(q + (vector + 1) * width - DSA_CUDA_ROPE
                               + chunk * DSA_CHUNK));
 
     c = *(const float4 *) angles;
@@ -71,8 +70,9 @@ dsa_rope_query_kernel(dsa_bf16_t *out, uint32_t ld, uint32_t at,
 
 extern "C" int
 dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
-    const dsa_bf16_t *q, const float *table, const int32_t *position,
-    uint32_t rows, uint32_t heads, dsa_stream_t stream)
+    const dsa_bf16_t *q, uint32_t width, const float *table,
+    const int32_t *position, uint32_t rows, uint32_t heads,
+    dsa_stream_t stream)
 {
     uint32_t  blocks;
 
@@ -80,7 +80,8 @@ dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
              / DSA_ROPE_THREADS;
 
     if (ld % DSA_CHUNK != 0 || at % DSA_CHUNK != 0
-        || (uint64_t) at + DSA_CUDA_ROPE > ld || heads > DSA_ROPE_HEADS
+        || (uint64_t) at + DSA_CUDA_ROPE > ld || width % DSA_CHUNK != 0
+        || width < DSA_CUDA_ROPE || heads > DSA_ROPE_HEADS
         || !dsa_aligned16(out) || !dsa_aligned16(q) || !dsa_aligned16(table))
     {
         return cudaErrorInvalidValue;
@@ -91,6 +92,6 @@ dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
     }
 
     return dsa_launch(dsa_rope_query_kernel, dim3(rows, blocks),
-                      DSA_ROPE_THREADS, 0, stream, out, ld, at, q, table,
-                      position, heads);
+                      DSA_ROPE_THREADS, 0, stream, out, ld, at, q, width,
+                      table, position, heads);
 }

@@ -71,15 +71,16 @@ void dsa_rope_half(float *x, size_t n, size_t ld, const float *cos,
 
 
 /*
- * CUDA.  Rotates the last 64 of the 192 elements of every head of q [rows,
- * heads, 192] bf16, interleaved, and writes them to out [rows, heads, ld] from
- * column at of a head on.  In place: out q, ld 192, at 128.  table [positions,
- * 64] float32: cos of 32 frequencies, then sin, as dsa_rope_angles() computes
- * them.  position [rows].
+ * CUDA.  Rotates the last 64 elements of every head of q [rows, heads, width]
+ * bf16, interleaved, and writes them to out [rows, heads, ld] from column at
+ * of a head on.  In place: out q, ld width, at width - 64.  width, ld and at
+ * are multiples of 8.  table [positions, 64] float32: cos of 32 frequencies,
+ * then sin, as dsa_rope_angles() computes them.  position [rows].
  */
 int dsa_cuda_rope_query(dsa_bf16_t *out, uint32_t ld, uint32_t at,
-    const dsa_bf16_t *q, const float *table, const int32_t *position,
-    uint32_t rows, uint32_t heads, dsa_stream_t stream);
+    const dsa_bf16_t *q, uint32_t width, const float *table,
+    const int32_t *position, uint32_t rows, uint32_t heads,
+    dsa_stream_t stream);
 
 
 #endif /* _DSA_ROPE_H_INCLUDED_ */

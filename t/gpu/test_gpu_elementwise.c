@@ -622,26 +622,27 @@ rope_float64(double *out, const float *x, int32_t position, int half)
 
 
 static void
-rope_case(uint32_t rows, uint32_t heads)
+rope_case(uint32_t rows, uint32_t heads, uint32_t nope)
 {
     float     *q, *cut, *want, *got, *table, cos[32], sin[32];
     double    *exact;
-    size_t     i, n;
+    size_t     i, n, width;
     int32_t   *position, *device_position;
     uint16_t  *device_q, *out, *v, *w;
 
     n = (size_t) rows * heads;
-    q = numbers(n * 192, 2.0f);
+    width = nope + 64;
+    q = numbers(n * width, 2.0f);
     want = get(n * 64 * sizeof(float));
     got = get(n * 64 * sizeof(float));
     exact = get(n * 64 * sizeof(double));
     position = get(rows * sizeof(int32_t));
     table = rope_table(position, rows);
     device_position = gpu_upload(position, rows * sizeof(int32_t));
-    device_q = gpu_upload_bf16(q, n * 192);
+    device_q = gpu_upload_bf16(q, n * width);
 
     for (i = 0; i < n; i++) {
-        cut = q + i * 192 + 128;
+        cut = q + i * width + nope;
         memcpy(want + i * 64, cut, 64 * sizeof(float));
         rope_float64(exact + i * 64, cut, position[i / heads], 0);
         dsa_rope_angles(cos, sin, rope_frequency, 64,
@@ -659,7 +660,7 @@ rope_case(uint32_t rows, uint32_t heads)
         v[i / 64 * 576 + 512 + i % 64] = dsa_bf16_encode(want[i]);
     }
 
-    gpu_ok(dsa_cuda_rope_query(out, 576, 512, device_q, table,
+    gpu_ok(dsa_cuda_rope_query(out, 576, 512, device_q, width, table,
                                device_position, rows, heads, NULL));
     same(out, v, n * 576 * 2);
 
@@ -671,16 +672,16 @@ rope_case(uint32_t rows, uint32_t heads)
 
     /* in place */
 
-    w = get(n * 192 * 2);
+    w = get(n * width * 2);
 
-    for (i = 0; i < n * 192; i++) {
-        w[i] = dsa_bf16_encode(i % 192 < 128 ? q[i]
-                               : want[i / 192 * 64 + i % 192 - 128]);
+    for (i = 0; i < n * width; i++) {
+        w[i] = dsa_bf16_encode(i % width < nope ? q[i]
+                               : want[i / width * 64 + i % width - nope]);
     }
 
-    gpu_ok(dsa_cuda_rope_query(device_q, 192, 128, device_q, table,
+    gpu_ok(dsa_cuda_rope_query(device_q, width, nope, device_q, width, table,
                                device_position, rows, heads, NULL));
-    same(device_q, w, n * 192 * 2);
+    same(device_q, w, n * width * 2);
 
     free(q);
     free(want);
@@ -695,10 +696,12 @@ rope_case(uint32_t rows, uint32_t heads)
 static void
 test_rope_query(void **state)
 {
-    rope_case(1, 128);
-    rope_case(33, 128);
-    rope_case(7, 3);
-    rope_case(5, 16);
+    rope_case(1, 128, 128);
+    rope_case(33, 128, 128);
+    rope_case(7, 3, 128);
+    rope_case(5, 16, 128);
+    rope_case(33, 64, 192);
+    rope_case(7, 3, 0);
 }
 
 
@@ -1277,8 +1280,12 @@ test_refusals(void **state)
     assert_int_equal(dsa_cuda_fp8_decode_weight(x, &weight, NULL),
                      cudaErrorInvalidValue);
 
-    assert_int_equal(dsa_cuda_rope_query(x, 192, 136, x, w, id, 1, 1, NULL),
-                     cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_rope_query(x, 192, 136, x, 192, w, id, 1, 1,
+                                         NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_rope_query(x, 192, 128, x, 56, w, id, 1, 1,
+                                         NULL), cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_rope_query(x, 192, 128, x, 196, w, id, 1, 1,
+                                         NULL), cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_embed(x, x, id, 1, 12, 0, 10, NULL),
                      cudaErrorInvalidValue);
     assert_int_equal(dsa_cuda_attention_mask((uint32_t *) w, 4, id, 6, id, 1,
@@ -1288,7 +1295,7 @@ test_refusals(void **state)
 
     gpu_ok(dsa_cuda_rmsnorm(x, 256, NULL, x, 256, w, 0, 256, EPS, NULL));
     gpu_ok(dsa_cuda_fp8_quantize(&q, x, 256, 0, 256, 1, NULL));
-    gpu_ok(dsa_cuda_rope_query(x, 192, 128, x, w, id, 0, 128, NULL));
+    gpu_ok(dsa_cuda_rope_query(x, 192, 128, x, 192, w, id, 0, 128, NULL));
     gpu_ok(dsa_cuda_index_query(q.q, w, x, w, 1, w, id, 0, 64, NULL));
     gpu_ok(dsa_cuda_embed(x, x, id, 0, 256, 0, 10, NULL));
     gpu_ok(dsa_cuda_attention_mask((uint32_t *) w, 4, id, 8, id, 0, NULL));
