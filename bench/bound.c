@@ -9,7 +9,6 @@
 
 
 #define DSA_BOUND_KEY       (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
-#define DSA_BOUND_QUERY     (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_BOUND_INDEX     (DSA_CUDA_INDEX + sizeof(float))    /* bytes */
 
 
@@ -21,6 +20,15 @@ static void dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     const dsa_bound_step_t *step, double heads);
 static void dsa_bound_moe(dsa_bound_t *b, const dsa_model_config_t *s,
     const dsa_bound_step_t *step);
+
+
+/* The columns of a head's query. */
+
+static double
+dsa_bound_query(const dsa_model_config_t *s)
+{
+    return s->qk_nope_head_dim + DSA_CUDA_ROPE;
+}
 
 
 /* Ranks that share the heads, widths and the vocabulary. */
@@ -97,8 +105,8 @@ dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
 
     dsa_bound_product(b, step, hidden * (q_lora + DSA_BOUND_KEY
                                          + DSA_CUDA_INDEX));
-    dsa_bound_product(b, step, q_lora * heads * DSA_BOUND_QUERY);
-    dsa_bound_product(b, step, heads * DSA_CUDA_V * hidden);
+    dsa_bound_product(b, step, q_lora * heads * dsa_bound_query(s));
+    dsa_bound_product(b, step, heads * s->v_head_dim * hidden);
 
     /* without more keys than are selected, there is nothing to score */
 
@@ -127,7 +135,7 @@ dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
     double  keys, kv_b;
 
     keys = step->start < s->index_topk ? step->start : s->index_topk;
-    kv_b = heads * (DSA_CUDA_NOPE + DSA_CUDA_V) * DSA_CUDA_LATENT;
+    kv_b = heads * (s->qk_nope_head_dim + s->v_head_dim) * DSA_CUDA_LATENT;
 
     b->bytes += 2 * kv_b + step->tokens * keys * DSA_CUDA_RECORD;
     b->bf16 += 2 * step->tokens
@@ -165,10 +173,10 @@ dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     above = n - below;
     selected = below * (step->start + below / 2) + above * k;
 
-    dsa_bound_product(b, step, heads * (DSA_CUDA_NOPE + DSA_CUDA_V)
+    dsa_bound_product(b, step, heads * (s->qk_nope_head_dim + s->v_head_dim)
                                * DSA_CUDA_LATENT);
 
-    all *= 2 * heads * (DSA_BOUND_QUERY + DSA_CUDA_V);
+    all *= 2 * heads * (dsa_bound_query(s) + s->v_head_dim);
     absorbed = selected * 2 * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT);
 
     b->bf16 += all < absorbed ? all : absorbed;

@@ -75,6 +75,7 @@ typedef struct {
     uint32_t                context;    /* most tokens of a sequence */
     uint32_t                ld_pages;
     uint32_t                heads;      /* of this rank */
+    const dsa_cuda_heads_shape_t  *shape;   /* of a head */
     uint32_t                vocab;      /* ids of this rank: 0 .. vocab-1 */
     void                   *memory;     /* the workspace */
     float                   attention_scale;

@@ -14,7 +14,6 @@
 /* The ops of a layer up to the norm before its FFN. */
 
 
-#define DSA_NODE_QUERY      (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_NODE_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 
 
@@ -239,31 +238,35 @@ static int
 dsa_node_absorb_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t count)
 {
+    uint32_t     nope, width;
     dsa_bf16_t  *q;
 
-    q = n->work.q + (uint64_t) row * n->heads * DSA_NODE_QUERY;
+    nope = n->shape->nope;
+    width = nope + DSA_CUDA_ROPE;
+    q = n->work.q + (uint64_t) row * n->heads * width;
 
     return dsa_cuda_gemm_heads(n->gemm, n->work.q_latent,
                                (size_t) n->heads * DSA_NODE_KEY, DSA_NODE_KEY,
-                               q, (size_t) n->heads * DSA_NODE_QUERY,
-                               DSA_NODE_QUERY, l->kv_b_bf16, DSA_CUDA_LATENT,
-                               (DSA_CUDA_NOPE + DSA_CUDA_V)
-                               * DSA_CUDA_LATENT, 1,
-                               n->heads, count, DSA_CUDA_LATENT,
-                               DSA_CUDA_NOPE, n->b.stream);
+                               q, (size_t) n->heads * width, width,
+                               l->kv_b_bf16, DSA_CUDA_LATENT,
+                               (size_t) (nope + n->shape->v)
+                               * DSA_CUDA_LATENT, 1, n->heads, count,
+                               DSA_CUDA_LATENT, nope, n->b.stream);
 }
 
 
 static int
 dsa_node_rotate_some(dsa_node_t *n, uint32_t row, uint32_t count)
 {
+    uint32_t  width;
+
+    width = n->shape->nope + DSA_CUDA_ROPE;
+
     return dsa_cuda_rope_query(n->work.q_latent, DSA_NODE_KEY,
                                DSA_CUDA_LATENT,
-                               n->work.q
-                               + (uint64_t) row * n->heads * DSA_NODE_QUERY,
-                               DSA_NODE_QUERY, n->rope,
-                               n->input.position + row, count, n->heads,
-                               n->b.stream);
+                               n->work.q + (uint64_t) row * n->heads * width,
+                               width, n->rope, n->input.position + row, count,
+                               n->heads, n->b.stream);
 }
 
 
@@ -271,19 +274,21 @@ static int
 dsa_node_expand_some(dsa_node_t *n, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t count)
 {
+    uint32_t  nope, v;
+
+    nope = n->shape->nope;
+    v = n->shape->v;
+
     return dsa_cuda_gemm_heads(n->gemm,
-                               n->work.o
-                               + (uint64_t) row * n->heads * DSA_CUDA_V,
-                               (size_t) n->heads * DSA_CUDA_V,
-                               DSA_CUDA_V, n->work.u,
+                               n->work.o + (uint64_t) row * n->heads * v,
+                               (size_t) n->heads * v, v, n->work.u,
                                (size_t) n->heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
+                               l->kv_b_bf16 + (size_t) nope * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               (DSA_CUDA_NOPE + DSA_CUDA_V)
-                               * DSA_CUDA_LATENT, 0,
-                               n->heads, count, DSA_CUDA_V,
-                               DSA_CUDA_LATENT, n->b.stream);
+                               (size_t) (nope + v) * DSA_CUDA_LATENT, 0,
+                               n->heads, count, v, DSA_CUDA_LATENT,
+                               n->b.stream);
 }
 
 
@@ -401,17 +406,18 @@ dsa_node_kv_b(dsa_node_t *n, const dsa_cuda_layer_t *l)
 static int
 dsa_node_mha(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
-    uint32_t  end;
+    uint32_t  end, width;
 
     end = n->step.start + n->step.tokens;
+    width = n->shape->nope + DSA_CUDA_ROPE;
 
-    dsa_cuda_try(dsa_cuda_rope_query(n->work.q, DSA_NODE_QUERY, DSA_CUDA_NOPE,
-                                     n->work.q, DSA_NODE_QUERY, n->rope,
+    dsa_cuda_try(dsa_cuda_rope_query(n->work.q, width, n->shape->nope,
+                                     n->work.q, width, n->rope,
                                      n->input.position, n->step.tokens,
                                      n->heads, n->b.stream));
 
-    return dsa_cuda_attention_heads(&n->b.state, n->work.o, n->work.q,
-                                    n->work.kv, n->work.latents,
+    return dsa_cuda_attention_heads(&n->b.state, n->shape, n->work.o,
+                                    n->work.q, n->work.kv, n->work.latents,
                                     n->step.indexed ? n->work.mask : NULL,
                                     (end + 31) / 32, n->step.start,
                                     n->step.tokens, n->heads,

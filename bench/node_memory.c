@@ -59,6 +59,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     s = &n->config;
 
     if (dsa_model_config_read(s, model, err) != DSA_OK
+        || dsa_cuda_check_config(s, err) != DSA_OK
         || dsa_shard_init(&n->shard, s, 0, gpus, attention, err)
            != DSA_OK)
     {
@@ -68,6 +69,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->context = s->max_position_embeddings;
     n->ld_pages = (n->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     n->heads = s->num_attention_heads / n->shard.heads.of * n->shard.heads.n;
+    n->shape = dsa_cuda_heads_find(s->qk_nope_head_dim, s->v_head_dim);
     n->vocab = s->vocab_size / n->shard.vocab.of * n->shard.vocab.n;
 
     n->index_constant = 1.0f / sqrtf((float) s->index_n_heads)
@@ -230,22 +232,24 @@ static void
 dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     uint64_t tokens)
 {
-    uint64_t                   heads, index, absorbed;
+    uint64_t                   heads, nope, v, index, absorbed;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
 
     w = &n->work;
     s = &n->config;
     heads = n->heads;
+    nope = s->qk_nope_head_dim;
+    v = s->v_head_dim;
     index = dsa_cuda_index_heads(s);
     absorbed = DSA_CUDA_ABSORB_TOKENS + DSA_NODE_SPARE;
 
     dsa_node_place(m, w->a, tokens * (s->q_lora_rank + 640ULL
                                       + DSA_CUDA_INDEX));
     dsa_node_place_fp8(m, w->qr8, tokens, (uint64_t) s->q_lora_rank);
-    dsa_node_place(m, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
-    dsa_node_place(m, w->o, tokens * heads * DSA_CUDA_V);
-    dsa_node_place_fp8(m, w->o8, tokens, heads * DSA_CUDA_V);
+    dsa_node_place(m, w->q, tokens * heads * (nope + DSA_CUDA_ROPE));
+    dsa_node_place(m, w->o, tokens * heads * v);
+    dsa_node_place_fp8(m, w->o8, tokens, heads * v);
     dsa_node_place(m, w->q_latent, absorbed * heads
                                    * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place(m, w->u, absorbed * heads * DSA_CUDA_LATENT);
@@ -262,8 +266,7 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     dsa_node_place(m, w->latents, ((uint64_t) n->context + DSA_PAGE_TOKENS)
                                   * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place_fp8(m, w->latents8, tokens, DSA_CUDA_LATENT);
-    dsa_node_place(m, w->kv, tokens * heads
-                             * (DSA_CUDA_NOPE + DSA_CUDA_V));
+    dsa_node_place(m, w->kv, tokens * heads * (nope + v));
     dsa_node_place(m, w->mask, tokens * (DSA_CUDA_MHA_TOKENS / 32));
 }
 
@@ -440,7 +443,8 @@ dsa_node_workspace(dsa_node_t *n, dsa_err_t *err)
 static int
 dsa_node_rope(dsa_node_t *n)
 {
-    n->attention_scale = 1.0f / sqrtf(DSA_CUDA_NOPE + DSA_CUDA_ROPE);
+    n->attention_scale = 1.0f / sqrtf((float) n->config.qk_nope_head_dim
+                                       + DSA_CUDA_ROPE);
 
     return dsa_cuda_random_f32(n->rope, (uint64_t) n->context * DSA_CUDA_ROPE,
                                0, 0.7f, 17, n->b.stream);

@@ -41,11 +41,15 @@
 #define BENCH_FORMS_SCORES  (512U << 20)
 #define BENCH_FORMS_PAGE    (64 * (DSA_CUDA_RECORD + 132))
 #define BENCH_FORMS_KEY     (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
-#define BENCH_FORMS_QUERY   (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
+#define BENCH_FORMS_NOPE    128
+#define BENCH_FORMS_V       128
+#define BENCH_FORMS_QUERY   (BENCH_FORMS_NOPE + DSA_CUDA_ROPE)
+#define BENCH_FORMS_KV      (BENCH_FORMS_NOPE + BENCH_FORMS_V)
 
 
 typedef struct {
     dsa_cuda_gemm_t    *gemm;
+    const dsa_cuda_heads_shape_t  *shape;
     dsa_cuda_cache_t    cache;
     int32_t            *pages;
     int32_t            *position;
@@ -156,16 +160,16 @@ bench_forms_mha(dsa_bench_t *b, bench_forms_t *f, uint32_t start, uint32_t n)
                                          b->stream);
         rc = rc != 0 ? rc
                      : dsa_cuda_rope_query(q, BENCH_FORMS_QUERY,
-                                           DSA_CUDA_NOPE, q,
+                                           BENCH_FORMS_NOPE, q,
                                            BENCH_FORMS_QUERY, f->table,
                                            f->position + start, n, f->heads,
                                            b->stream);
     }
 
     if (rc == 0 && (f->parts & BENCH_FORMS_ATTEND)) {
-        rc = dsa_cuda_attention_heads(&b->state,
+        rc = dsa_cuda_attention_heads(&b->state, f->shape,
                                       f->out + (size_t) start * f->heads
-                                      * DSA_CUDA_V, q, f->kv, f->latents,
+                                      * BENCH_FORMS_V, q, f->kv, f->latents,
                                       end > BENCH_FORMS_TOPK ? f->mask : NULL,
                                       end / 32, start, n, f->heads,
                                       1 / sqrtf(BENCH_FORMS_QUERY),
@@ -195,10 +199,9 @@ bench_forms_absorbed(dsa_bench_t *b, bench_forms_t *f, uint32_t keys,
                                  (size_t) f->heads * BENCH_FORMS_QUERY,
                                  BENCH_FORMS_QUERY, f->kv_b_bf16,
                                  DSA_CUDA_LATENT,
-                                 (DSA_CUDA_NOPE + DSA_CUDA_V)
-                                 * DSA_CUDA_LATENT, 1,
-                                 f->heads, n, DSA_CUDA_LATENT, DSA_CUDA_NOPE,
-                                 b->stream);
+                                 BENCH_FORMS_KV * DSA_CUDA_LATENT, 1,
+                                 f->heads, n, DSA_CUDA_LATENT,
+                                 BENCH_FORMS_NOPE, b->stream);
         rc = rc != 0 ? rc
                      : dsa_cuda_rope_query(f->q_latent, BENCH_FORMS_KEY,
                                            DSA_CUDA_LATENT, q,
@@ -220,16 +223,15 @@ bench_forms_absorbed(dsa_bench_t *b, bench_forms_t *f, uint32_t keys,
     if (rc == 0 && (f->parts & BENCH_FORMS_PRODUCTS)) {
         rc = dsa_cuda_gemm_heads(f->gemm,
                                  f->out + (size_t) start * f->heads
-                                 * DSA_CUDA_V,
-                                 (size_t) f->heads * DSA_CUDA_V,
-                                 DSA_CUDA_V, f->u,
+                                 * BENCH_FORMS_V,
+                                 (size_t) f->heads * BENCH_FORMS_V,
+                                 BENCH_FORMS_V, f->u,
                                  (size_t) f->heads * DSA_CUDA_LATENT,
                                  DSA_CUDA_LATENT,
-                                 f->kv_b_bf16 + DSA_CUDA_NOPE
+                                 f->kv_b_bf16 + BENCH_FORMS_NOPE
                                  * DSA_CUDA_LATENT, DSA_CUDA_LATENT,
-                                 (DSA_CUDA_NOPE + DSA_CUDA_V)
-                                 * DSA_CUDA_LATENT, 0,
-                                 f->heads, n, DSA_CUDA_V, DSA_CUDA_LATENT,
+                                 BENCH_FORMS_KV * DSA_CUDA_LATENT, 0,
+                                 f->heads, n, BENCH_FORMS_V, DSA_CUDA_LATENT,
                                  b->stream);
     }
 
@@ -296,7 +298,7 @@ bench_forms_row(dsa_bench_t *b, bench_forms_t *f, uint32_t tokens,
     f->tokens = tokens;
     f->chunk = chunk;
     f->heads = heads;
-    f->kv_b.rows = heads * (DSA_CUDA_NOPE + DSA_CUDA_V);
+    f->kv_b.rows = heads * BENCH_FORMS_KV;
 
     (void) printf("| %u | %u | %u |", tokens, chunk, heads);
 
@@ -403,6 +405,7 @@ dsa_bench_attention_forms(dsa_bench_t *b)
     n = BENCH_FORMS_TOKENS;
     part = BENCH_FORMS_ABSORB;
 
+    f.shape = dsa_cuda_heads_find(BENCH_FORMS_NOPE, BENCH_FORMS_V);
     f.cache.page = BENCH_FORMS_PAGE;
     f.cache.keys = 64 * DSA_CUDA_RECORD;
     f.cache.pages = (uint32_t) (n / 64);
@@ -428,7 +431,7 @@ dsa_bench_attention_forms(dsa_bench_t *b)
     f.kv = dsa_bench_alloc(b, n * 128 * 256 * 2);
     f.q_latent = dsa_bench_alloc(b, part * 128 * BENCH_FORMS_KEY * 2);
     f.u = dsa_bench_alloc(b, part * 128 * DSA_CUDA_LATENT * 2);
-    f.out = dsa_bench_alloc(b, n * 128 * DSA_CUDA_V * 2);
+    f.out = dsa_bench_alloc(b, n * 128 * BENCH_FORMS_V * 2);
     work = dsa_bench_alloc(b, dsa_cuda_gemm_work());
 
     if (b->failed) {

@@ -17,6 +17,7 @@
 
 
 typedef struct {
+    const dsa_cuda_heads_shape_t  *shape;
     dsa_bf16_t         *out;
     dsa_bf16_t         *q;
     dsa_bf16_t         *kv;
@@ -33,10 +34,13 @@ dsa_bench_heads_call(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_heads_t  *h = ctx;
 
-    return dsa_cuda_attention_heads(&b->state, h->out, h->q, h->kv, h->latents,
-                                    h->mask, (h->start + h->rows + 31) / 32,
-                                    h->start, h->rows, h->heads,
-                                    1 / sqrtf(192), b->stream);
+    return dsa_cuda_attention_heads(&b->state, h->shape, h->out, h->q, h->kv,
+                                    h->latents, h->mask,
+                                    (h->start + h->rows + 31) / 32, h->start,
+                                    h->rows, h->heads,
+                                    1 / sqrtf((float) h->shape->nope
+                                              + DSA_CUDA_ROPE),
+                                    b->stream);
 }
 
 
@@ -90,29 +94,32 @@ dsa_bench_heads_mask(dsa_bench_t *b, const dsa_bench_heads_t *h)
 
 
 /*
- * The operations that the equation needs, counted once: 2 * (192 + 128) for
- * each head, row and key up to the row.
+ * The operations that the equation needs, counted once: two for each column of
+ * a query and of a value, for each head, row and key up to the row.
  */
 
 static void
-dsa_bench_heads_one(dsa_bench_t *b, uint32_t start, uint32_t rows,
-    uint32_t heads, int masked)
+dsa_bench_heads_one(dsa_bench_t *b, const dsa_cuda_heads_shape_t *shape,
+    uint32_t start, uint32_t rows, uint32_t heads, int masked)
 {
     int                rc;
-    char               shape[96];
+    char               text[96];
     double             us, pairs;
-    size_t             keys;
+    size_t             keys, width, kv;
     dsa_bench_heads_t  h;
 
     keys = (size_t) start + rows;
+    width = shape->nope + DSA_CUDA_ROPE;
+    kv = shape->nope + shape->v;
 
+    h.shape = shape;
     h.start = start;
     h.rows = rows;
     h.heads = heads;
     h.mask = NULL;
-    h.out = dsa_bench_alloc(b, (size_t) rows * heads * 128 * 2);
-    h.q = dsa_bench_alloc(b, (size_t) rows * heads * 192 * 2);
-    h.kv = dsa_bench_alloc(b, keys * heads * 256 * 2);
+    h.out = dsa_bench_alloc(b, (size_t) rows * heads * shape->v * 2);
+    h.q = dsa_bench_alloc(b, rows * heads * width * 2);
+    h.kv = dsa_bench_alloc(b, keys * heads * kv * 2);
     h.latents = dsa_bench_alloc(b, keys * 576 * 2);
 
     if (masked) {
@@ -125,10 +132,10 @@ dsa_bench_heads_one(dsa_bench_t *b, uint32_t start, uint32_t rows,
         goto done;
     }
 
-    rc = dsa_cuda_random_bf16(h.q, (size_t) rows * heads * 192, 0, 1.7f, 1,
+    rc = dsa_cuda_random_bf16(h.q, rows * heads * width, 0, 1.7f, 1,
                               b->stream);
     rc = rc != 0 ? rc
-                 : dsa_cuda_random_bf16(h.kv, keys * heads * 256, 0, 1.7f, 2,
+                 : dsa_cuda_random_bf16(h.kv, keys * heads * kv, 0, 1.7f, 2,
                                         b->stream);
     rc = rc != 0 ? rc
                  : dsa_cuda_random_bf16(h.latents, keys * 576, 0, 1.7f, 3,
@@ -142,13 +149,14 @@ dsa_bench_heads_one(dsa_bench_t *b, uint32_t start, uint32_t rows,
 
     pairs = ((double) start + (rows + 1) / 2.0) * rows * heads;
 
-    (void) snprintf(shape, sizeof(shape), "%u queries from %u, h=%u%s", rows,
-                    start, heads, masked ? ", selected keys" : "");
+    (void) snprintf(text, sizeof(text), "%u queries from %u, h=%u, %u/%u%s",
+                    rows, start, heads, shape->nope, shape->v,
+                    masked ? ", selected keys" : "");
 
-    dsa_bench_row(b, "multi-head prefill", shape, us, pairs * 640,
-                  DSA_BENCH_BF16,
-                  (double) rows * heads * 640 + keys * heads * 512.0
-                  + keys * 128.0);
+    dsa_bench_row(b, "multi-head prefill", text, us,
+                  pairs * 2.0 * (width + shape->v), DSA_BENCH_BF16,
+                  2.0 * rows * heads * (width + shape->v)
+                  + 2.0 * keys * heads * kv + keys * 128.0);
 
 done:
 
@@ -159,12 +167,13 @@ done:
 void
 dsa_bench_attention_heads(dsa_bench_t *b)
 {
-    size_t  i;
+    size_t                         i, n;
+    const dsa_cuda_heads_shape_t  *shape;
 
     static const struct {
         uint32_t  start, rows, heads;
         int       masked;
-    } shape[] = {
+    } size[] = {
         { 0, 512, 128, 0 }, { 0, 1024, 128, 0 }, { 0, 2048, 128, 0 },
         { 0, 4096, 128, 0 }, { 0, 4096, 128, 1 }, { 3584, 512, 128, 1 },
         { 0, 8192, 128, 0 }, { 0, 8192, 128, 1 }, { 0, 4096, 64, 0 },
@@ -173,8 +182,10 @@ dsa_bench_attention_heads(dsa_bench_t *b)
         { 0, 8192, 16, 1 }
     };
 
-    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
-        dsa_bench_heads_one(b, shape[i].start, shape[i].rows, shape[i].heads,
-                            shape[i].masked);
+    for (n = 0; (shape = dsa_cuda_heads_shape(n)) != NULL; n++) {
+        for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
+            dsa_bench_heads_one(b, shape, size[i].start, size[i].rows,
+                                size[i].heads, size[i].masked);
+        }
     }
 }

@@ -25,6 +25,8 @@
 #define DSA_BENCH_LORA      1536        /* q_lora_rank */
 #define DSA_BENCH_INPUT     2304        /* lora, latent, rope, index key */
 #define DSA_BENCH_HEADS     128
+#define DSA_BENCH_NOPE      128
+#define DSA_BENCH_V         128
 #define DSA_BENCH_INDEX     64          /* heads of the indexer */
 #define DSA_BENCH_POSITIONS 8192
 #define DSA_BENCH_ROWS      8192
@@ -82,8 +84,8 @@ dsa_bench_quantize(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_fp8_quantize(&t->q, t->in,
-                                 DSA_BENCH_HEADS * DSA_CUDA_V, t->rows,
-                                 DSA_BENCH_HEADS * DSA_CUDA_V, 1,
+                                 DSA_BENCH_HEADS * DSA_BENCH_V, t->rows,
+                                 DSA_BENCH_HEADS * DSA_BENCH_V, 1,
                                  b->stream);
 }
 
@@ -95,7 +97,7 @@ dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_rope_query(t->out, DSA_CUDA_LATENT + DSA_CUDA_ROPE,
                                DSA_CUDA_LATENT, t->in,
-                               DSA_CUDA_NOPE + DSA_CUDA_ROPE, t->table,
+                               DSA_BENCH_NOPE + DSA_CUDA_ROPE, t->table,
                                t->position, t->rows, DSA_BENCH_HEADS,
                                b->stream);
 }
@@ -194,7 +196,7 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
 
     t->fp8.q = t->q.q;
     t->fp8.scale = t->weight;
-    t->fp8.rows = DSA_BENCH_HEADS * (DSA_CUDA_NOPE + DSA_CUDA_V);
+    t->fp8.rows = DSA_BENCH_HEADS * (DSA_BENCH_NOPE + DSA_BENCH_V);
     t->fp8.cols = DSA_CUDA_LATENT;
 
     t->cache.keys = 64 * DSA_CUDA_RECORD;

@@ -171,10 +171,14 @@ for (
     [ variant('no_q', model_type => 'deepseek_v3', q_lora_rank => undef),
       '"q_lora_rank" is missing, so that q_proj makes the queries; "backend '
       . 'cuda" expects q_a_proj and q_b_proj' ],
+    [ variant('rope', qk_rope_head_dim => 32),
+      '"qk_rope_head_dim" is 32; "backend cuda" expects 64' ],
     [ variant('nope', qk_nope_head_dim => 192),
-      '"qk_nope_head_dim" is 192; "backend cuda" expects 128' ],
+      '"qk_nope_head_dim" is 192 and "v_head_dim" is 128; "backend cuda" '
+      . 'expects 128 and 128' ],
     [ variant('v', v_head_dim => 256),
-      '"v_head_dim" is 256; "backend cuda" expects 128' ],
+      '"qk_nope_head_dim" is 128 and "v_head_dim" is 256; "backend cuda" '
+      . 'expects 128 and 128' ],
     [ variant('bf16', quantization_config => undef),
       '(quantization_config of config.json); this one is not quantized' ]
 ) {
@@ -203,10 +207,11 @@ sub bf16 { 2 * $_[0] * $_[1] }
 
 # Bytes of DeepSeek-V3.2 on one of $n GPUs: 61 layers of width 7168 with 128
 # heads, the first 3 with an MLP of width 18432, the others with 256 experts
-# and a shared one of width 2048.
+# and a shared one of width 2048.  A head has $nope columns without RoPE and
+# values of $v columns.
 
 sub weights {
-    my ($n, $tensor) = @_;
+    my ($n, $tensor, $nope, $v) = @_;
 
     my $heads = $tensor ? 128 / $n : 128;
     my $part = $tensor ? 1 / $n : 1;
@@ -216,9 +221,11 @@ sub weights {
     # queries, latents and index keys of the hidden state begin at multiples
     # of 128 rows; kv_b is there in BF16 as well
 
-    my $attention = fp8(1536 + 640 + 128, 7168) + fp8($heads * 192, 1536)
-                    + fp8($heads * 256, 512) + bf16($heads * 256, 512)
-                    + fp8(7168, $heads * 128);
+    my $attention = fp8(1536 + 640 + 128, 7168)
+                    + fp8($heads * ($nope + 64), 1536)
+                    + fp8($heads * ($nope + $v), 512)
+                    + bf16($heads * ($nope + $v), 512)
+                    + fp8(7168, $heads * $v);
     my $indexer = fp8(64 * 128, 1536) + bf16(64, 7168);
     my $norms = 4 * (2 * 7168 + 1536 + 512 + 2 * 128);
     my $moe = bf16(256, 7168) + 4 * 256 + ($experts + 1) * $mlp->(2048);
@@ -229,12 +236,12 @@ sub weights {
 
 
 sub weighs {
-    my ($n, $attention) = @_;
+    my ($n, $attention, $nope, $v, $model) = (@_, 128, 128, $v32);
 
-    my $name = "$n with attention $attention";
-    my ($rc, $out) = check($v32, "backend cuda; weights random; gpus $n; "
-                                 . "attention $attention;");
-    my $want = weights($n, $attention eq 'tensor') * 1e-9;
+    my $name = "$n with attention $attention, heads of $nope and $v";
+    my ($rc, $out) = check($model, "backend cuda; weights random; gpus $n; "
+                                   . "attention $attention;");
+    my $want = weights($n, $attention eq 'tensor', $nope, $v) * 1e-9;
 
     my ($sum, $parts) = $out =~ /([\d.]+) GB = (weights .*?), and what/;
     my ($weights) = $parts =~ /weights ([\d.]+)/;

@@ -13,9 +13,7 @@
 #include "kernels/row/rope.h"
 
 
-#define DSA_CUDA_QUERY      (DSA_CUDA_NOPE + DSA_CUDA_ROPE)
 #define DSA_CUDA_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
-#define DSA_CUDA_KV_B       (DSA_CUDA_NOPE + DSA_CUDA_V)    /* rows of a head */
 
 
 static int dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
@@ -416,7 +414,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
     const int32_t *pages)
 {
     size_t                   ld;
-    uint32_t                 end, heads;
+    uint32_t                 end, heads, width;
     uint64_t                 row;
     dsa_bf16_t              *q;
     dsa_cuda_work_t         *w;
@@ -428,7 +426,8 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
     heads = rank->heads;
     end = s->start + s->n;
     row = s->first;
-    q = w->q + row * heads * DSA_CUDA_QUERY;
+    width = rank->shape->nope + DSA_CUDA_ROPE;
+    q = w->q + row * heads * width;
     ld = (end + 31) / 32;
     mask = NULL;
 
@@ -449,13 +448,12 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
                                        end, DSA_CUDA_LATENT, 1, rank->stream));
     dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->kv, l->kv_b.rows,
                                    &w->latents8, &l->kv_b, end, rank->stream));
-    dsa_cuda_try(dsa_cuda_rope_query(q, DSA_CUDA_QUERY, DSA_CUDA_NOPE, q,
-                                     DSA_CUDA_QUERY, rank->rope,
-                                     rank->input.position + row, s->n, heads,
-                                     rank->stream));
+    dsa_cuda_try(dsa_cuda_rope_query(q, width, rank->shape->nope, q, width,
+                                     rank->rope, rank->input.position + row,
+                                     s->n, heads, rank->stream));
 
-    return dsa_cuda_attention_heads(&rank->state,
-                                    w->o + row * heads * DSA_CUDA_V, q,
+    return dsa_cuda_attention_heads(&rank->state, rank->shape,
+                                    w->o + row * heads * rank->shape->v, q,
                                     w->kv, w->latents, mask, ld, s->start,
                                     s->n, heads, rank->attention_scale,
                                     rank->stream);
@@ -468,28 +466,27 @@ static int
 dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t n)
 {
-    uint32_t          heads;
+    uint32_t          heads, nope, width;
     dsa_bf16_t       *q;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
     heads = rank->heads;
-    q = w->q + (uint64_t) row * heads * DSA_CUDA_QUERY;
+    nope = rank->shape->nope;
+    width = nope + DSA_CUDA_ROPE;
+    q = w->q + (uint64_t) row * heads * width;
 
     dsa_cuda_try(dsa_cuda_gemm_heads(rank->gemm, w->q_latent,
                                      (size_t) heads * DSA_CUDA_KEY,
-                                     DSA_CUDA_KEY, q,
-                                     (size_t) heads * DSA_CUDA_QUERY,
-                                     DSA_CUDA_QUERY, l->kv_b_bf16,
-                                     DSA_CUDA_LATENT,
-                                     DSA_CUDA_KV_B * DSA_CUDA_LATENT, 1,
-                                     heads, n, DSA_CUDA_LATENT, DSA_CUDA_NOPE,
-                                     rank->stream));
+                                     DSA_CUDA_KEY, q, (size_t) heads * width,
+                                     width, l->kv_b_bf16, DSA_CUDA_LATENT,
+                                     (size_t) (nope + rank->shape->v)
+                                     * DSA_CUDA_LATENT, 1, heads, n,
+                                     DSA_CUDA_LATENT, nope, rank->stream));
 
     return dsa_cuda_rope_query(w->q_latent, DSA_CUDA_KEY, DSA_CUDA_LATENT, q,
-                               DSA_CUDA_QUERY, rank->rope,
-                               rank->input.position + row, n, heads,
-                               rank->stream);
+                               width, rank->rope, rank->input.position + row,
+                               n, heads, rank->stream);
 }
 
 
@@ -499,20 +496,21 @@ static int
 dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t n)
 {
-    uint32_t          heads;
+    uint32_t          heads, nope, v;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
     heads = rank->heads;
+    nope = rank->shape->nope;
+    v = rank->shape->v;
 
     return dsa_cuda_gemm_heads(rank->gemm,
-                               w->o + (uint64_t) row * heads * DSA_CUDA_V,
-                               (size_t) heads * DSA_CUDA_V, DSA_CUDA_V,
-                               w->u, (size_t) heads * DSA_CUDA_LATENT,
+                               w->o + (uint64_t) row * heads * v,
+                               (size_t) heads * v, v, w->u,
+                               (size_t) heads * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               l->kv_b_bf16 + DSA_CUDA_NOPE * DSA_CUDA_LATENT,
+                               l->kv_b_bf16 + (size_t) nope * DSA_CUDA_LATENT,
                                DSA_CUDA_LATENT,
-                               DSA_CUDA_KV_B * DSA_CUDA_LATENT, 0, heads,
-                               n, DSA_CUDA_V, DSA_CUDA_LATENT,
-                               rank->stream);
+                               (size_t) (nope + v) * DSA_CUDA_LATENT, 0, heads,
+                               n, v, DSA_CUDA_LATENT, rank->stream);
 }

@@ -5,6 +5,7 @@
 
 
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 
 #include "engine/cuda/rank.h"
 
@@ -12,6 +13,7 @@
 #define DSA_CHECK_CONTEXT   393216      /* keys that dsa_cuda_topk() accepts */
 
 
+static int dsa_check_shape(const dsa_model_config_t *s, dsa_err_t *err);
 static int dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err);
 static int dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err);
 
@@ -28,8 +30,6 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
     } geometry[] = {
         { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT },
         { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE },
-        { "qk_nope_head_dim", s->qk_nope_head_dim, DSA_CUDA_NOPE },
-        { "v_head_dim", s->v_head_dim, DSA_CUDA_V },
         { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX }
     };
 
@@ -73,6 +73,10 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         }
     }
 
+    if (dsa_check_shape(s, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     for (i = 0; i < sizeof(size) / sizeof(size[0]); i++) {
         if (size[i].value % size[i].unit != 0 || size[i].value > size[i].most)
         {
@@ -84,6 +88,36 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
     }
 
     return DSA_OK;
+}
+
+
+/* There are kernels for a head of these sizes. */
+
+static int
+dsa_check_shape(const dsa_model_config_t *s, dsa_err_t *err)
+{
+    char                           list[256];
+    size_t                         i, n;
+    const dsa_cuda_heads_shape_t  *shape;
+
+    if (dsa_cuda_heads_find(s->qk_nope_head_dim, s->v_head_dim) != NULL) {
+        return DSA_OK;
+    }
+
+    for (i = 0, n = 0; n < sizeof(list); i++) {
+        shape = dsa_cuda_heads_shape(i);
+
+        if (shape == NULL) {
+            break;
+        }
+
+        n += (size_t) snprintf(list + n, sizeof(list) - n, "%s%u and %u",
+                               i > 0 ? ", or " : "", shape->nope, shape->v);
+    }
+
+    return dsa_error(err, "config.json: \"qk_nope_head_dim\" is %u and "
+                     "\"v_head_dim\" is %u; \"backend cuda\" expects %s",
+                     s->qk_nope_head_dim, s->v_head_dim, list);
 }
 
 

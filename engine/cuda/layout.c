@@ -147,21 +147,23 @@ static void
 dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     const dsa_layout_rows_t *rows)
 {
-    uint64_t                   heads, index, tokens;
+    uint64_t                   heads, nope, v, index, tokens;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
 
     w = &rank->work;
     s = &rank->config;
     heads = rank->heads;
+    nope = s->qk_nope_head_dim;
+    v = s->v_head_dim;
     index = dsa_cuda_index_heads(s);
     tokens = rows->tokens;
 
     dsa_layout(l, w->a, tokens * (s->q_lora_rank + 640ULL + DSA_CUDA_INDEX));
     dsa_layout_fp8(l, w->qr8, tokens, (uint64_t) s->q_lora_rank);
-    dsa_layout(l, w->q, tokens * heads * (DSA_CUDA_NOPE + DSA_CUDA_ROPE));
-    dsa_layout(l, w->o, tokens * heads * DSA_CUDA_V);
-    dsa_layout_fp8(l, w->o8, tokens, heads * DSA_CUDA_V);
+    dsa_layout(l, w->q, tokens * heads * (nope + DSA_CUDA_ROPE));
+    dsa_layout(l, w->o, tokens * heads * v);
+    dsa_layout_fp8(l, w->o8, tokens, heads * v);
     dsa_layout(l, w->q_latent, rows->absorbed * heads
                                * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout(l, w->u, rows->absorbed * heads * DSA_CUDA_LATENT);
@@ -178,7 +180,7 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->latents, ((uint64_t) rank->context + DSA_PAGE_TOKENS)
                               * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout_fp8(l, w->latents8, rows->mha, DSA_CUDA_LATENT);
-    dsa_layout(l, w->kv, rows->mha * heads * (DSA_CUDA_NOPE + DSA_CUDA_V));
+    dsa_layout(l, w->kv, rows->mha * heads * (nope + v));
     dsa_layout(l, w->mask, tokens * ((rank->mha_tokens + 31) / 32));
 }
 

@@ -238,6 +238,7 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     rank->mha_tokens = rank->context < DSA_CUDA_MHA_TOKENS
                        ? rank->context : DSA_CUDA_MHA_TOKENS;
 
+    rank->shape = dsa_cuda_heads_find(s->qk_nope_head_dim, s->v_head_dim);
     rank->index_constant = 1.0f / sqrtf((float) s->index_n_heads)
                            / sqrtf((float) s->index_head_dim);
 

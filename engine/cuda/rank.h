@@ -42,14 +42,16 @@
  *     batch, inflight, graphs, backend  the scheduler's steps
  *     moves                            pages to and from host memory
  *
- * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations and the
- * published head geometry; widths are multiples of 128.
+ * Checkpoints are FP8 in 128x128 blocks with ue8m0 activations.  The sizes of
+ * latents and index keys are those of kernels/core/cuda.h, and there are
+ * kernels for the sizes of a head (dsa_cuda_heads_find()).  Widths are
+ * multiples of 128.
  *
  * T: tokens of a step on this rank, S: tokens to sample, A: tokens computed by
  * absorbed MQA at a time, G: tokens that the ranks gather for the experts, R:
  * tokens of a round of experts, P: pairs of a token and an expert in a round,
- * with padding.  heads, experts, inter and vocab are the rank's part where
- * dsa_shard_t cuts them.
+ * with padding.  nope and v are qk_nope_head_dim and v_head_dim.  heads,
+ * experts, inter and vocab are the rank's part where dsa_shard_t cuts them.
  */
 
 /*
@@ -181,9 +183,9 @@ typedef struct {
     /* attention */
     dsa_bf16_t         *a;                  /* [T, qkv_a rows] */
     dsa_fp8_rows_t      qr8;                /* [T, q_lora] */
-    dsa_bf16_t         *q;                  /* [T, heads, 192] */
-    dsa_bf16_t         *o;                  /* [T, heads, 128] */
-    dsa_fp8_rows_t      o8;                 /* [T, heads * 128] */
+    dsa_bf16_t         *q;                  /* [T, heads, nope + 64] */
+    dsa_bf16_t         *o;                  /* [T, heads, v] */
+    dsa_fp8_rows_t      o8;                 /* [T, heads * v] */
     dsa_bf16_t         *q_latent;           /* [A, heads, 576] */
     dsa_bf16_t         *u;                  /* [A, heads, 512] */
     dsa_bf16_t         *index_q;            /* [T, iheads, 128] */
@@ -194,7 +196,8 @@ typedef struct {
     void               *decode_work;
     dsa_bf16_t         *latents;            /* [context, 576] */
     dsa_fp8_rows_t      latents8;           /* [mha_tokens, 512] */
-    dsa_bf16_t         *kv;                 /* [mha_tokens, heads, 256] */
+    dsa_bf16_t         *kv;                 /* [mha_tokens, heads,
+                                               nope + v] */
     uint32_t           *mask;               /* [T, mha_tokens / 32] */
 
     /* FFN */
@@ -233,6 +236,7 @@ typedef struct {
     dsa_model_config_t      config;
     dsa_shard_t             shard;
     uint32_t                heads;          /* of attention, on this rank */
+    const dsa_cuda_heads_shape_t  *shape;   /* of a head */
     uint32_t                experts;        /* whole ones on this rank */
     dsa_cuda_weights_t      weights;
     uint64_t                weights_size;

@@ -16,8 +16,9 @@
 
 /*
  * The weights of one rank in its GPU's memory.  Sizes in comments are those of
- * rank 0 of 1; heads, iheads (dsa_cuda_index_heads()), inter, experts and
- * vocab are the rank's part where a shard cuts them.
+ * rank 0 of 1; nope and v are qk_nope_head_dim and v_head_dim; heads, iheads
+ * (dsa_cuda_index_heads()), inter, experts and vocab are the rank's part where
+ * a shard cuts them.
  */
 
 typedef struct {
@@ -30,10 +31,11 @@ typedef struct {
     float              *router_bias;        /* [experts], of all ranks */
     dsa_fp8_weight_t    qkv_a;              /* q_a, kv_a, index_wk; each begins
                                                at a multiple of 128 rows */
-    dsa_fp8_weight_t    q_b;                /* [heads * 192, q_lora] */
-    dsa_fp8_weight_t    kv_b;               /* [heads * 256, 512] */
+    dsa_fp8_weight_t    q_b;                /* [heads * (nope + 64),
+                                               q_lora] */
+    dsa_fp8_weight_t    kv_b;               /* [heads * (nope + v), 512] */
     dsa_bf16_t         *kv_b_bf16;          /* the same, for absorption */
-    dsa_fp8_weight_t    o;                  /* [hidden, heads * 128] */
+    dsa_fp8_weight_t    o;                  /* [hidden, heads * v] */
     dsa_fp8_weight_t    index_q;            /* [iheads * 128, q_lora] */
     dsa_bf16_t         *index_w;            /* [iheads, hidden] */
     dsa_bf16_t         *router;             /* [experts, hidden], of all

@@ -117,12 +117,30 @@ int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
     uint32_t heads, float scale, dsa_stream_t stream);
 
 /*
+ * CUDA.  The kernels of MHA prefill are compiled for a list of shapes, which
+ * are the sizes of a head.  dsa_cuda_heads_shape() returns the n-th of the
+ * list, NULL beyond its end.  dsa_cuda_heads_find() returns the shape with
+ * these sizes, NULL if there are no kernels for them.
+ */
+
+typedef struct dsa_heads_kernels_s  dsa_heads_kernels_t;
+
+typedef struct {
+    uint32_t                    nope;
+    uint32_t                    v;
+    const dsa_heads_kernels_t  *kernels;
+} dsa_cuda_heads_shape_t;
+
+const dsa_cuda_heads_shape_t *dsa_cuda_heads_shape(size_t n);
+const dsa_cuda_heads_shape_t *dsa_cuda_heads_find(uint32_t nope, uint32_t v);
+
+/*
  * CUDA.  MHA prefill for many rows of one sequence at positions start ..
- * start+rows-1, causal, over keys 0 .. start+rows-1.  q [rows, heads, 192]
- * bf16; kv [keys, heads, 256] bf16, nope then value; k_rope: the last 64 of
- * latents [keys, 576] bf16.  mask [rows, ld_mask]: bits of the selected
+ * start+rows-1, causal, over keys 0 .. start+rows-1.  q [rows, heads, nope +
+ * 64] bf16; kv [keys, heads, nope + v] bf16, nope then value; k_rope: the last
+ * 64 of latents [keys, 576] bf16.  mask [rows, ld_mask]: bits of the selected
  * positions (bit p % 32 of word p / 32), or NULL for every position up to a
- * row's own.  out [rows, heads, 128] bf16; a row without a key gets zeros.
+ * row's own.  out [rows, heads, v] bf16; a row without a key gets zeros.
  * scale > 0.
  *
  * Exponentials, relative to the greatest score of the row so far, are rounded
@@ -134,10 +152,11 @@ int dsa_cuda_attention_prefill(const dsa_cuda_state_t *state,
  * the rows and heads beside it.  Uses state's counters, so that two calls with
  * one state must not run at the same time.
  */
-int dsa_cuda_attention_heads(const dsa_cuda_state_t *state, dsa_bf16_t *out,
-    const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,
-    const uint32_t *mask, size_t ld_mask, uint32_t start, uint32_t rows,
-    uint32_t heads, float scale, dsa_stream_t stream);
+int dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
+    const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
+    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads, float scale,
+    dsa_stream_t stream);
 
 /*
  * CUDA.  Makes mask [rows, ld_mask] from pick [rows, ld_pick], of which the

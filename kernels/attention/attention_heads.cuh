@@ -16,26 +16,43 @@ extern "C" {
 
 
 /*
- * The parts of MHA prefill (attention_heads.cu) that do not synchronize
- * warpgroups: products, masks, softmax.
+ * The parts of MHA prefill (attention_heads_kernel.cuh) that do not
+ * synchronize warpgroups: products, masks, softmax.
  */
 
 #define DSA_HEADS_ROWS      64          /* of a warpgroup */
-#define DSA_HEADS_KEYS      128
-#define DSA_HEADS_QK        192
 #define DSA_HEADS_THREADS   384
 
-#define DSA_HEADS_SEGMENT   (DSA_HEADS_KEYS * 128)
-#define DSA_HEADS_HALF      (DSA_HEADS_SEGMENT / 2)
-#define DSA_HEADS_Q         (3 * DSA_HEADS_HALF)        /* of a warpgroup */
-#define DSA_HEADS_K         (3 * DSA_HEADS_SEGMENT)
-#define DSA_HEADS_V         (2 * DSA_HEADS_SEGMENT)
-#define DSA_HEADS_SMEM      (2 * DSA_HEADS_Q + 2 * DSA_HEADS_K                \
-                             + 2 * DSA_HEADS_V + 1024                         \
-                             + sizeof(dsa_heads_shared_t))
+#define DSA_HEADS_Q_SEGMENT (DSA_HEADS_ROWS * 128)      /* bytes */
 
-/* Keys and values of the heads whose items are mixed, in bytes. */
-#define DSA_HEADS_L2        (16U << 20)
+
+/*
+ * A shape: heads with NOPE columns without RoPE and V columns of values, and
+ * tiles of KEYS keys.  NOPE is a multiple of 64.  dsa_heads_mma_qk() has the
+ * instruction for 128 KEYS, dsa_heads_mma_pv() that for V of 128.
+ */
+
+template <int NOPE, int V, int KEYS>
+struct dsa_heads_shape_t {
+    static const int    nope = NOPE;
+    static const int    v = V;
+    static const int    keys = KEYS;
+    static const int    qk = NOPE + DSA_CUDA_ROPE;
+    static const int    words = KEYS / 32;          /* of a mask, in a tile */
+
+    /* registers of a thread */
+
+    static const int    scores = KEYS / 2;
+    static const int    weights = KEYS / 4;         /* pairs in bf16 */
+    static const int    sums = V / 2;
+
+    /* bytes of shared memory */
+
+    static const int    segment = KEYS * 128;
+    static const int    q_size = qk / 64 * DSA_HEADS_Q_SEGMENT;
+    static const int    k_size = qk / 64 * segment;
+    static const int    v_size = V / 64 * segment;
+};
 
 
 /* tiles 0: there are no more items. */
@@ -74,24 +91,47 @@ typedef struct {
 } dsa_heads_args_t;
 
 
+typedef void (*dsa_heads_kernel_pt)(const CUtensorMap, const CUtensorMap,
+    const CUtensorMap, const dsa_heads_args_t);
+
+
+/* The instance of a shape. */
+
+struct dsa_heads_kernels_s {
+    uint32_t            keys;               /* of a tile */
+    size_t              smem;               /* bytes of shared memory */
+    dsa_heads_kernel_pt kernel[2][2];       /* without and with a mask, for one
+                                               and for two warpgroups */
+};
+
+extern const dsa_heads_kernels_t  dsa_heads_128_128;
+
+
 #define dsa_heads_d8(d, i)                                                    \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]),               \
     "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
 
+#define dsa_heads_d32(d, i)                                                   \
+    dsa_heads_d8(d, i), dsa_heads_d8(d, i + 8), dsa_heads_d8(d, i + 16),      \
+    dsa_heads_d8(d, i + 24)
+
 #define dsa_heads_d64(d)                                                      \
-    dsa_heads_d8(d, 0), dsa_heads_d8(d, 8), dsa_heads_d8(d, 16),              \
-    dsa_heads_d8(d, 24), dsa_heads_d8(d, 32), dsa_heads_d8(d, 40),            \
-    dsa_heads_d8(d, 48), dsa_heads_d8(d, 56)
+    dsa_heads_d32(d, 0), dsa_heads_d32(d, 32)
 
-#define DSA_HEADS_D64                                                         \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
+#define DSA_HEADS_R0                                                          \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "  \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
-    "%30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, "  \
-    "%44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, "  \
-    "%58, %59, %60, %61, %62, %63}"
+    "%30, %31"
+
+#define DSA_HEADS_R32                                                         \
+    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "  \
+    "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
+    "%60, %61, %62, %63"
+
+#define DSA_HEADS_D64       "{" DSA_HEADS_R0 ", " DSA_HEADS_R32 "}"
 
 
-/* d [64, 128] (+)= a b^T, both of shared memory, 16 columns. */
+/* d [64, keys] (+)= a b^T, both of shared memory, 16 columns. */
 
 static __device__ __forceinline__ void
 dsa_heads_mma_qk(float (&d)[64], uint64_t a, uint64_t b, int add)
@@ -106,7 +146,7 @@ dsa_heads_mma_qk(float (&d)[64], uint64_t a, uint64_t b, int add)
 }
 
 
-/* d [64, 128] += a b, a in registers, the rows of b are 16 keys. */
+/* d [64, v] += a b, a in registers, the rows of b are 16 keys. */
 
 static __device__ __forceinline__ void
 dsa_heads_mma_pv(float (&d)[64], const uint32_t *a, uint64_t b)
@@ -181,20 +221,21 @@ dsa_heads_settle(float (&d)[64])
 
 /* Starts computing the scores of 64 rows and a tile of keys. */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
+dsa_heads_score(float (&s)[S::scores], uint64_t q, uint64_t k)
 {
     int  i, j;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < S::qk / 64; i++) {
 
 #pragma unroll
         for (j = 0; j < 4; j++) {
-            dsa_heads_mma_qk(s, q + (i * DSA_HEADS_HALF + j * 32) / 16,
-                             k + (i * DSA_HEADS_SEGMENT + j * 32) / 16,
+            dsa_heads_mma_qk(s, q + (i * DSA_HEADS_Q_SEGMENT + j * 32) / 16,
+                             k + (i * S::segment + j * 32) / 16,
                              i + j > 0);
         }
     }
@@ -205,15 +246,17 @@ dsa_heads_score(float (&s)[64], uint64_t q, uint64_t k)
 
 /* Starts adding the weighted values of a tile. */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_weigh(float (&o)[64], const uint32_t (&p)[32], uint64_t v)
+dsa_heads_weigh(float (&o)[S::sums], const uint32_t (&p)[S::weights],
+    uint64_t v)
 {
     int  i;
 
     dsa_wgmma_fence();
 
 #pragma unroll
-    for (i = 0; i < DSA_HEADS_KEYS / 16; i++) {
+    for (i = 0; i < S::keys / 16; i++) {
         dsa_heads_mma_pv(o, p + i * 4, v + i * (2048 / 16));
     }
 
@@ -239,6 +282,7 @@ typedef struct {
  * group by blocks of rows, the longest ones first, and in a block by heads.
  */
 
+template <class S>
 static __device__ __forceinline__ dsa_heads_item_t
 dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 {
@@ -253,7 +297,7 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
     item.row = (a->blocks - 1 - n / heads) * (a->warpgroups * DSA_HEADS_ROWS);
     item.tiles = (a->start + min(item.row + a->warpgroups * DSA_HEADS_ROWS,
                                  a->rows)
-                  + DSA_HEADS_KEYS - 1) / DSA_HEADS_KEYS;
+                  + S::keys - 1) / S::keys;
 
     return item;
 }
@@ -283,6 +327,7 @@ dsa_heads_transpose(uint32_t w)
 
 /* Loads a thread's words of the mask for a tile. */
 
+template <class S>
 static __device__ __forceinline__ void
 dsa_heads_words(uint32_t (&w)[2], const dsa_heads_rows_t *r,
     const dsa_heads_args_t *a, uint32_t tile)
@@ -290,19 +335,21 @@ dsa_heads_words(uint32_t (&w)[2], const dsa_heads_rows_t *r,
     int     n;
     size_t  at;
 
-    at = tile * (DSA_HEADS_KEYS / 32);
+    at = tile * S::words;
 
 #pragma unroll
     for (n = 0; n < 2; n++) {
-        w[n] = at + threadIdx.x % 4 < a->ld_mask ? __ldg(r->mask[n] + at) : 0;
+        w[n] = at + threadIdx.x % S::words < a->ld_mask
+               ? __ldg(r->mask[n] + at) : 0;
     }
 }
 
 
 /* Sets the scores of masked keys to -inf. */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_select(float (&s)[64], uint32_t (&w)[2])
+dsa_heads_select(float (&s)[S::scores], uint32_t (&w)[2])
 {
     int  i;
 
@@ -310,7 +357,7 @@ dsa_heads_select(float (&s)[64], uint32_t (&w)[2])
     w[1] = dsa_heads_transpose(w[1]);
 
 #pragma unroll
-    for (i = 0; i < 64; i++) {
+    for (i = 0; i < S::scores; i++) {
         s[i] = w[i / 2 % 2] & 1U << (i / 4 % 4 * 8 + i / 16 * 2 + i % 2)
                ? s[i] : -INFINITY;
     }
@@ -319,18 +366,19 @@ dsa_heads_select(float (&s)[64], uint32_t (&w)[2])
 
 /* Sets the scores of keys beyond a row's position to -inf. */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r,
+dsa_heads_causal(float (&s)[S::scores], const dsa_heads_rows_t *r,
     const dsa_heads_args_t *a, uint32_t tile)
 {
     int  i, n[2];
 
     n[0] = (int) (a->start + r->row - threadIdx.x % 4 * 2
-                  - tile * DSA_HEADS_KEYS);
+                  - tile * S::keys);
     n[1] = n[0] + 8;
 
 #pragma unroll
-    for (i = 0; i < 64; i++) {
+    for (i = 0; i < S::scores; i++) {
         s[i] = i / 4 * 8 + i % 2 <= n[i / 2 % 2] ? s[i] : -INFINITY;
     }
 }
@@ -341,9 +389,10 @@ dsa_heads_causal(float (&s)[64], const dsa_heads_rows_t *r,
  * which sums of earlier tiles have to be multiplied.
  */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_max(const float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
-    float scale)
+dsa_heads_max(const float (&s)[S::scores], dsa_heads_rows_t *r,
+    float (&factor)[2], float scale)
 {
     int    i, n;
     float  m;
@@ -353,7 +402,7 @@ dsa_heads_max(const float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
         m = fmaxf(s[n * 2], s[n * 2 + 1]);
 
 #pragma unroll
-        for (i = 1; i < 16; i++) {
+        for (i = 1; i < S::scores / 4; i++) {
             m = fmaxf(m, fmaxf(s[i * 4 + n * 2], s[i * 4 + n * 2 + 1]));
         }
 
@@ -369,8 +418,9 @@ dsa_heads_max(const float (&s)[64], dsa_heads_rows_t *r, float (&factor)[2],
 
 /* Replaces scores by exponentials, and adds them to the sums. */
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_exponentials(float (&s)[64], dsa_heads_rows_t *r,
+dsa_heads_exponentials(float (&s)[S::scores], dsa_heads_rows_t *r,
     const float (&factor)[2], float scale)
 {
     int    i, n;
@@ -383,7 +433,7 @@ dsa_heads_exponentials(float (&s)[64], dsa_heads_rows_t *r,
         part[1] = 0;
 
 #pragma unroll
-        for (i = n * 2; i < 64; i += 4) {
+        for (i = n * 2; i < S::scores; i += 4) {
             s[i] = dsa_heads_exp2(fmaf(s[i], scale, -c));
             s[i + 1] = dsa_heads_exp2(fmaf(s[i + 1], scale, -c));
             part[0] += s[i];
@@ -411,13 +461,14 @@ dsa_heads_order(float *order, const dsa_heads_rows_t *r)
 }
 
 
+template <class S>
 static __device__ __forceinline__ void
-dsa_heads_weights(uint32_t (&p)[32], const float (&s)[64])
+dsa_heads_weights(uint32_t (&p)[S::weights], const float (&s)[S::scores])
 {
     int  i;
 
 #pragma unroll
-    for (i = 0; i < 32; i++) {
+    for (i = 0; i < S::weights; i++) {
         p[i] = dsa_heads_pack(s[i * 2], s[i * 2 + 1]);
     }
 }

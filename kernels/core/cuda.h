@@ -128,10 +128,14 @@ typedef struct {
 } dsa_cuda_cache_t;
 
 
+/*
+ * Sizes that have one value in all models that the CUDA ops support.  Sizes
+ * that differ between models are arguments, or select a kernel from the list
+ * of an op: see dsa_cuda_heads_find().
+ */
+
 #define DSA_CUDA_LATENT     512         /* kv_lora_rank */
 #define DSA_CUDA_ROPE       64          /* qk_rope_head_dim */
-#define DSA_CUDA_NOPE       128         /* qk_nope_head_dim */
-#define DSA_CUDA_V          128         /* v_head_dim */
 #define DSA_CUDA_INDEX      128         /* index_head_dim */
 #define DSA_CUDA_RECORD     656         /* bytes of a latent */
 

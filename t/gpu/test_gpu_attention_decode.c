@@ -223,8 +223,8 @@ gpu_decode_check(gpu_decode_t *t, const float *out, const float *q,
     dsa_cache_latents(c, k_rope, &t->layout, t->image, 0, pages, position, 0,
                       n);
 
-    a = (dsa_attention_t) { 1, DSA_CUDA_NOPE, DSA_CUDA_ROPE, DSA_CUDA_V,
-                            DSA_CUDA_LATENT, scale };
+    a = (dsa_attention_t) { 1, 128, DSA_CUDA_ROPE, 128, DSA_CUDA_LATENT,
+                            scale };
 
     for (i = 0; i < GPU_SAMPLE; i++) {
         h = i == 0 ? 0 : i == 1 ? heads - 1 : dsa_t_random(heads);

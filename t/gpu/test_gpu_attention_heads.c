@@ -17,9 +17,6 @@
 #include "t/unit/numbers.h"
 
 
-#define HEADS_QK        192
-#define HEADS_KV        256
-#define HEADS_V         128
 #define HEADS_LATENT    576
 
 /*
@@ -39,6 +36,31 @@ typedef struct {
     uint32_t            select;         /* keys a row, 0: all */
     float               sharp;          /* of the queries */
 } heads_case_t;
+
+
+/* The tested shape, and the columns of its queries, of kv and of values. */
+
+static const dsa_cuda_heads_shape_t  *heads_shape;
+static size_t                         heads_qk, heads_kv, heads_v;
+
+
+/* Makes the n-th shape the one that is tested; 0: there are fewer. */
+
+static int
+heads_use(size_t n)
+{
+    heads_shape = dsa_cuda_heads_shape(n);
+
+    if (heads_shape == NULL) {
+        return 0;
+    }
+
+    heads_qk = heads_shape->nope + 64;
+    heads_kv = heads_shape->nope + heads_shape->v;
+    heads_v = heads_shape->v;
+
+    return 1;
+}
 
 
 static void
@@ -81,10 +103,11 @@ static void
 heads_float64(double *out, const float *q, const float *kv, const float *rope,
     const int32_t *pick, uint32_t n, float scale)
 {
-    int        c;
+    size_t     c, nope;
     double     max, sum, *s;
     uint32_t   i;
 
+    nope = heads_shape->nope;
     s = malloc(n * sizeof(double));
     assert_non_null(s);
 
@@ -93,12 +116,12 @@ heads_float64(double *out, const float *q, const float *kv, const float *rope,
     for (i = 0; i < n; i++) {
         s[i] = 0;
 
-        for (c = 0; c < 128; c++) {
-            s[i] += (double) q[c] * kv[(size_t) pick[i] * HEADS_KV + c];
+        for (c = 0; c < nope; c++) {
+            s[i] += (double) q[c] * kv[(size_t) pick[i] * heads_kv + c];
         }
 
         for (c = 0; c < 64; c++) {
-            s[i] += (double) q[128 + c] * rope[(size_t) pick[i] * 64 + c];
+            s[i] += (double) q[nope + c] * rope[(size_t) pick[i] * 64 + c];
         }
 
         s[i] *= scale;
@@ -106,18 +129,18 @@ heads_float64(double *out, const float *q, const float *kv, const float *rope,
     }
 
     sum = 0;
-    memset(out, 0, HEADS_V * sizeof(double));
+    memset(out, 0, heads_v * sizeof(double));
 
     for (i = 0; i < n; i++) {
         s[i] = exp(s[i] - max);
         sum += s[i];
 
-        for (c = 0; c < HEADS_V; c++) {
-            out[c] += s[i] * kv[(size_t) pick[i] * HEADS_KV + 128 + c];
+        for (c = 0; c < heads_v; c++) {
+            out[c] += s[i] * kv[(size_t) pick[i] * heads_kv + nope + c];
         }
     }
 
-    for (c = 0; c < HEADS_V; c++) {
+    for (c = 0; c < heads_v; c++) {
         out[c] /= sum;
     }
 
@@ -155,11 +178,11 @@ heads_check(const heads_case_t *t)
 
     keys = t->start + t->rows;
     words = (keys + 31) / 32;
-    scale = 1 / sqrtf(HEADS_QK);
+    scale = 1 / sqrtf((float) heads_qk);
 
-    n_q = (size_t) t->rows * t->heads * HEADS_QK;
-    n_kv = keys * t->heads * HEADS_KV;
-    n_out = (size_t) t->rows * t->heads * HEADS_V;
+    n_q = (size_t) t->rows * t->heads * heads_qk;
+    n_kv = keys * t->heads * heads_kv;
+    n_out = (size_t) t->rows * t->heads * heads_v;
 
     q = malloc(n_q * sizeof(float));
     kv = malloc(n_kv * sizeof(float));
@@ -170,10 +193,10 @@ heads_check(const heads_case_t *t)
     mask = malloc(t->rows * words * sizeof(uint32_t));
     pick = malloc(keys * sizeof(int32_t));
     n_pick = malloc(sizeof(uint32_t));
-    hkv = malloc(keys * HEADS_KV * sizeof(float));
+    hkv = malloc(keys * heads_kv * sizeof(float));
     scratch = malloc(keys * sizeof(float));
-    twin = malloc(HEADS_V * sizeof(float));
-    exact = malloc(HEADS_V * sizeof(double));
+    twin = malloc(heads_v * sizeof(float));
+    exact = malloc(heads_v * sizeof(double));
 
     assert_true(q && kv && latents && rope && out && again && mask && pick
                 && n_pick && hkv && scratch && twin && exact);
@@ -202,8 +225,8 @@ heads_check(const heads_case_t *t)
 
     for (i = 0; i < 2; i++) {
         gpu_poison(d_out, n_out * sizeof(uint16_t));
-        gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv,
-                                        d_latents,
+        gpu_ok(dsa_cuda_attention_heads(&gpu_state, heads_shape, d_out, d_q,
+                                        d_kv, d_latents,
                                         t->select > 0 ? d_mask : NULL, words,
                                         t->start, t->rows, t->heads, scale,
                                         NULL));
@@ -217,9 +240,9 @@ heads_check(const heads_case_t *t)
     }
 
     a.heads = 1;
-    a.nope = 128;
+    a.nope = heads_shape->nope;
     a.rope = 64;
-    a.v = 128;
+    a.v = heads_shape->v;
     a.latent = 512;
     a.scale = scale;
 
@@ -242,25 +265,25 @@ heads_check(const heads_case_t *t)
         }
 
         *n_pick = (uint32_t) picked;
-        hq = q + ((size_t) row * t->heads + head) * HEADS_QK;
+        hq = q + ((size_t) row * t->heads + head) * heads_qk;
 
         for (j = 0; j < keys; j++) {
-            memcpy(hkv + j * HEADS_KV, kv + (j * t->heads + head) * HEADS_KV,
-                   HEADS_KV * sizeof(float));
+            memcpy(hkv + j * heads_kv, kv + (j * t->heads + head) * heads_kv,
+                   heads_kv * sizeof(float));
         }
 
-        dsa_attention_mha(twin, HEADS_V, hq, HEADS_QK, hkv, rope, 1, keys,
+        dsa_attention_mha(twin, heads_v, hq, heads_qk, hkv, rope, 1, keys,
                           pick, keys, n_pick, &a, 1, scratch);
 
-        for (j = 0; j < HEADS_V; j++) {
+        for (j = 0; j < heads_v; j++) {
             exact[j] = twin[j];
         }
 
-        got = out + ((size_t) row * t->heads + head) * HEADS_V;
-        error[0] = dsa_t_error(got, exact, HEADS_V);
+        got = out + ((size_t) row * t->heads + head) * heads_v;
+        error[0] = dsa_t_error(got, exact, heads_v);
 
         heads_float64(exact, hq, hkv, rope, pick, *n_pick, scale);
-        error[1] = dsa_t_error(got, exact, HEADS_V);
+        error[1] = dsa_t_error(got, exact, heads_v);
 
         worst[0] = error[0] > worst[0] ? error[0] : worst[0];
         worst[1] = error[1] > worst[1] ? error[1] : worst[1];
@@ -272,8 +295,9 @@ heads_check(const heads_case_t *t)
         }
     }
 
-    print_message("start %u, %u rows, %u heads, %u selected: worst %.2e from "
-                  "the twin, %.2e from float64\n", t->start, t->rows,
+    print_message("nope %u, v %u, start %u, %u rows, %u heads, %u selected: "
+                  "worst %.2e from the twin, %.2e from float64\n",
+                  heads_shape->nope, heads_shape->v, t->start, t->rows,
                   t->heads, t->select, worst[0], worst[1]);
 
     free(q);
@@ -295,11 +319,13 @@ heads_check(const heads_case_t *t)
 static void
 heads_run(const heads_case_t *t, size_t n)
 {
-    size_t  i;
+    size_t  i, k;
 
-    for (i = 0; i < n; i++) {
-        heads_check(&t[i]);
-        gpu_ok(gpu_free_all(NULL));
+    for (k = 0; heads_use(k); k++) {
+        for (i = 0; i < n; i++) {
+            heads_check(&t[i]);
+            gpu_ok(gpu_free_all(NULL));
+        }
     }
 }
 
@@ -372,9 +398,9 @@ heads_chunks(uint32_t tokens, uint32_t heads, uint32_t select,
     void      *d_kv, *d_latents;
 
     words = (tokens + 31) / 32;
-    n_q = (size_t) tokens * heads * HEADS_QK;
-    n_kv = (size_t) tokens * heads * HEADS_KV;
-    n_out = (size_t) tokens * heads * HEADS_V;
+    n_q = (size_t) tokens * heads * heads_qk;
+    n_kv = (size_t) tokens * heads * heads_kv;
+    n_out = (size_t) tokens * heads * heads_v;
 
     q = malloc(n_q * sizeof(float));
     kv = malloc(n_kv * sizeof(float));
@@ -400,16 +426,16 @@ heads_chunks(uint32_t tokens, uint32_t heads, uint32_t select,
     d_mask = gpu_upload(mask, tokens * words * sizeof(uint32_t));
     d_out = gpu_alloc(n_out * sizeof(uint16_t));
 
-    gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv, d_latents,
-                                    select > 0 ? d_mask : NULL, words, 0,
-                                    tokens, heads, 0.1f, NULL));
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, heads_shape, d_out, d_q, d_kv,
+                                    d_latents, select > 0 ? d_mask : NULL,
+                                    words, 0, tokens, heads, 0.1f, NULL));
     gpu_download(whole, d_out, n_out * sizeof(uint16_t));
     gpu_poison(d_out, n_out * sizeof(uint16_t));
 
     for (i = 0, row = 0; i < chunks; i++) {
-        gpu_ok(dsa_cuda_attention_heads(&gpu_state,
-                                        d_out + row * heads * HEADS_V,
-                                        d_q + row * heads * HEADS_QK, d_kv,
+        gpu_ok(dsa_cuda_attention_heads(&gpu_state, heads_shape,
+                                        d_out + row * heads * heads_v,
+                                        d_q + row * heads * heads_qk, d_kv,
                                         d_latents,
                                         select > 0 ? d_mask + row * words
                                                    : NULL, words,
@@ -435,14 +461,68 @@ heads_chunks(uint32_t tokens, uint32_t heads, uint32_t select,
 static void
 test_chunks(void **state)
 {
+    size_t  i;
+
     static const uint32_t  odd[] = { 1, 63, 65, 130, 500, 241, 3, 497 };
     static const uint32_t  even[] = { 512, 512, 512, 512 };
 
-    heads_chunks(1500, 3, 0, odd, 8);
-    gpu_ok(gpu_free_all(NULL));
-    heads_chunks(1500, 2, 100, odd, 8);
-    gpu_ok(gpu_free_all(NULL));
-    heads_chunks(2048, 5, 0, even, 4);
+    for (i = 0; heads_use(i); i++) {
+        heads_chunks(1500, 3, 0, odd, 8);
+        gpu_ok(gpu_free_all(NULL));
+        heads_chunks(1500, 2, 100, odd, 8);
+        gpu_ok(gpu_free_all(NULL));
+        heads_chunks(2048, 5, 0, even, 4);
+        gpu_ok(gpu_free_all(NULL));
+    }
+}
+
+
+static void
+heads_empty(void)
+{
+    float   *kv, *latents, *q, *out;
+    size_t   i;
+    void    *d_q, *d_kv, *d_latents, *d_mask, *d_out;
+
+    static const uint32_t  mask[3] = { 1, 0, 2 };
+
+    kv = malloc(3 * heads_kv * sizeof(float));
+    latents = malloc(3 * HEADS_LATENT * sizeof(float));
+    q = malloc(3 * heads_qk * sizeof(float));
+    out = malloc(3 * heads_v * sizeof(float));
+
+    assert_true(kv && latents && q && out);
+
+    dsa_t_fill(q, 3 * heads_qk, 1);
+    dsa_t_fill(kv, 3 * heads_kv, 1);
+    dsa_t_fill(latents, 3 * HEADS_LATENT, 1);
+    heads_round(kv, 3 * heads_kv);
+
+    d_q = gpu_upload_bf16(q, 3 * heads_qk);
+    d_kv = gpu_upload_bf16(kv, 3 * heads_kv);
+    d_latents = gpu_upload_bf16(latents, 3 * HEADS_LATENT);
+    d_mask = gpu_upload(mask, sizeof(mask));
+    d_out = gpu_alloc(3 * heads_v * sizeof(uint16_t));
+
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, heads_shape, d_out, d_q, d_kv,
+                                    d_latents, d_mask, 1, 0, 3, 1, 0.1f,
+                                    NULL));
+    gpu_download_bf16(out, d_out, 3 * heads_v);
+
+    /* with one key, the result is its value */
+
+    kv += heads_shape->nope;
+
+    for (i = 0; i < heads_v; i++) {
+        assert_true(out[i] == kv[i]);
+        assert_true(out[heads_v + i] == 0);
+        assert_true(out[2 * heads_v + i] == kv[heads_kv + i]);
+    }
+
+    free(kv - heads_shape->nope);
+    free(latents);
+    free(q);
+    free(out);
 }
 
 
@@ -451,34 +531,10 @@ test_chunks(void **state)
 static void
 test_empty(void **state)
 {
-    float       kv[3 * HEADS_KV], latents[3 * HEADS_LATENT], q[3 * HEADS_QK],
-                out[3 * HEADS_V];
-    size_t      i;
-    void       *d_q, *d_kv, *d_latents, *d_mask, *d_out;
+    size_t  i;
 
-    static const uint32_t  mask[3] = { 1, 0, 2 };
-
-    dsa_t_fill(q, 3 * HEADS_QK, 1);
-    dsa_t_fill(kv, 3 * HEADS_KV, 1);
-    dsa_t_fill(latents, 3 * HEADS_LATENT, 1);
-    heads_round(kv, 3 * HEADS_KV);
-
-    d_q = gpu_upload_bf16(q, 3 * HEADS_QK);
-    d_kv = gpu_upload_bf16(kv, 3 * HEADS_KV);
-    d_latents = gpu_upload_bf16(latents, 3 * HEADS_LATENT);
-    d_mask = gpu_upload(mask, sizeof(mask));
-    d_out = gpu_alloc(sizeof(out) / 2);
-
-    gpu_ok(dsa_cuda_attention_heads(&gpu_state, d_out, d_q, d_kv, d_latents,
-                                    d_mask, 1, 0, 3, 1, 0.1f, NULL));
-    gpu_download_bf16(out, d_out, 3 * HEADS_V);
-
-    /* with one key, the result is its value */
-
-    for (i = 0; i < HEADS_V; i++) {
-        assert_true(out[i] == kv[HEADS_V + i]);
-        assert_true(out[HEADS_V + i] == 0);
-        assert_true(out[2 * HEADS_V + i] == kv[HEADS_KV + HEADS_V + i]);
+    for (i = 0; heads_use(i); i++) {
+        heads_empty();
     }
 }
 
@@ -488,17 +544,43 @@ test_empty(void **state)
 static void
 test_bounds(void **state)
 {
-    gpu_ok(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL, NULL, NULL,
-                                    0, 5, 0, 16, 1, NULL));
-    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
-                                                  NULL, NULL, 0, 5, 1, 0, 1,
-                                                  NULL), 0);
-    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
-                                                  NULL, NULL, 0, 5, 1, 129, 1,
-                                                  NULL), 0);
-    assert_int_not_equal(dsa_cuda_attention_heads(&gpu_state, NULL, NULL, NULL,
-                                                  NULL, NULL, 0, 0xffffffff, 5,
-                                                  16, 1, NULL), 0);
+    int  rc;
+
+    assert_true(heads_use(0));
+
+    gpu_ok(dsa_cuda_attention_heads(&gpu_state, heads_shape, NULL, NULL, NULL,
+                                    NULL, NULL, 0, 5, 0, 16, 1, NULL));
+
+    rc = dsa_cuda_attention_heads(&gpu_state, heads_shape, NULL, NULL, NULL,
+                                  NULL, NULL, 0, 5, 1, 0, 1, NULL);
+    assert_int_not_equal(rc, 0);
+
+    rc = dsa_cuda_attention_heads(&gpu_state, heads_shape, NULL, NULL, NULL,
+                                  NULL, NULL, 0, 5, 1, 129, 1, NULL);
+    assert_int_not_equal(rc, 0);
+
+    rc = dsa_cuda_attention_heads(&gpu_state, heads_shape, NULL, NULL, NULL,
+                                  NULL, NULL, 0, 0xffffffff, 5, 16, 1, NULL);
+    assert_int_not_equal(rc, 0);
+}
+
+
+/* A shape is found by both of its sizes. */
+
+static void
+test_find(void **state)
+{
+    size_t                         i;
+    const dsa_cuda_heads_shape_t  *shape;
+
+    for (i = 0; heads_use(i); i++) {
+        shape = dsa_cuda_heads_find(heads_shape->nope, heads_shape->v);
+        assert_ptr_equal(shape, heads_shape);
+    }
+
+    assert_int_equal(i, 1);
+    assert_null(dsa_cuda_heads_find(128, 256));
+    assert_null(dsa_cuda_heads_find(192, 128));
 }
 
 
@@ -512,7 +594,8 @@ main(void)
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_chunks, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_empty, gpu_setup, gpu_free_all),
-        cmocka_unit_test_setup_teardown(test_bounds, gpu_setup, gpu_free_all)
+        cmocka_unit_test_setup_teardown(test_bounds, gpu_setup, gpu_free_all),
+        cmocka_unit_test(test_find)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
