@@ -175,10 +175,10 @@ for (
       '"qk_rope_head_dim" is 32; "backend cuda" expects 64' ],
     [ variant('nope', qk_nope_head_dim => 192),
       '"qk_nope_head_dim" is 192 and "v_head_dim" is 128; "backend cuda" '
-      . 'expects 128 and 128' ],
+      . 'expects 128 and 128, or 192 and 256' ],
     [ variant('v', v_head_dim => 256),
       '"qk_nope_head_dim" is 128 and "v_head_dim" is 256; "backend cuda" '
-      . 'expects 128 and 128' ],
+      . 'expects 128 and 128, or 192 and 256' ],
     [ variant('bf16', quantization_config => undef),
       '(quantization_config of config.json); this one is not quantized' ]
 ) {
@@ -261,6 +261,13 @@ weighs(16, 'data');
 weighs(2, 'tensor');
 weighs(8, 'tensor');
 weighs(16, 'tensor');
+
+# other kernels compute heads of these sizes
+
+my $wide = variant('wide', qk_nope_head_dim => 192, v_head_dim => 256);
+
+weighs(8, 'data', 192, 256, $wide);
+weighs(8, 'tensor', 192, 256, $wide);
 
 ($rc, $out) = check($v32, 'backend cuda; weights random; gpus 3;');
 is($rc, 1, '3 GPUs');

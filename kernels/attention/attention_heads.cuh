@@ -29,7 +29,8 @@ extern "C" {
 /*
  * A shape: heads with NOPE columns without RoPE and V columns of values, and
  * tiles of KEYS keys.  NOPE is a multiple of 64.  dsa_heads_mma_qk() has the
- * instruction for 128 KEYS, dsa_heads_mma_pv() that for V of 128.
+ * instructions for 64 and 128 KEYS, dsa_heads_mma_pv() those for V of 128 and
+ * 256.
  */
 
 template <int NOPE, int V, int KEYS>
@@ -105,6 +106,7 @@ struct dsa_heads_kernels_s {
 };
 
 extern const dsa_heads_kernels_t  dsa_heads_128_128;
+extern const dsa_heads_kernels_t  dsa_heads_192_256;
 
 
 #define dsa_heads_d8(d, i)                                                    \
@@ -118,6 +120,10 @@ extern const dsa_heads_kernels_t  dsa_heads_128_128;
 #define dsa_heads_d64(d)                                                      \
     dsa_heads_d32(d, 0), dsa_heads_d32(d, 32)
 
+#define dsa_heads_d128(d)                                                     \
+    dsa_heads_d32(d, 0), dsa_heads_d32(d, 32), dsa_heads_d32(d, 64),          \
+    dsa_heads_d32(d, 96)
+
 #define DSA_HEADS_R0                                                          \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "  \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, "  \
@@ -128,10 +134,36 @@ extern const dsa_heads_kernels_t  dsa_heads_128_128;
     "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
     "%60, %61, %62, %63"
 
+#define DSA_HEADS_R64                                                         \
+    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, "  \
+    "%78, %79, %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, "  \
+    "%92, %93, %94, %95"
+
+#define DSA_HEADS_R96                                                         \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "    \
+    "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, "      \
+    "%119, %120, %121, %122, %123, %124, %125, %126, %127"
+
+#define DSA_HEADS_D32       "{" DSA_HEADS_R0 "}"
 #define DSA_HEADS_D64       "{" DSA_HEADS_R0 ", " DSA_HEADS_R32 "}"
+#define DSA_HEADS_D128      "{" DSA_HEADS_R0 ", " DSA_HEADS_R32 ", "          \
+                            DSA_HEADS_R64 ", " DSA_HEADS_R96 "}"
 
 
 /* d [64, keys] (+)= a b^T, both of shared memory, 16 columns. */
+
+static __device__ __forceinline__ void
+dsa_heads_mma_qk(float (&d)[32], uint64_t a, uint64_t b, int add)
+{
+    asm volatile ("{\n"
+                  ".reg .pred  p;\n"
+                  "setp.ne.b32 p, %34, 0;\n"
+                  "wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 "
+                  DSA_HEADS_D32 ", %32, %33, p, 1, 1, 0, 0;\n"
+                  "}"
+                  : dsa_heads_d32(d, 0) : "l"(a), "l"(b), "r"(add));
+}
+
 
 static __device__ __forceinline__ void
 dsa_heads_mma_qk(float (&d)[64], uint64_t a, uint64_t b, int add)
@@ -154,6 +186,17 @@ dsa_heads_mma_pv(float (&d)[64], const uint32_t *a, uint64_t b)
     asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 "
                   DSA_HEADS_D64 ", {%64, %65, %66, %67}, %68, 1, 1, 1, 1;\n"
                   : dsa_heads_d64(d)
+                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+
+
+static __device__ __forceinline__ void
+dsa_heads_mma_pv(float (&d)[128], const uint32_t *a, uint64_t b)
+{
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 "
+                  DSA_HEADS_D128 ", {%128, %129, %130, %131}, %132, "
+                  "1, 1, 1, 1;\n"
+                  : dsa_heads_d128(d)
                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
@@ -213,9 +256,23 @@ dsa_heads_prefetch(const CUtensorMap *map, int32_t x, int32_t y, int32_t z)
  */
 
 static __device__ __forceinline__ void
+dsa_heads_settle(float (&d)[32])
+{
+    asm volatile ("" : dsa_heads_d32(d, 0) :: "memory");
+}
+
+
+static __device__ __forceinline__ void
 dsa_heads_settle(float (&d)[64])
 {
     asm volatile ("" : dsa_heads_d64(d) :: "memory");
+}
+
+
+static __device__ __forceinline__ void
+dsa_heads_settle(float (&d)[128])
+{
+    asm volatile ("" : dsa_heads_d128(d) :: "memory");
 }
 
 
@@ -306,7 +363,8 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 /*
  * Each of four threads has one of four adjacent words of a mask, and needs two
  * bits of each byte of all four.  They exchange words, so that each has its
- * bits of word i in bits 2 i and 2 i + 1 of each byte.
+ * bits of word i in bits 2 i and 2 i + 1 of each byte.  If a tile has two
+ * words, threads i and i + 2 have word i.
  */
 
 static __device__ __forceinline__ uint32_t

@@ -578,7 +578,7 @@ test_find(void **state)
         assert_ptr_equal(shape, heads_shape);
     }
 
-    assert_int_equal(i, 1);
+    assert_int_equal(i, 2);
     assert_null(dsa_cuda_heads_find(128, 256));
     assert_null(dsa_cuda_heads_find(192, 128));
 }

@@ -591,7 +591,7 @@ test_bf16_rows(void **state)
 }
 
 
-/* W_UK and W_UV as kv_b_proj has them: 128 + 128 rows of 512 for a head. */
+/* W_UK and W_UV as kv_b_proj has them: nope + v rows of 512 for a head. */
 
 static void
 test_heads(void **state)
@@ -600,10 +600,12 @@ test_heads(void **state)
     test_bf16_t  t;
 
     static const struct {
-        uint32_t  heads, rows;
+        uint32_t  heads, rows, nope, v;
     } c[] = {
-        { 128, 1 }, { 128, 7 }, { 16, 33 }, { 8, 128 }, { 16, 129 },
-        { 8, 1000 }, { 1, 5 }, { 3, 300 }
+        { 128, 1, 128, 128 }, { 128, 7, 128, 128 }, { 16, 33, 128, 128 },
+        { 8, 128, 128, 128 }, { 16, 129, 128, 128 }, { 8, 1000, 128, 128 },
+        { 1, 5, 128, 128 }, { 3, 300, 128, 128 }, { 64, 1, 192, 256 },
+        { 64, 32, 192, 256 }, { 8, 33, 192, 256 }, { 8, 1000, 192, 256 }
     };
 
     for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
@@ -613,12 +615,12 @@ test_heads(void **state)
         t.rows = c[i].rows;
 
         t.transposed = 1;
-        t.in = 128;
+        t.in = c[i].nope;
         t.out = 512;
-        t.ld_x = t.heads * 192;
-        t.step_x = 192;
+        t.ld_x = t.heads * (c[i].nope + 64);
+        t.step_x = c[i].nope + 64;
         t.ld_w = 512;
-        t.step_w = 256 * 512;
+        t.step_w = (c[i].nope + c[i].v) * 512;
         t.ld_y = t.heads * 576;
         t.step_y = 576;
 
@@ -626,11 +628,11 @@ test_heads(void **state)
 
         t.transposed = 0;
         t.in = 512;
-        t.out = 128;
+        t.out = c[i].v;
         t.ld_x = t.heads * 512;
         t.step_x = 512;
-        t.ld_y = t.heads * 128;
-        t.step_y = 128;
+        t.ld_y = t.heads * c[i].v;
+        t.step_y = c[i].v;
 
         test_bf16_shape(&t);
     }
