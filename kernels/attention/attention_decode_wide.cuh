@@ -112,7 +112,9 @@ dsa_decode_wide_softmax(uint32_t *p, float *f, float *s, float *m, float *l,
 }
 
 
-/* Stores the sums l of weights of the thread's two heads, from row on. */
+/*
+ * Stores the sums l of the weights of the thread's two heads, row and row + 8.
+ */
 
 static __device__ __forceinline__ void
 dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,

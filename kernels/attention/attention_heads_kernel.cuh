@@ -22,7 +22,7 @@
  *
  * A warpgroup starts the scores of tile i and the product of tile i - 1 with
  * the values together, and computes the maxima of tile i while the second
- * product runs.  The warpgroups take turns in starting products, so that the
+ * product runs.  The warpgroups start their products alternately, so that the
  * tensor cores work for one of them while the other one computes its
  * exponentials.  This is the schedule of FlashAttention-3 (arXiv 2407.08608).
  * Sums are rescaled for a greater maximum after the scores of the next tile
@@ -280,7 +280,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 {
     int               n;
     float             s[S::scores], o[S::sums], factor[2];
-    uint32_t          i, turn, stage, words[2], p[S::weights];
+    uint32_t          i, nth, stage, words[2], p[S::weights];
     dsa_heads_item_t  item;
     dsa_heads_rows_t  r, next;
 
@@ -324,7 +324,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
         o[n] = 0;
     }
 
-    for (turn = 1; /* void */ ; turn++) {
+    for (nth = 1; /* void */ ; nth++) {
 
 #pragma unroll 1
         for (i = 1; i < min(r.causal, r.item.tiles - 1); i++) {
@@ -338,7 +338,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
                                                     shared, a, i, factor);
         }
 
-        dsa_mbar_wait(&shared->q_full[g->group], turn % 2);
+        dsa_mbar_wait(&shared->q_full[g->group], nth % 2);
         item = shared->item[g->group];
 
         if (item.tiles == 0) {
@@ -424,14 +424,14 @@ dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
 
 
 /*
- * Loads the queries of the turn-th item of this block for each warpgroup.  If
+ * Loads the queries of the nth item of this block for each warpgroup.  If
  * there is no item, only signals the end.
  */
 
 template <class S>
 static __device__ __forceinline__ void
 dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
-    dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t turn,
+    dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t nth,
     uint32_t warpgroups)
 {
     int       j;
@@ -441,7 +441,7 @@ dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
     for (i = 0; i < warpgroups; i++) {
         q = l->q + i * S::q_size;
 
-        dsa_mbar_wait(&shared->q_empty[i], (turn + 1) % 2);
+        dsa_mbar_wait(&shared->q_empty[i], (nth + 1) % 2);
         shared->item[i] = *item;
 
         if (item->tiles == 0) {
@@ -510,17 +510,17 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     const CUtensorMap *q_map, const CUtensorMap *kv_map,
     const CUtensorMap *rope_map, dsa_heads_shared_t *shared)
 {
-    uint32_t          i, n, turn, items, next;
+    uint32_t          i, n, nth, items, next;
     dsa_heads_item_t  item;
 
     items = a->blocks * a->heads;
     n = blockIdx.x;
 
-    for (turn = 0; n < items; turn++) {
+    for (nth = 0; n < items; nth++) {
         item = dsa_heads_item<S>(a, n);
 
         dsa_heads_load_k<S>(l, kv_map, rope_map, shared, item.head, 0);
-        dsa_heads_load_q<S>(l, q_map, shared, &item, turn, a->warpgroups);
+        dsa_heads_load_q<S>(l, q_map, shared, &item, nth, a->warpgroups);
 
         next = items;
 
@@ -545,7 +545,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     }
 
     item.tiles = 0;
-    dsa_heads_load_q<S>(l, q_map, shared, &item, turn, a->warpgroups);
+    dsa_heads_load_q<S>(l, q_map, shared, &item, nth, a->warpgroups);
 }
 
 
@@ -611,7 +611,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         /*
          * Barrier 1 + w signals that warpgroup w may start its products.
          * Warpgroup 0 is first, and at the end it waits for the arrival that
-         * would start the next turn.
+         * would let it start the next ones.
          */
 
         if (g.group == 1) {

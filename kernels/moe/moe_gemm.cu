@@ -281,8 +281,9 @@ dsa_moe_release(uint64_t *empty)
 
 
 /*
- * Stores 64 rows of a tile, from row n on, by 128 features.  Each warp writes
- * its 16 rows in order, 64 features at a time.
+ * Stores 64 rows of a tile, from row n on, by 128 features.  sum has the
+ * thread's part of them.  Each warp writes its 16 rows in order, 64 features
+ * at a time.
  */
 
 template <typename S>

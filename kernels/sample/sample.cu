@@ -66,9 +66,10 @@ dsa_sample_uniform(uint64_t seed, uint64_t position)
 
 
 /*
- * Finds the chunk that point, u times the sum of all kept weights, falls into;
- * if there is none, because sums are rounded, the last chunk with a kept
- * weight.  s has the sum and the number of equal weights before the chunk.
+ * Returns the chunk that point falls into, which is u times the sum of all
+ * kept weights.  Sums are rounded, so there may be no such chunk; then it is
+ * the last one with a kept weight.  base and base_equal become the sum of the
+ * weights before the chunk and the number of those equal to the least.
  */
 
 static __device__ __forceinline__ uint32_t
@@ -211,9 +212,9 @@ dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * Lists the logits that may be among the n_top greatest in item.  They are
- * not less than the n_top-th greatest of the maxima of the n chunks, which is
- * found in item before.  g is the maximum of the thread's chunk.
+ * Lists in item the logits that may be among the n_top greatest: those that
+ * are not less than the n_top-th greatest of the maxima of the n chunks.  item
+ * has these maxima before; g is that of the thread's chunk.
  */
 
 static __device__ __forceinline__ void
@@ -448,8 +449,9 @@ dsa_sample_clear(dsa_sample_shared_t *s)
 
 
 /*
- * Finds the greatest logit of the block's chunks, in item's order, for best.
- * With logprobs also those before penalties, for greatest and best_raw.
+ * Finds the greatest logit of the block's chunks and stores it in best, in
+ * item's order.  With logprobs, it also finds those before penalties, and
+ * stores that of each chunk in greatest and that of the block in best_raw.
  */
 
 static __device__ __forceinline__ void
