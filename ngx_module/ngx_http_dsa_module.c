@@ -163,7 +163,7 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NULL },
 
     { ngx_string("dsa_secret"),
-      NGX_HTTP_MAIN_CONF|NGX_CONF_TAKE1,
+      NGX_HTTP_MAIN_CONF|NGX_CONF_1MORE,
       ngx_http_dsa_secret_directive,
       NGX_HTTP_MAIN_CONF_OFFSET,
       0,

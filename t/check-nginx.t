@@ -20,6 +20,7 @@ write_file($t->path('names'), "anna\nbert\n");
 write_file($t->path('broken'), substr(json_encode(key_entry('anna')), 0, 50));
 write_file($t->path('short'), "secret\n");
 write_file($t->path('empty'), '');
+write_file($t->path($_), 'b' x 32) for qw/ secret same /;
 mkdir $t->path('folder');
 
 
@@ -130,6 +131,15 @@ for (
     [ 'dsa_secret %%none%%;', qr{"\Q$dir\E/none" of "dsa_secret" failed;
       expected a file of 32 to 4096 random bytes, .*"openssl rand 32"} ],
     [ 'dsa_secret %%short%%;', qr/has 7 bytes; expected 32 to 4096 random/ ],
+    [ 'dsa_secret %%secret%% %%none%%;', qr{"\Q$dir\E/none" of "dsa_secret" .*
+      expected} ],
+    [ 'dsa_secret %%secret%% %%short%%;', qr{"\Q$dir\E/short" has 7 bytes;
+      expected} ],
+    [ 'dsa_secret %%secret%% %%same%%;', qr{"\Q$dir\E/same" of "dsa_secret" has
+      the content of another of its files; expected different} ],
+    [ 'dsa_secret a b c d e;', qr/"dsa_secret" has 5 files; expected 1 to 4/ ],
+    [ 'dsa_secret %%secret%%; dsa_secret %%secret%%;',
+      qr/"dsa_secret" directive is duplicate/ ],
 
     # Redis
 

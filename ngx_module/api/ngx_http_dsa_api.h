@@ -117,7 +117,7 @@ struct ngx_http_dsa_api_answer_s {
     ngx_http_dsa_api_answer_t *next;        /* the next choice, or NULL */
 
     /* set before read; an API may encrypt data that its clients keep */
-    const u_char             *secret;       /* the server's key, 32 bytes */
+    const struct ngx_http_dsa_secret_s *secret;     /* the server's keys */
     const u_char             *digest;       /* of the tenant, 32 bytes */
 
     /* set before start */

@@ -28,22 +28,22 @@
 #define NGX_HTTP_DSA_SEAL_EXTRA    (NGX_HTTP_DSA_SEAL_HEAD                    \
                                     + NGX_HTTP_DSA_SEAL_TAG)
 
-/* separates this use of the server's key from uses with other labels */
+/* separates this use of the server's keys from uses with other labels */
 
 #define NGX_HTTP_DSA_SEAL_LABEL    "nginx-dsa seal 1"
 
 
-static ngx_int_t ngx_http_dsa_seal_encrypt(const u_char *secret,
+static ngx_int_t ngx_http_dsa_seal_encrypt(const u_char *master,
     const u_char *digest, dsa_str_t text, u_char *out);
-static ngx_int_t ngx_http_dsa_seal_decrypt(const u_char *secret,
+static ngx_int_t ngx_http_dsa_seal_decrypt(const u_char *master,
     const u_char *digest, const u_char *in, int len, u_char *out);
-static ngx_int_t ngx_http_dsa_seal_key(const u_char *secret,
+static ngx_int_t ngx_http_dsa_seal_key(const u_char *master,
     const u_char *salt, u_char *key);
 
 
 ngx_int_t
-ngx_http_dsa_seal(const u_char *secret, const u_char *digest, dsa_str_t text,
-    dsa_buf_t *out)
+ngx_http_dsa_seal(const ngx_http_dsa_secret_t *secret, const u_char *digest,
+    dsa_str_t text, dsa_buf_t *out)
 {
     u_char     *raw, *p;
     size_t      len;
@@ -61,7 +61,7 @@ ngx_http_dsa_seal(const u_char *secret, const u_char *digest, dsa_str_t text,
     p = malloc(ngx_base64_encoded_length(len));
 
     if (raw != NULL && p != NULL) {
-        rc = ngx_http_dsa_seal_encrypt(secret, digest, text, raw);
+        rc = ngx_http_dsa_seal_encrypt(secret->keys[0], digest, text, raw);
     }
 
     if (rc == NGX_OK) {
@@ -83,7 +83,7 @@ ngx_http_dsa_seal(const u_char *secret, const u_char *digest, dsa_str_t text,
 
 
 static ngx_int_t
-ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
+ngx_http_dsa_seal_encrypt(const u_char *master, const u_char *digest,
     dsa_str_t text, u_char *out)
 {
     int              n, ok;
@@ -96,7 +96,7 @@ ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
     p = out + NGX_HTTP_DSA_SEAL_HEAD;
 
     if (RAND_bytes(salt, NGX_HTTP_DSA_SEAL_SALT + NGX_HTTP_DSA_SEAL_NONCE) != 1
-        || ngx_http_dsa_seal_key(secret, salt, key) != NGX_OK)
+        || ngx_http_dsa_seal_key(master, salt, key) != NGX_OK)
     {
         return NGX_ERROR;
     }
@@ -125,12 +125,14 @@ ngx_http_dsa_seal_encrypt(const u_char *secret, const u_char *digest,
 
 
 int
-ngx_http_dsa_seal_open(const u_char *secret, const u_char *digest,
-    dsa_arena_t *arena, dsa_str_t sealed, dsa_str_t *text)
+ngx_http_dsa_seal_open(const ngx_http_dsa_secret_t *secret,
+    const u_char *digest, dsa_arena_t *arena, dsa_str_t sealed,
+    dsa_str_t *text)
 {
-    size_t      len;
-    u_char     *p;
-    ngx_str_t   from, to;
+    size_t       len;
+    u_char      *p;
+    ngx_str_t    from, to;
+    ngx_uint_t   i;
 
     from.data = (u_char *) sealed.data;
     from.len = sealed.len;
@@ -158,20 +160,22 @@ ngx_http_dsa_seal_open(const u_char *secret, const u_char *digest,
         return DSA_ERROR;
     }
 
-    if (ngx_http_dsa_seal_decrypt(secret, digest, to.data, (int) len, p)
-        != NGX_OK)
-    {
-        return DSA_AGAIN;
+    for (i = 0; i < secret->n; i++) {
+        if (ngx_http_dsa_seal_decrypt(secret->keys[i], digest, to.data,
+                                      (int) len, p)
+            == NGX_OK)
+        {
+            *text = dsa_str(p, len);
+            return DSA_OK;
+        }
     }
 
-    *text = dsa_str(p, len);
-
-    return DSA_OK;
+    return DSA_AGAIN;
 }
 
 
 static ngx_int_t
-ngx_http_dsa_seal_decrypt(const u_char *secret, const u_char *digest,
+ngx_http_dsa_seal_decrypt(const u_char *master, const u_char *digest,
     const u_char *in, int len, u_char *out)
 {
     int              n, ok;
@@ -184,7 +188,7 @@ ngx_http_dsa_seal_decrypt(const u_char *secret, const u_char *digest,
     text = in + NGX_HTTP_DSA_SEAL_HEAD;
     tag = (u_char *) text + len;
 
-    if (ngx_http_dsa_seal_key(secret, salt, key) != NGX_OK) {
+    if (ngx_http_dsa_seal_key(master, salt, key) != NGX_OK) {
         return NGX_ERROR;
     }
 
@@ -210,7 +214,7 @@ ngx_http_dsa_seal_decrypt(const u_char *secret, const u_char *digest,
 
 
 static ngx_int_t
-ngx_http_dsa_seal_key(const u_char *secret, const u_char *salt, u_char *key)
+ngx_http_dsa_seal_key(const u_char *master, const u_char *salt, u_char *key)
 {
     u_char    text[sizeof(NGX_HTTP_DSA_SEAL_LABEL) - 1
                    + NGX_HTTP_DSA_SEAL_SALT];
@@ -220,7 +224,7 @@ ngx_http_dsa_seal_key(const u_char *secret, const u_char *salt, u_char *key)
                           sizeof(NGX_HTTP_DSA_SEAL_LABEL) - 1),
                salt, NGX_HTTP_DSA_SEAL_SALT);
 
-    return HMAC(EVP_sha256(), secret, NGX_HTTP_DSA_SECRET_LEN, text,
+    return HMAC(EVP_sha256(), master, NGX_HTTP_DSA_SECRET, text,
                 sizeof(text), key, &len)
            != NULL ? NGX_OK : NGX_ERROR;
 }

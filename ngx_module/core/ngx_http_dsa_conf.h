@@ -19,15 +19,13 @@
  * includes none of their headers, so that every part can include this one.
  */
 
-#define NGX_HTTP_DSA_SECRET  32         /* bytes of the server's key */
-
-
 struct ngx_http_dsa_keys_s;
 struct ngx_http_dsa_keys_sync_s;
 struct ngx_http_dsa_page_s;
 struct ngx_http_dsa_pool_s;
 struct ngx_http_dsa_prices_s;
 struct ngx_http_dsa_redis_s;
+struct ngx_http_dsa_secret_s;
 
 
 typedef struct {
@@ -42,8 +40,7 @@ typedef struct {
     ngx_shm_zone_t               *tenants;
     ngx_thread_pool_t            *threads;  /* for ngx_http_dsa_work() */
     ngx_int_t                     request_id;   /* index of $request_id */
-    ngx_uint_t                    secret_file;  /* dsa_secret is configured */
-    u_char                        secret[NGX_HTTP_DSA_SECRET];
+    struct ngx_http_dsa_secret_s *secret;   /* dsa_secret, or a random key */
 } ngx_http_dsa_main_conf_t;
 
 

@@ -18,9 +18,11 @@
 #define NGX_HTTP_DSA_SECRET_MAX  4096
 
 _Static_assert(NGX_HTTP_DSA_SECRET == SHA256_DIGEST_LENGTH,
-               "the key is a digest");
+               "a key is a digest");
 
 
+static char *ngx_http_dsa_secret_add(ngx_conf_t *cf,
+    ngx_http_dsa_secret_t *secret, ngx_str_t *name);
 static ssize_t ngx_http_dsa_secret_read(ngx_conf_t *cf, ngx_str_t *name,
     u_char *buf, size_t size);
 
@@ -30,21 +32,53 @@ ngx_http_dsa_secret_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_main_conf_t *mcf = conf;
 
-    u_char      buf[NGX_HTTP_DSA_SECRET_MAX + 1];
-    ssize_t     n;
-    ngx_str_t  *value;
+    char        *rv;
+    ngx_str_t   *value;
+    ngx_uint_t   i;
 
-    if (mcf->secret_file) {
+    if (mcf->secret != NULL) {
         return "is duplicate";
     }
 
     value = cf->args->elts;
 
-    if (ngx_conf_full_name(cf->cycle, &value[1], 1) != NGX_OK) {
+    if (cf->args->nelts - 1 > NGX_HTTP_DSA_SECRETS) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "\"dsa_secret\" has %ui files; expected 1 to %d",
+                           cf->args->nelts - 1, NGX_HTTP_DSA_SECRETS);
         return NGX_CONF_ERROR;
     }
 
-    n = ngx_http_dsa_secret_read(cf, &value[1], buf, sizeof(buf));
+    mcf->secret = ngx_pcalloc(cf->pool, sizeof(ngx_http_dsa_secret_t));
+    if (mcf->secret == NULL) {
+        return NGX_CONF_ERROR;
+    }
+
+    for (i = 1; i < cf->args->nelts; i++) {
+        rv = ngx_http_dsa_secret_add(cf, mcf->secret, &value[i]);
+
+        if (rv != NGX_CONF_OK) {
+            return rv;
+        }
+    }
+
+    return NGX_CONF_OK;
+}
+
+
+static char *
+ngx_http_dsa_secret_add(ngx_conf_t *cf, ngx_http_dsa_secret_t *secret,
+    ngx_str_t *name)
+{
+    u_char      *key, buf[NGX_HTTP_DSA_SECRET_MAX + 1];
+    ssize_t      n;
+    ngx_uint_t   i;
+
+    if (ngx_conf_full_name(cf->cycle, name, 1) != NGX_OK) {
+        return NGX_CONF_ERROR;
+    }
+
+    n = ngx_http_dsa_secret_read(cf, name, buf, sizeof(buf));
 
     if (n == NGX_ERROR) {
         return NGX_CONF_ERROR;
@@ -54,15 +88,29 @@ ngx_http_dsa_secret_directive(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                            "\"%V\" has %z bytes; expected %d to %d random "
                            "bytes, for example of \"openssl rand 32\"",
-                           &value[1], n, NGX_HTTP_DSA_SECRET_MIN,
+                           name, n, NGX_HTTP_DSA_SECRET_MIN,
                            NGX_HTTP_DSA_SECRET_MAX);
         return NGX_CONF_ERROR;
     }
 
-    SHA256(buf, n, mcf->secret);
+    key = secret->keys[secret->n];
+
+    SHA256(buf, n, key);
     ngx_explicit_memzero(buf, sizeof(buf));
 
-    mcf->secret_file = 1;
+    /* a rotation that copied the new file over the old one loses the old key */
+
+    for (i = 0; i < secret->n; i++) {
+        if (ngx_memcmp(secret->keys[i], key, NGX_HTTP_DSA_SECRET) == 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "\"%V\" of \"dsa_secret\" has the content of "
+                               "another of its files; expected different "
+                               "secrets", name);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    secret->n++;
 
     return NGX_CONF_OK;
 }
@@ -107,8 +155,13 @@ ngx_http_dsa_secret_init(ngx_conf_t *cf, ngx_http_dsa_main_conf_t *mcf)
     ngx_cycle_t               *old;
     ngx_http_dsa_main_conf_t  *previous;
 
-    if (mcf->secret_file) {
+    if (mcf->secret != NULL) {
         return NGX_OK;
+    }
+
+    mcf->secret = ngx_pcalloc(cf->pool, sizeof(ngx_http_dsa_secret_t));
+    if (mcf->secret == NULL) {
+        return NGX_ERROR;
     }
 
     old = cf->cycle->old_cycle;
@@ -131,12 +184,15 @@ ngx_http_dsa_secret_init(ngx_conf_t *cf, ngx_http_dsa_main_conf_t *mcf)
         }
     }
 
-    if (previous != NULL && !previous->secret_file) {
-        ngx_memcpy(mcf->secret, previous->secret, NGX_HTTP_DSA_SECRET);
+    if (previous != NULL && previous->secret->random) {
+        *mcf->secret = *previous->secret;
         return NGX_OK;
     }
 
-    if (RAND_bytes(mcf->secret, NGX_HTTP_DSA_SECRET) != 1) {
+    mcf->secret->n = 1;
+    mcf->secret->random = 1;
+
+    if (RAND_bytes(mcf->secret->keys[0], NGX_HTTP_DSA_SECRET) != 1) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "RAND_bytes() failed");
         return NGX_ERROR;
     }

@@ -16,17 +16,29 @@
 
 
 /*
- * The key of the server for data that its clients keep for it, see
- * ngx_http_dsa_seal.h.  All workers have the same key.
+ * The keys of the server for data that its clients keep for it, see
+ * ngx_http_dsa_seal.h.  All workers have the same keys.  The first one
+ * encrypts.  Data that was encrypted with another one is accepted as well, so
+ * that operators can replace a key without refusing what clients keep.
  */
 
-/* The directive dsa_secret FILE. */
+#define NGX_HTTP_DSA_SECRET   32        /* bytes of a key */
+#define NGX_HTTP_DSA_SECRETS  4         /* most keys */
+
+typedef struct ngx_http_dsa_secret_s {
+    ngx_uint_t    n;                    /* keys; at least 1 */
+    ngx_uint_t    random;               /* 1: the key was made at start */
+    u_char        keys[NGX_HTTP_DSA_SECRETS][NGX_HTTP_DSA_SECRET];
+} ngx_http_dsa_secret_t;
+
+
+/* The directive dsa_secret FILE...; */
 char *ngx_http_dsa_secret_directive(ngx_conf_t *cf, ngx_command_t *cmd,
     void *conf);
 
 /*
- * Without the directive: copies the key of the old configuration on a reload,
- * or makes a random key.  NGX_OK or NGX_ERROR.
+ * Without the directive: copies the random key of the old configuration on a
+ * reload, or makes a random key.  NGX_OK or NGX_ERROR.
  */
 ngx_int_t ngx_http_dsa_secret_init(ngx_conf_t *cf,
     ngx_http_dsa_main_conf_t *mcf);

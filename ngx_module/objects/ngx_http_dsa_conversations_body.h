@@ -16,6 +16,7 @@
 #include "base/buf.h"
 
 #include "ngx_module/core/ngx_http_dsa_item_id.h"
+#include "ngx_module/core/ngx_http_dsa_secret.h"
 #include "ngx_http_dsa_object.h"
 
 
@@ -30,12 +31,12 @@
 /* What is needed to read the items of a body and to make their ids. */
 
 typedef struct {
-    const u_char             *secret;       /* key of the server */
-    const u_char             *digest;       /* of the tenant */
-    const u_char             *owner;        /* the NGX_HTTP_DSA_ITEM_OWNER
+    const ngx_http_dsa_secret_t  *secret;   /* keys of the server */
+    const u_char                 *digest;   /* of the tenant */
+    const u_char                 *owner;    /* the NGX_HTTP_DSA_ITEM_OWNER
                                                digits of the conversation's
                                                id */
-    char                      id[NGX_HTTP_DSA_ITEM_ID + 1];
+    char                          id[NGX_HTTP_DSA_ITEM_ID + 1];
                                             /* id that was made last */
 } ngx_http_dsa_conversations_source_t;
 

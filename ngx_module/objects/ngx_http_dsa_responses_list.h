@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
+#include "ngx_module/core/ngx_http_dsa_secret.h"
 #include "ngx_module/http/ngx_http_dsa_identity.h"
 
 
@@ -25,8 +26,11 @@ typedef struct {
     ngx_uint_t    limit;
     ngx_str_t     after;        /* id of the last item of the previous page;
                                    empty: first page */
-    const u_char *secret;       /* of the server and of the caller, for */
-    u_char        digest[NGX_HTTP_DSA_DIGEST_LEN];  /* encrypted reasoning */
+
+    /* of the server and of the caller, for encrypted reasoning */
+    const ngx_http_dsa_secret_t *secret;
+    u_char        digest[NGX_HTTP_DSA_DIGEST_LEN];
+
     unsigned      ascending:1;
     unsigned      encrypted:1;  /* add encrypted reasoning */
 } ngx_http_dsa_responses_page_t;
