@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/options.h"
 #include "bench/bench.h"
 #include "bench/bits.h"
 
@@ -29,14 +30,34 @@ const uint32_t  dsa_bits_batch[DSA_BITS_BATCHES] = { 1, 8, 32, 128 };
 int
 dsa_bench_bits(int argc, char **argv, const char *usage)
 {
-    int          rc;
+    int          c, rc, layers;
     dsa_err_t    err;
     dsa_bits_t  *b;
+    const char  *model;
 
-    if ((argc != 3 && argc != 5) || strcmp(argv[1], "--model") != 0
-        || (argc == 5 && (strcmp(argv[3], "--layers") != 0
-                          || atoi(argv[4]) < 1)))
-    {
+    static const struct option  options[] = {
+        { "model", required_argument, NULL, 'm' },
+        { "layers", required_argument, NULL, 'l' },
+        { NULL, 0, NULL, 0 }
+    };
+
+    model = NULL;
+    layers = DSA_BITS_LAYERS;
+
+    while ((c = dsa_option("dsa bench bits", argc, argv, "", options)) != -1) {
+        if (c == '?') {
+            return 2;
+        }
+
+        if (c == 'm') {
+            model = optarg;
+
+        } else {
+            layers = atoi(optarg);
+        }
+    }
+
+    if (model == NULL || layers < 1 || optind != argc) {
         (void) fputs(usage, stderr);
         return 2;
     }
@@ -48,8 +69,8 @@ dsa_bench_bits(int argc, char **argv, const char *usage)
         return 1;
     }
 
-    b->model = argv[2];
-    b->layers = argc == 5 ? (uint32_t) atoi(argv[4]) : DSA_BITS_LAYERS;
+    b->model = model;
+    b->layers = (uint32_t) layers;
 
     rc = dsa_bits_open(b, &err);
     rc = rc != DSA_OK ? rc : dsa_bits_times(b, &err);

@@ -5,7 +5,6 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/options.h"
 #include "base/wake.h"
 #include "bench/bench.h"
 #include "engine/pages/redis.h"
@@ -127,7 +127,8 @@ dsa_redis_bench_options(dsa_redis_bench_t *b, int argc, char **argv,
     rc = 0;
 
     while (rc == 0
-           && (opt = getopt_long(argc, argv, "", options, NULL)) != -1)
+           && (opt = dsa_option("dsa bench cache", argc, argv, "", options))
+              != -1)
     {
         switch (opt) {
 
@@ -156,7 +157,6 @@ dsa_redis_bench_options(dsa_redis_bench_t *b, int argc, char **argv,
             break;
 
         default:
-            (void) fputs(usage, stderr);
             return 2;
         }
     }

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "bench/bench.h"
 #include "bench/comm.h"
 
@@ -709,29 +710,47 @@ dsa_comm_run(dsa_comm_t *c)
 int
 dsa_bench_comm(int argc, char **argv, const char *usage)
 {
-    int         rc, gpus;
-    dsa_comm_t  c;
+    int          opt, rc, gpus;
+    dsa_comm_t   c;
+    const char  *given;
+
+    static const struct option  options[] = {
+        { "gpus", required_argument, NULL, 'g' },
+        { NULL, 0, NULL, 0 }
+    };
 
     memset(&c, 0, sizeof(c));
+    given = NULL;
+
+    while ((opt = dsa_option("dsa bench comm", argc, argv, "", options))
+           != -1)
+    {
+        if (opt == '?') {
+            return 2;
+        }
+
+        given = optarg;
+    }
+
+    if (optind != argc) {
+        (void) fputs(usage, stderr);
+        return 2;
+    }
 
     rc = cudaGetDeviceCount(&gpus);
     if (dsa_comm_failed("cudaGetDeviceCount", rc) != 0) {
         return 1;
     }
 
-    if (argc == 3 && strcmp(argv[1], "--gpus") == 0) {
-        if (atoi(argv[2]) < 2 || atoi(argv[2]) > gpus) {
+    if (given != NULL) {
+        if (atoi(given) < 2 || atoi(given) > gpus) {
             (void) fprintf(stderr, "dsa bench: \"--gpus %s\" is not a number "
                            "from 2 to %d, the GPUs of this machine\n",
-                           argv[2], gpus);
+                           given, gpus);
             return 2;
         }
 
-        gpus = atoi(argv[2]);
-
-    } else if (argc != 1) {
-        (void) fputs(usage, stderr);
-        return 2;
+        gpus = atoi(given);
     }
 
     if (gpus < 2) {

@@ -5,11 +5,11 @@
 
 
 #include <cuda_runtime_api.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "bench/bench.h"
 #include "bench/engine.h"
 #include "engine/cuda/group.h"
@@ -51,8 +51,10 @@ dsa_bench_engine(int argc, char **argv, const char *usage)
 
     memset(&e, 0, sizeof(e));
 
-    if (dsa_bench_options(&e, argc, argv) != DSA_OK) {
-        (void) fputs(usage, stderr);
+    rc = dsa_bench_options(&e, argc, argv);
+
+    if (rc != DSA_OK) {
+        (void) fputs(rc == DSA_AGAIN ? "" : usage, stderr);
         return 2;
     }
 
@@ -222,6 +224,8 @@ dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
 }
 
 
+/* DSA_AGAIN: an option was wrong, and the error is on stderr. */
+
 static int
 dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
 {
@@ -240,7 +244,17 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
     optind = 1;
     e->gpus = 1;
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    for ( ;; ) {
+        c = dsa_option("dsa bench engine", argc, argv, "", options);
+
+        if (c == -1) {
+            break;
+        }
+
+        if (c == '?') {
+            return DSA_AGAIN;
+        }
+
         if (dsa_bench_option(e, c, optarg) != DSA_OK) {
             return DSA_ERROR;
         }

@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "base/options.h"
 #include "bench/bench.h"
 #include "bench/gpu.h"
 
@@ -37,20 +38,32 @@ static const dsa_bench_op_t  dsa_bench_ops[] = {
 int
 dsa_bench_kernels(int argc, char **argv, const char *usage)
 {
-    int                    rc;
+    int                    c, rc;
     size_t                 i;
     const char            *only;
     dsa_bench_t            b;
     struct cudaDeviceProp  prop;
     dsa_cuda_counters_t   *counters;
 
+    static const struct option  options[] = {
+        { "only", required_argument, NULL, 'o' },
+        { NULL, 0, NULL, 0 }
+    };
+
     only = "";
     counters = NULL;
 
-    if (argc == 3 && strcmp(argv[1], "--only") == 0) {
-        only = argv[2];
+    while ((c = dsa_option("dsa bench kernels", argc, argv, "", options))
+           != -1)
+    {
+        if (c == '?') {
+            return 2;
+        }
 
-    } else if (argc != 1) {
+        only = optarg;
+    }
+
+    if (optind != argc) {
         (void) fputs(usage, stderr);
         return 2;
     }

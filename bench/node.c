@@ -6,10 +6,10 @@
 
 #include <cuda_runtime_api.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "bench/bench.h"
 #include "bench/node.h"
 
@@ -48,8 +48,10 @@ dsa_bench_node(int argc, char **argv, const char *usage)
     dsa_node_options_t      o;
     struct cudaDeviceProp   prop;
 
-    if (dsa_node_options(&o, argc, argv) != DSA_OK) {
-        (void) fputs(usage, stderr);
+    rc = dsa_node_options(&o, argc, argv);
+
+    if (rc != DSA_OK) {
+        (void) fputs(rc == DSA_AGAIN ? "" : usage, stderr);
         return 2;
     }
 
@@ -110,6 +112,8 @@ dsa_node_table_named(unsigned *tables, const char *name)
 }
 
 
+/* DSA_AGAIN: an option was wrong, and the error is on stderr. */
+
 static int
 dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 {
@@ -130,7 +134,13 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
     optind = 1;
     o->gpus = DSA_NODE_GPUS;
 
-    while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+    for ( ;; ) {
+        c = dsa_option("dsa bench node", argc, argv, "", options);
+
+        if (c == -1) {
+            break;
+        }
+
         switch (c) {
 
         case 'm':
@@ -172,7 +182,7 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
             break;
 
         default:
-            return DSA_ERROR;
+            return DSA_AGAIN;
         }
     }
 

@@ -770,3 +770,30 @@ dsa_key_tenant(uint8_t digest[32], dsa_str_t name)
 
     SHA256(text, sizeof(DSA_KEY_TENANT) + name.len, digest);
 }
+
+
+void
+dsa_key_tenant_digits(char digits[DSA_KEY_TENANT_LEN + 1], dsa_str_t name)
+{
+    int      i;
+    uint8_t  digest[32];
+
+    dsa_key_tenant(digest, name);
+
+    for (i = 0; i < DSA_KEY_TENANT_LEN / 2; i++) {
+        (void) snprintf(&digits[2 * i], 3, "%02x", digest[i]);
+    }
+}
+
+
+void
+dsa_key_tenant_given(char digits[DSA_KEY_TENANT_LEN + 1], dsa_str_t given)
+{
+    if (!dsa_id_ok(given, dsa_strz(""), DSA_KEY_TENANT_LEN)) {
+        dsa_key_tenant_digits(digits, given);
+        return;
+    }
+
+    memcpy(digits, given.data, given.len);
+    digits[given.len] = '\0';
+}

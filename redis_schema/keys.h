@@ -149,5 +149,15 @@ void dsa_key_hash(uint8_t hash[DSA_KEY_HASH_LEN], dsa_str_t text);
  */
 void dsa_key_tenant(uint8_t digest[32], dsa_str_t name);
 
+#define DSA_KEY_TENANT_LEN  32          /* digits in a key of Redis */
+
+/* These digits and a NUL.  name: at most DSA_KEY_MAX_NAME bytes. */
+void dsa_key_tenant_digits(char digits[DSA_KEY_TENANT_LEN + 1],
+    dsa_str_t name);
+
+/* The same for what an operator names: it may be the digits themselves. */
+void dsa_key_tenant_given(char digits[DSA_KEY_TENANT_LEN + 1],
+    dsa_str_t given);
+
 
 #endif /* _DSA_KEYS_H_INCLUDED_ */

@@ -283,7 +283,7 @@ for my $gpus (2, 4) {
         [ 2, qr/cuda is not in this program; expected cpu, or the program/,
           $good, '--backend', 'cuda' ],
         [ 2, qr/usage: dsa logits/, $good, '--backend', 'abacus' ],
-        [ 2, qr/usage: dsa logits/, $good, '--frobnicate' ],
+        [ 2, qr/"--frobnicate" is not an option/, $good, '--frobnicate' ],
         [ 2, qr/usage: dsa logits/, $good, 'more' ],
         [ 2, qr/--chunk "0" is not a number/, $good, '--chunk', '0' ],
         [ 2, qr/--chunk "7x" is not a number/, $good, '--chunk', '7x' ],

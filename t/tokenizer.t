@@ -202,8 +202,8 @@ SKIP: {
 for (
     [2, '', qr/usage: dsa tokenize/, 'tokenize'],
     [2, '', qr/usage: dsa tokenize/, 'tokenize', '--tokenizer', $file, 'x'],
-    [2, '', qr/usage: dsa detokenize/, 'detokenize', '--tokenizer', $file,
-     '--special'],
+    [2, '', qr/"--special" is not an option/, 'detokenize', '--tokenizer',
+     $file, '--special'],
     [1, '', qr{/nowhere}, 'tokenize', '--tokenizer', '/nowhere'],
     [1, '', qr/model/, 'tokenize', '--tokenizer',
      write_file($t->path('empty.json'), '{}')],

@@ -42,51 +42,47 @@ static const char  dsa_bench_usage[] =
     "            and prints the FILE for --exchange\n";
 
 
+/* What is NULL measures a GPU, and is not in this program. */
+
+#if (DSA_CUDA)
+#define dsa_bench_gpu(run)  run
+#else
+#define dsa_bench_gpu(run)  NULL
+#endif
+
+static const struct {
+    const char     *name;
+    int           (*run)(int argc, char **argv, const char *usage);
+} dsa_benches[] = {
+    { "cache", dsa_bench_cache },
+    { "kernels", dsa_bench_gpu(dsa_bench_kernels) },
+    { "engine", dsa_bench_gpu(dsa_bench_engine) },
+    { "bits", dsa_bench_gpu(dsa_bench_bits) },
+    { "comm", dsa_bench_gpu(dsa_bench_comm) },
+    { "node", dsa_bench_gpu(dsa_bench_node) }
+};
+
+
 int
 dsa_cmd_bench(int argc, char **argv)
 {
-    if (argc > 1 && strcmp(argv[1], "cache") == 0) {
-        return dsa_bench_cache(argc - 1, argv + 1, dsa_bench_usage);
+    int     i;
+    size_t  n;
+
+    for (i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            return fputs(dsa_bench_usage, stdout) != EOF
+                   && fflush(stdout) == 0 ? 0 : 1;
+        }
     }
 
-#if (DSA_CUDA)
-    if (argc > 1 && strcmp(argv[1], "kernels") == 0) {
-        return dsa_bench_kernels(argc - 1, argv + 1, dsa_bench_usage);
-    }
+    for (n = 0; strcmp(argv[0], dsa_benches[n].name) != 0; n++) { /* void */ }
 
-    if (argc > 1 && strcmp(argv[1], "engine") == 0) {
-        return dsa_bench_engine(argc - 1, argv + 1, dsa_bench_usage);
-    }
-
-    if (argc > 1 && strcmp(argv[1], "bits") == 0) {
-        return dsa_bench_bits(argc - 1, argv + 1, dsa_bench_usage);
-    }
-
-    if (argc > 1 && strcmp(argv[1], "comm") == 0) {
-        return dsa_bench_comm(argc - 1, argv + 1, dsa_bench_usage);
-    }
-
-    if (argc > 1 && strcmp(argv[1], "node") == 0) {
-        return dsa_bench_node(argc - 1, argv + 1, dsa_bench_usage);
-    }
-#else
-    if (argc > 1 && (strcmp(argv[1], "kernels") == 0
-                     || strcmp(argv[1], "engine") == 0
-                     || strcmp(argv[1], "bits") == 0
-                     || strcmp(argv[1], "comm") == 0
-                     || strcmp(argv[1], "node") == 0))
-    {
+    if (dsa_benches[n].run == NULL) {
         (void) fprintf(stderr, "dsa bench: %s measures a GPU; expected the "
-                       "program dsa-cuda\n", argv[1]);
+                       "program dsa-cuda\n", argv[0]);
         return 1;
     }
-#endif
 
-    if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        return fputs(dsa_bench_usage, stdout) != EOF ? 0 : 1;
-    }
-
-    (void) fputs(dsa_bench_usage, stderr);
-
-    return 2;
+    return dsa_benches[n].run(argc, argv, dsa_bench_usage);
 }

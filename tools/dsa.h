@@ -13,8 +13,9 @@
 
 
 /*
- * The commands of dsa.  argv[0] is the name of the command.  They return the
- * exit status: 0, 1 after an error on stderr, 2 after wrong usage.
+ * The commands of dsa.  argv[0] is the last word of the command's name, or that
+ * of the group if argv[1] is --help.  They return the exit status: 0, 1 after
+ * an error on stderr, 2 after wrong usage.
  */
 
 int dsa_cmd_tokenize(int argc, char **argv);

@@ -9,10 +9,10 @@
  */
 
 
-#include <getopt.h>
 #include <stdio.h>
 
 #include "base/json_write.h"
+#include "base/options.h"
 #include "context/family.h"
 #include "tools/dsa.h"
 
@@ -51,7 +51,7 @@ dsa_cmd_encode(int argc, char **argv)
     segments = 0;
 
     for ( ;; ) {
-        c = getopt_long(argc, argv, "", options, NULL);
+        c = dsa_option("dsa encode", argc, argv, "h", options);
 
         if (c == -1) {
             break;
@@ -63,7 +63,6 @@ dsa_cmd_encode(int argc, char **argv)
         }
 
         if (c != 's') {
-            (void) fprintf(stderr, "%s", dsa_encode_usage);
             return 2;
         }
 

@@ -7,9 +7,9 @@
  */
 
 
-#include <getopt.h>
 #include <stdio.h>
 
+#include "base/options.h"
 #include "engine/checkpoint/scan.h"
 #include "tools/dsa.h"
 
@@ -69,7 +69,13 @@ dsa_fingerprint_options(const char **model, int argc, char **argv)
 
     *model = NULL;
 
-    while ((opt = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    for ( ;; ) {
+        opt = dsa_option("dsa fingerprint", argc, argv, "h", options);
+
+        if (opt == -1) {
+            break;
+        }
+
         switch (opt) {
 
         case 'm':
@@ -80,7 +86,6 @@ dsa_fingerprint_options(const char **model, int argc, char **argv)
             return fputs(dsa_fingerprint_usage, stdout) != EOF ? 0 : 1;
 
         default:
-            (void) fputs(dsa_fingerprint_usage, stderr);
             return 2;
         }
     }

@@ -5,7 +5,6 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <sys/random.h>
 
 #include "base/file.h"
+#include "base/options.h"
 #include "engine/checkpoint/generation_config.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -174,7 +174,8 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
     optind = 1;
 
     while (rc == DSA_OK
-           && (c = getopt_long(argc, argv, "n:", options, NULL)) != -1)
+           && (c = dsa_option("dsa generate", argc, argv, "hn:", options))
+              != -1)
     {
         value = 0;
 
@@ -240,7 +241,7 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
             return DSA_AGAIN;
 
         default:
-            rc = DSA_ERROR;
+            return DSA_ERROR;
         }
     }
 

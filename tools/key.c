@@ -193,19 +193,7 @@ dsa_cmd_key(int argc, char **argv)
 
     memset(&run, 0, sizeof(dsa_key_run_t));
 
-    if (argc > 1 && (strcmp(argv[1], "--help") == 0
-                     || strcmp(argv[1], "-h") == 0))
-    {
-        return fputs(dsa_key_usage, stdout) != EOF ? 0 : 1;
-    }
-
-    run.verb = argc > 1 ? dsa_key_verb(argv[1]) : NULL;
-
-    if (run.verb == NULL) {
-        (void) fputs(dsa_key_usage, stderr);
-        return 2;
-    }
-
+    run.verb = dsa_key_verb(argv[0]);
     run.now = time(NULL);
 
     options.command = run.verb->command;
@@ -214,7 +202,7 @@ dsa_cmd_key(int argc, char **argv)
     options.set = dsa_key_option;
     options.complete = dsa_key_complete;
 
-    rc = dsa_options_read(&options, &run, argc - 1, argv + 1);
+    rc = dsa_options_read(&options, &run, argc, argv);
 
     if (rc != -1) {
         return rc;
@@ -235,18 +223,20 @@ dsa_cmd_key(int argc, char **argv)
 }
 
 
+/* main.c has the same verbs; "dsa key --help" is for the first. */
+
 static const dsa_key_verb_t *
 dsa_key_verb(const char *name)
 {
     size_t  i;
 
-    for (i = 0; i < DSA_KEY_N_VERBS; i++) {
+    for (i = 1; i < DSA_KEY_N_VERBS; i++) {
         if (strcmp(name, dsa_key_verbs[i].command + strlen("key ")) == 0) {
             return &dsa_key_verbs[i];
         }
     }
 
-    return NULL;
+    return &dsa_key_verbs[0];
 }
 
 
@@ -355,6 +345,10 @@ static int
 dsa_key_complete(void *data, int n, char **args, dsa_err_t *err)
 {
     dsa_key_run_t  *run = data;
+
+    if (run->conf.file == NULL) {
+        dsa_client_default(&run->conf.redis);
+    }
 
     if ((run->conf.file != NULL) == (run->conf.redis.address != NULL)) {
         return dsa_error(err, "expected either --redis ADDRESS or --file "

@@ -5,7 +5,6 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #if (DSA_CUDA)
 #include "engine/cuda/group.h"
 #endif
+#include "base/options.h"
 #include "engine/cpu/model.h"
 #include "engine/checkpoint/safetensors_write.h"
 #include "tools/dsa.h"
@@ -203,7 +203,7 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
     optind = 1;
 
     while (rc == DSA_OK
-           && (c = getopt_long(argc, argv, "", options, NULL)) != -1)
+           && (c = dsa_option("dsa logits", argc, argv, "h", options)) != -1)
     {
         switch (c) {
 
@@ -257,7 +257,6 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
             return DSA_AGAIN;
 
         default:
-            (void) fputs(dsa_logits_usage, stderr);
             return DSA_ERROR;
         }
     }

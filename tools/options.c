@@ -10,10 +10,11 @@
 #include "tools/options.h"
 
 
+#define DSA_OPTIONS_PROGRAM  64     /* bytes of "dsa COMMAND" */
+
+
 static int dsa_options_each(const dsa_options_t *o, void *data, int argc,
     char **argv, dsa_err_t *err);
-static int dsa_options_wrong(const dsa_options_t *o, int opt, const char *arg,
-    dsa_err_t *err);
 
 
 int
@@ -47,7 +48,10 @@ static int
 dsa_options_each(const dsa_options_t *o, void *data, int argc, char **argv,
     dsa_err_t *err)
 {
-    int  opt;
+    int   opt;
+    char  program[DSA_OPTIONS_PROGRAM];
+
+    (void) snprintf(program, sizeof(program), "dsa %s", o->command);
 
     opterr = 0;
 
@@ -60,7 +64,7 @@ dsa_options_each(const dsa_options_t *o, void *data, int argc, char **argv,
         }
 
         if (opt == ':' || opt == '?') {
-            return dsa_options_wrong(o, opt, argv[optind - 1], err);
+            return dsa_option_error(err, program, opt, argv, o->table);
         }
 
         if (o->set(data, opt, optarg, err) != DSA_OK) {
@@ -69,36 +73,4 @@ dsa_options_each(const dsa_options_t *o, void *data, int argc, char **argv,
     }
 
     return DSA_OK;
-}
-
-
-/*
- * optopt is the number of an option of the table, an unknown letter, or 0 if
- * arg is an unknown long option.  After a letter optind can still be that of
- * the argument before, so that arg has no meaning then.
- */
-
-static int
-dsa_options_wrong(const dsa_options_t *o, int opt, const char *arg,
-    dsa_err_t *err)
-{
-    const struct option  *known;
-
-    for (known = o->table; known->name != NULL; known++) {
-        if (known->val == optopt) {
-            return dsa_error(err, "--%s %s; \"dsa %s --help\" prints the "
-                             "options", known->name,
-                             opt == ':' ? "has no value; expected one"
-                                        : "has a value; expected none",
-                             o->command);
-        }
-    }
-
-    if (optopt != 0) {
-        return dsa_error(err, "\"-%c\" is not an option; \"dsa %s --help\" "
-                         "prints the options", optopt, o->command);
-    }
-
-    return dsa_error(err, "\"%.*s\" is not an option; \"dsa %s --help\" prints "
-                     "the options", (int) strcspn(arg, "="), arg, o->command);
 }

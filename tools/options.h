@@ -8,9 +8,8 @@
 #define _DSA_TOOLS_OPTIONS_H_INCLUDED_
 
 
-#include <getopt.h>
-
 #include "base/error.h"
+#include "base/options.h"
 
 
 /*

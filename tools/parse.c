@@ -13,11 +13,11 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json_write.h"
+#include "base/options.h"
 #include "context/parse.h"
 #include "tools/dsa.h"
 
@@ -82,7 +82,7 @@ dsa_cmd_parse(int argc, char **argv)
     piece = SIZE_MAX;
 
     for ( ;; ) {
-        c = getopt_long(argc, argv, "", options, NULL);
+        c = dsa_option("dsa parse", argc, argv, "h", options);
 
         if (c == -1) {
             break;
@@ -115,7 +115,6 @@ dsa_cmd_parse(int argc, char **argv)
             return 0;
 
         default:
-            (void) fprintf(stderr, "%s", dsa_parse_usage);
             return 2;
         }
     }

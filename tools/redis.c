@@ -23,6 +23,10 @@
 #define DSA_CLIENT_DB_MAX    65535
 
 
+_Static_assert(sizeof(((dsa_redis_address_t *) 0)->text) <= DSA_CLIENT_ADDRESS,
+               "an address");
+
+
 struct dsa_client_s {
     const dsa_client_conf_t  *conf;
     dsa_redis_address_t       address;
@@ -83,6 +87,13 @@ dsa_client_close(dsa_client_t *client)
         redisFree(client->redis);
         free(client);
     }
+}
+
+
+const char *
+dsa_client_address(const dsa_client_t *client)
+{
+    return client->address.text;
 }
 
 
@@ -321,6 +332,19 @@ dsa_client_fail(dsa_client_t *client, dsa_err_t *err)
 
     return dsa_error(err, "%s: %s", client->address.text,
                      dsa_resp_text(text, why, strlen(why)));
+}
+
+
+void
+dsa_client_default(dsa_client_conf_t *conf)
+{
+    const char  *address;
+
+    address = getenv("DSA_REDIS");
+
+    if (conf->address == NULL && address != NULL && address[0] != '\0') {
+        conf->address = address;
+    }
 }
 
 

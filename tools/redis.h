@@ -31,6 +31,8 @@ typedef struct {
 
 typedef struct dsa_client_s  dsa_client_t;
 
+#define DSA_CLIENT_ADDRESS  288     /* bytes of an address with its NUL */
+
 
 /*
  * Connects within 5 seconds, and authenticates.  The strings of conf outlive
@@ -39,6 +41,9 @@ typedef struct dsa_client_s  dsa_client_t;
 dsa_client_t *dsa_client_open(const dsa_client_conf_t *conf, dsa_err_t *err);
 
 void dsa_client_close(dsa_client_t *client);            /* NULL is allowed */
+
+/* The address of the server, or of the node that had the key last. */
+const char *dsa_client_address(const dsa_client_t *client);
 
 /*
  * Sends a command and waits at most 5 seconds for each part of its reply.
@@ -68,10 +73,14 @@ enum {
     { "db", required_argument, NULL, DSA_CLIENT_OPT_DB }
 
 #define DSA_CLIENT_USAGE                                                      \
-    "  --redis ADDRESS        HOST:PORT or unix:PATH, as in dsa_redis\n"      \
+    "  --redis ADDRESS        HOST:PORT or unix:PATH, as in dsa_redis; the\n" \
+    "                         environment variable DSA_REDIS by default\n"    \
     "  --user NAME            with --password-file\n"                         \
     "  --password-file PATH   a file with nothing but the password\n"         \
     "  --db N                 a number; 0 by default\n"
+
+/* Without --redis, the address is the environment variable DSA_REDIS. */
+void dsa_client_default(dsa_client_conf_t *conf);
 
 int dsa_client_option(dsa_client_conf_t *conf, int opt, const char *value,
     dsa_err_t *err);

@@ -26,16 +26,23 @@
 #define DSA_STATUS_PERIOD   1000        /* ms between two reads */
 #define DSA_STATUS_ERROR    512         /* bytes of an escaped error */
 #define DSA_STATUS_WINDOW   10          /* reads that a rate is over */
-#define DSA_STATUS_DEFAULT  "http://127.0.0.1:8080/status"
+
+/* of conf/nginx.conf, and of the demonstration */
+
+#define DSA_STATUS_SHIPPED  "http://127.0.0.1/status"
+#define DSA_STATUS_DEMO     "http://127.0.0.1:8080/status"
 
 
 static const char  dsa_status_usage[] =
     "usage: dsa status [ADDRESS] [--json] [--once]\n"
     "\n"
     "Shows requests, engines and tenants of the server whose dsa_status is at\n"
-    "ADDRESS: http://HOST[:PORT][/PATH] or unix:SOCKET[:/PATH]; by default\n"
-    DSA_STATUS_DEFAULT ".  The screen is drawn again each second;\n"
-    "q ends it.  Rates and percentiles are those of the last 10 seconds.\n"
+    "ADDRESS: http://HOST[:PORT][/PATH] or unix:SOCKET[:/PATH]; by default at\n"
+    DSA_STATUS_SHIPPED ", as in the nginx.conf that is shipped, or\n"
+    "else at " DSA_STATUS_DEMO ", as in the demonstration.\n"
+    "\n"
+    "The screen is drawn again each second; q ends it.  Rates and percentiles\n"
+    "are those of the last 10 seconds.\n"
     "\n"
     "  --once    print one report, with the rates of one second; the\n"
     "            default if the output is not a terminal\n"
@@ -68,6 +75,7 @@ typedef struct {
 static int dsa_status_option(void *data, int opt, const char *value,
     dsa_err_t *err);
 static int dsa_status_complete(void *data, int n, char **args, dsa_err_t *err);
+static const char *dsa_status_default(void);
 static int dsa_status_json(const char *address);
 static int dsa_status_once(const char *address);
 static int dsa_status_end(int rc, const dsa_err_t *err);
@@ -104,12 +112,14 @@ dsa_cmd_status(int argc, char **argv)
     dsa_status_conf_t  conf;
 
     memset(&conf, 0, sizeof(dsa_status_conf_t));
-    conf.address = DSA_STATUS_DEFAULT;
-
     rc = dsa_options_read(&dsa_status_options, &conf, argc, argv);
 
     if (rc != -1) {
         return rc;
+    }
+
+    if (conf.address == NULL) {
+        conf.address = dsa_status_default();
     }
 
     if (conf.json) {
@@ -155,6 +165,37 @@ dsa_status_complete(void *data, int n, char **args, dsa_err_t *err)
     }
 
     return DSA_OK;
+}
+
+
+/*
+ * The first address that has a dsa_status, or the first one, whose error is
+ * reported then: another server may listen on its port.
+ */
+
+static const char *
+dsa_status_default(void)
+{
+    size_t        i;
+    dsa_err_t     err;
+    dsa_status_t  s;
+
+    static const char *const  addresses[] = {
+        DSA_STATUS_SHIPPED, DSA_STATUS_DEMO
+    };
+
+    for (i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+        memset(&s, 0, sizeof(dsa_status_t));
+
+        if (dsa_status_take(&s, addresses[i], &err) == DSA_OK) {
+            dsa_status_free(&s);
+            return addresses[i];
+        }
+
+        dsa_status_free(&s);
+    }
+
+    return addresses[0];
 }
 
 

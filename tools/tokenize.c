@@ -11,12 +11,12 @@
 
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/json_write.h"
+#include "base/options.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "tools/dsa.h"
 
@@ -152,9 +152,10 @@ dsa_tokenize_options(dsa_tokenize_t *c, int argc, char **argv,
     };
 
     for ( ;; ) {
-        opt = getopt_long(argc, argv, "",
-                          usage == dsa_tokenize_usage ? tokenize : detokenize,
-                          NULL);
+        opt = dsa_option(usage == dsa_tokenize_usage ? "dsa tokenize"
+                                                     : "dsa detokenize",
+                         argc, argv, "h",
+                         usage == dsa_tokenize_usage ? tokenize : detokenize);
 
         if (opt == -1) {
             break;
@@ -179,7 +180,6 @@ dsa_tokenize_options(dsa_tokenize_t *c, int argc, char **argv,
             return 0;
 
         default:
-            (void) fprintf(stderr, "%s", usage);
             return 2;
         }
     }

@@ -85,8 +85,6 @@ static int dsa_usage_all_tenants(dsa_usage_run_t *run, dsa_key_store_t *store,
     dsa_err_t *err);
 static int dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t entry,
     dsa_str_t *name, dsa_err_t *err);
-static void dsa_usage_digits(const dsa_usage_run_t *run,
-    char digits[DSA_USAGE_TENANT], dsa_str_t tenant);
 static int dsa_usage_compare(const void *one, const void *two);
 
 
@@ -211,6 +209,8 @@ dsa_usage_complete(void *data, int n, char **args, dsa_err_t *err)
                          "\"dsa usage --help\" prints the options");
     }
 
+    dsa_client_default(&run->keys.redis);
+
     if (run->keys.redis.address == NULL) {
         return dsa_error(err, "expected --redis ADDRESS, where the ledger is");
     }
@@ -305,7 +305,7 @@ static int
 dsa_usage_print_sum(dsa_usage_run_t *run, dsa_err_t *err)
 {
     int               rc;
-    char              digits[DSA_USAGE_TENANT];
+    char              digits[DSA_KEY_TENANT_LEN + 1];
     size_t            i;
     dsa_usage_sum_t   sum;
 
@@ -313,7 +313,13 @@ dsa_usage_print_sum(dsa_usage_run_t *run, dsa_err_t *err)
     rc = DSA_OK;
 
     for (i = 0; i < run->n_tenants && rc == DSA_OK; i++) {
-        dsa_usage_digits(run, digits, run->tenants[i]);
+        if (run->tenant != NULL) {
+            dsa_key_tenant_given(digits, run->tenants[i]);
+
+        } else {
+            dsa_key_tenant_digits(digits, run->tenants[i]);
+        }
+
         rc = dsa_usage_add(&sum, run->arena, run->client, run->tenants[i],
                            digits, &run->range, err);
     }
@@ -480,31 +486,6 @@ dsa_usage_add_name(dsa_usage_run_t *run, dsa_str_t entry, dsa_str_t *name,
     dsa_arena_destroy(arena);
 
     return rc;
-}
-
-
-/* The digits of the digest of a tenant; --tenant may have the digits. */
-
-static void
-dsa_usage_digits(const dsa_usage_run_t *run, char digits[DSA_USAGE_TENANT],
-    dsa_str_t tenant)
-{
-    int      i;
-    uint8_t  digest[32];
-
-    if (run->tenant != NULL && tenant.len == DSA_USAGE_TENANT - 1
-        && strspn(tenant.data, "0123456789abcdef") == tenant.len)
-    {
-        memcpy(digits, tenant.data, tenant.len);
-        digits[tenant.len] = '\0';
-        return;
-    }
-
-    dsa_key_tenant(digest, tenant);
-
-    for (i = 0; i < (DSA_USAGE_TENANT - 1) / 2; i++) {
-        (void) snprintf(&digits[2 * i], 3, "%02x", digest[i]);
-    }
 }
 
 

@@ -49,7 +49,7 @@ static int64_t dsa_usage_next_month(int64_t day);
 
 int
 dsa_usage_add(dsa_usage_sum_t *sum, dsa_arena_t *arena, dsa_client_t *client,
-    dsa_str_t name, const char digits[DSA_USAGE_TENANT],
+    dsa_str_t name, const char digits[DSA_KEY_TENANT_LEN + 1],
     const dsa_usage_range_t *range, dsa_err_t *err)
 {
     size_t              n;

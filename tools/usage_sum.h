@@ -8,6 +8,7 @@
 #define _DSA_TOOLS_USAGE_SUM_H_INCLUDED_
 
 
+#include "redis_schema/keys.h"
 #include "redis_schema/ledger.h"
 #include "tools/redis.h"
 
@@ -40,11 +41,6 @@ typedef struct {
 } dsa_usage_range_t;
 
 
-/* The digits of a tenant in keys of Redis, and a NUL. */
-
-#define DSA_USAGE_TENANT  33
-
-
 /*
  * Adds the use of a tenant.  name is a label of its rows and lives as long
  * as the sum; names of models are allocated from the arena.
@@ -54,7 +50,8 @@ typedef struct {
  * but the sum.
  */
 int dsa_usage_add(dsa_usage_sum_t *sum, dsa_arena_t *arena,
-    dsa_client_t *client, dsa_str_t name, const char digits[DSA_USAGE_TENANT],
+    dsa_client_t *client, dsa_str_t name,
+    const char digits[DSA_KEY_TENANT_LEN + 1],
     const dsa_usage_range_t *range, dsa_err_t *err);
 
 void dsa_usage_free(dsa_usage_sum_t *sum);

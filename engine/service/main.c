@@ -6,20 +6,24 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/log.h"
+#include "base/options.h"
+#include "base/version.h"
 #include "engine/service/check.h"
 #include "engine/service/supervisor.h"
 
 
 static const char  dsa_engine_usage[] =
-    "usage: dsa-engine -c engine.conf [-t]\n"
+    "usage: dsa-engine -c FILE [-t]\n"
+    "       dsa-engine --version\n"
     "\n"
-    "  -c FILE   the configuration\n"
-    "  -t        only checks it, with the files of the model (of the weights\n"
-    "            only names, shapes and sizes), and prints how the memory of\n"
-    "            the GPUs would be used\n";
+    "  -c FILE     the configuration\n"
+    "  -t          only checks it, with the files of the model (of the\n"
+    "              weights only names, shapes and sizes), and prints how the\n"
+    "              memory of the GPUs would be used\n"
+    "  --help      prints this\n"
+    "  --version   prints the version\n";
 
 
 int
@@ -30,10 +34,22 @@ main(int argc, char **argv)
     dsa_conf_t     conf;
     const char    *file;
 
+    static const struct option  options[] = {
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 }
+    };
+
     file = NULL;
     test = 0;
 
-    while ((c = getopt(argc, argv, "c:th")) != -1) {
+    for ( ;; ) {
+        c = dsa_option("dsa-engine", argc, argv, "c:th", options);
+
+        if (c == -1) {
+            break;
+        }
+
         switch (c) {
 
         case 'c':
@@ -48,8 +64,11 @@ main(int argc, char **argv)
             (void) fputs(dsa_engine_usage, stdout);
             return 0;
 
+        case 'V':
+            (void) printf("dsa-engine %s\n", DSA_VERSION);
+            return 0;
+
         default:
-            (void) fputs(dsa_engine_usage, stderr);
             return 2;
         }
     }
