@@ -142,6 +142,10 @@ wait_until(sub { $t->metrics->{dsa_redis_pending_records} == 0 }, 20,
            'the ledger');
 
 like(qx{$dsa usage @where 2>&1}, qr/demo/, 'dsa usage');
+my ($tenant) = $redis->keys('dsa1:*:r:*');
+$tenant =~ s/.*\{(.*)\}.*/$1/;
+like(qx{$dsa tenant delete $tenant --yes @where 2>&1}, qr/^responses +1 +1$/m,
+     'dsa tenant delete');
 wait_until(sub {
     my $m = $t->metrics;
     (grep { /^dsa_engine_tier_written_pages_total\{.*tier="redis"/

@@ -103,7 +103,7 @@ for my $command (@commands) {
           @words, '--frobnicate');
 }
 
-is_deeply([ sort keys %group ], [ qw/ bench key / ], 'groups');
+is_deeply([ sort keys %group ], [ qw/ bench key tenant / ], 'groups');
 
 for my $group (sort keys %group) {
     ($rc, $out, $err) = run('dsa', $group, '--help');
@@ -120,9 +120,9 @@ for my $group (sort keys %group) {
 # a wrong word names the nearest one, if there is one
 
 for ([ 'dsa key', 'keey' ], [ 'dsa usage', 'usgae' ], [ 'dsa status', 'stat' ],
-     [ 'dsa key create', 'key', 'crate' ],
+     [ 'dsa tenant', 'tenants' ], [ 'dsa key create', 'key', 'crate' ],
      [ 'dsa key revoke', 'key', 'revok' ], [ 'dsa bench comm', 'bench', 'com' ],
-     [ undef, 'frobnicate' ], [ undef, 'x' ],
+     [ undef, 'tenant', 'remove' ], [ undef, 'frobnicate' ], [ undef, 'x' ],
      [ undef, '' ],
      [ undef, 'key', 'x' x 5000 ], [ undef, '-x' ])
 {
