@@ -424,7 +424,7 @@ wait_until(sub { $f->get('/healthz')->{status} == 200 }, slow(30), 'service');
                       . "done cancelled\n", tokens => 2);
 $s->close;
 ends('a deaf engine', $tenant, 500, 64, 2);
-like($f->error_log, qr/engine has not ended a cancelled request in time/,
+like($f->error_log, qr/an engine has not ended the cancelled request "chat/,
      'which is logged');
 ctl($fake, 'go');
 wait_until(sub { live() eq '0' }, slow(30), 'its end');

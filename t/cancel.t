@@ -327,7 +327,7 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
        'no control characters');
     my $wrote = "internal  2026/01/01 [alert] forged  [2J     ? "
                 . "\xe6\x97\xa5 xxx";
-    like($log, qr/engine refused with 5: \Q$wrote\E/, 'what it wrote');
+    like($log, qr/because the engine failed: \Q$wrote\E/, 'what it wrote');
     like($log, qr/ x{400,512}, client/, 'and not all of it');
 
     $other->allow_alert(qr/forged/);

@@ -391,12 +391,45 @@ $http->send("POST $chat HTTP/1.1\r\nHost: x\r\n"
 is($http->response()->{status}, 400, 'no length: no body');
 
 
-# all workers are still alive
-
-is(join(' ', $t->workers), $worker, 'the same worker all the time');
-
 my @lines = grep { /\[(?:warn|error|crit|alert|emerg)\]/ }
             split /\n/, $t->error_log;
 is("@lines", '', 'nothing of it is logged above info');
+
+
+# The log names each refused request by the id that its client got, with what
+# refused it, and why.
+
+$r = $t->post($chat, "{$base,\"temperature\":9}");
+my $id = $r->{headers}{'x-request-id'};
+is($t->logged(qr/\[info\].* request "\Q$id\E" is refused with 400: .*client:/),
+   1, 'what nginx has refused');
+
+for (['context x', 'it exceeds the context', 400],
+     ['grammar /a x', 'its schema cannot be enforced', 400],
+     ['invalid x', 'it is invalid', 500],
+     ['draining x', 'the engine stops', 503],
+     ['overloaded x', 'the engine is full', 503],
+     ['tenant x', 'too many requests of its tenant wait', 429])
+{
+    my ($code, $why, $status) = @$_;
+
+    $r = $t->post($chat, script("noaccept\nerror $code", $code =~ /^grammar/
+             ? (response_format => { type => 'json_schema', json_schema => {
+                  name => 'a', schema => { type => 'object' } } }) : ()));
+    $id = $r->{headers}{'x-request-id'};
+    is($r->{status}, $status, "an engine refuses: $code");
+    ok($t->logged(qr/pool "v32" refused request "\Q$id\E", because $why: .*x,/),
+       'what an engine has refused');
+}
+
+$r = $t->post($chat, script("t a\nerror overloaded x"));
+$id = $r->{headers}{'x-request-id'};
+is($t->logged(qr/an engine of pool "v32" ended request "\Q$id\E", because the/),
+   1, 'what an engine has ended');
+
+
+# all workers are still alive
+
+is(join(' ', $t->workers), $worker, 'the same worker all the time');
 
 $t->done;

@@ -383,7 +383,7 @@ is($m->{done}, 0, 'no [DONE]');
 is($s->truncated, 0, 'a clean end');
 is($s->request('POST', $chat, body => json_encode(ask('x')))->{status},
    200, 'and the connection goes on');
-is($t->logged(qr/engine refused with 5: internal secret/), 1, 'it is logged');
+is($t->logged(qr/the engine failed: internal secret/), 1, 'it is logged');
 
 $http = $t->connect();
 $http->send_request('POST', '/json/chat/completions',

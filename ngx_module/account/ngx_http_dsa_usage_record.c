@@ -655,11 +655,14 @@ ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
 static void
 ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
 {
-    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
-                  "engine has not ended a cancelled request in time; it is "
-                  "charged with the tokens that were received");
+    ngx_http_dsa_usage_record_t *record = ev->data;
 
-    ngx_http_dsa_usage_record_drained(ev->data);
+    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
+                  "an engine has not ended the cancelled request \"%*s\" in "
+                  "time; it is charged with the tokens that were received",
+                  record->entry.request.len, record->entry.request.data);
+
+    ngx_http_dsa_usage_record_drained(record);
 }
 
 

@@ -347,3 +347,32 @@ ngx_http_dsa_call_untouch(ngx_http_dsa_call_t *call)
         call->touched = 0;
     }
 }
+
+
+const char *
+ngx_http_dsa_call_reason(uint32_t code)
+{
+    switch (code) {
+
+    case DSA_LINK_E_INVALID:
+        return "it is invalid";
+
+    case DSA_LINK_E_CONTEXT:
+        return "it exceeds the context";
+
+    case DSA_LINK_E_OVERLOADED:
+        return "the engine is full";
+
+    case DSA_LINK_E_DRAINING:
+        return "the engine stops";
+
+    case DSA_LINK_E_TENANT:
+        return "too many requests of its tenant wait";
+
+    case DSA_LINK_E_GRAMMAR:
+        return "its schema cannot be enforced";
+
+    default: /* DSA_LINK_E_INTERNAL */
+        return "the engine failed";
+    }
+}

@@ -88,6 +88,9 @@ typedef struct {
 } ngx_http_dsa_slots_t;
 
 
+/* The reason of an engine that refuses or ends a request, as a clause. */
+const char *ngx_http_dsa_call_reason(uint32_t code);
+
 /* Before the first session: an empty table. */
 void ngx_http_dsa_slots_init(ngx_http_dsa_slots_t *slots);
 

@@ -151,11 +151,19 @@ ngx_http_dsa_send(ngx_http_request_t *r,
     ngx_uint_t                 level;
     ngx_http_dsa_api_error_t   copy;
 
-    p = ngx_snprintf(line, sizeof(line) / 2, "refused with %ui: ",
+    copy = *error;
+
+    if (ngx_http_dsa_request_id(r, &copy.id) != NGX_OK) {
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    /*
+     * The text of a burst has no id, so that it is that of other requests.  The
+     * message may quote the request, which must not inject log lines.
+     */
+
+    p = ngx_snprintf(line, sizeof(line) / 2, "a request is refused with %ui: ",
                      error->status);
-
-    /* the message may quote the request, which must not inject log lines */
-
     len = ngx_http_dsa_printable(p, line + sizeof(line) - 1 - p,
                                  (u_char *) error->message,
                                  ngx_strlen(error->message));
@@ -164,7 +172,9 @@ ngx_http_dsa_send(ngx_http_request_t *r,
     level = error->status >= NGX_HTTP_INTERNAL_SERVER_ERROR
             ? ngx_http_dsa_burst((char *) line) : NGX_LOG_INFO;
 
-    ngx_log_error(level, r->connection->log, 0, "%s", line);
+    ngx_log_error(level, r->connection->log, 0,
+                  "request \"%V\" is refused with %ui: %s", &copy.id,
+                  error->status, p);
 
     rc = ngx_http_discard_request_body(r);
 
@@ -172,18 +182,12 @@ ngx_http_dsa_send(ngx_http_request_t *r,
         return rc;
     }
 
-    copy = *error;
-
     if (copy.status == NGX_HTTP_NOT_ALLOWED) {
         if (ngx_http_dsa_add_header(r, "Allow", copy.param) != NGX_OK) {
             return NGX_HTTP_INTERNAL_SERVER_ERROR;
         }
 
         copy.param = NULL;
-    }
-
-    if (ngx_http_dsa_request_id(r, &copy.id) != NGX_OK) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
     ngx_memzero(&body, sizeof(dsa_buf_t));

@@ -229,8 +229,9 @@ ngx_http_dsa_stream_abandon(ngx_http_dsa_stream_t *s)
 
     c = s->request->connection;
 
-    ngx_log_error(NGX_LOG_INFO, c->log, 0, "client %s, its answer goes on",
-                  s->slow ? "is too slow" : "left");
+    ngx_log_error(NGX_LOG_INFO, c->log, 0,
+                  "the client %s, and its answer goes on",
+                  s->slow ? "is too slow" : "has left");
 
     /* nginx closes the connection at the end of the request */
 
@@ -318,7 +319,7 @@ ngx_http_dsa_stream_write_handler(ngx_http_request_t *r)
 
     if (wev->timedout) {
         ngx_log_error(NGX_LOG_INFO, c->log, NGX_ETIMEDOUT,
-                      "client timed out");
+                      "the client did not read its answer for send_timeout");
         s->slow = 1;
 
         if (ngx_http_dsa_stream_abandon(s) == NGX_OK) {

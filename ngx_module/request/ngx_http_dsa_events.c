@@ -417,7 +417,10 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
                                  + error.path_len, error.text_len);
 
     ngx_log_error(level, req->http->connection->log, 0,
-                  "engine refused with %uD: %*s", error.code, len, text);
+                  "an engine of pool \"%V\" %s request \"%V\", because %s: "
+                  "%*s", &req->submit.pool->name,
+                  choice->answer->accepted ? "ended" : "refused", &req->ctx.id,
+                  ngx_http_dsa_call_reason(error.code), len, text);
 
     if (req->failure.status != 0) {
         return;

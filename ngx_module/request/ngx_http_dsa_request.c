@@ -355,8 +355,8 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
             ? NGX_LOG_ERR : NGX_LOG_INFO;
 
     ngx_log_error(level, req->http->connection->log, 0,
-                  "stream ends with error %ui: %s", failure->status,
-                  failure->text);
+                  "the answer to request \"%V\" ends with the error %ui: %s",
+                  &req->ctx.id, failure->status, failure->text);
 
     ngx_http_dsa_stream_prepare(&req->stream);
 
@@ -424,8 +424,8 @@ ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
 
     case NGX_DECLINED:
         ngx_log_error(NGX_LOG_INFO, r->connection->log, 0,
-                      "client is too slow, %uz bytes wait for it",
-                      req->stream.pending.len);
+                      "the client of request \"%V\" is too slow: %uz bytes "
+                      "wait for it", &req->ctx.id, req->stream.pending.len);
 
         /* fall through */
 

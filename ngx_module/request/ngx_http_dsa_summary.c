@@ -598,8 +598,10 @@ ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum, const u_char *data)
                                  error.text_len);
 
     ngx_log_error(level, sum->request->connection->log, 0,
-                  "engine ended a summary with %uD: %*s", error.code, len,
-                  text);
+                  "an engine of pool \"%V\" %s the summary for request "
+                  "\"%V\", because %s: %*s", &sum->submit->pool->name,
+                  sum->parser != NULL ? "ended" : "refused", &sum->submit->id,
+                  ngx_http_dsa_call_reason(error.code), len, text);
 
     sum->ended = 1;
     ngx_http_dsa_summary_fail(sum, "the engine failed");

@@ -530,8 +530,8 @@ ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
     }
 
     ngx_log_error(NGX_LOG_WARN, win->request->connection->log, 0,
-                  "no engine could count the prompt, so that all of it is "
-                  "submitted");
+                  "no engine could count the prompt of request \"%V\", so "
+                  "that all of it is submitted", &win->submit->id);
 
     win->handler(win->data, NGX_OK);
 }
@@ -693,7 +693,8 @@ static void
 ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win, const char *why)
 {
     ngx_log_error(NGX_LOG_WARN, win->request->connection->log, 0,
-                  "a long history is cut without a summary: %s", why);
+                  "the long history of request \"%V\" is cut without a "
+                  "summary: %s", &win->submit->id, why);
 
     ngx_http_dsa_metrics_add(summary_failed, 1);
 
