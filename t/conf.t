@@ -7,6 +7,8 @@
 use strict;
 use warnings;
 
+use Digest::SHA qw/ sha256_hex /;
+
 use lib 't/lib';
 use DSA::Keys;
 use DSA::Test;
@@ -281,11 +283,48 @@ my $log = sub { read_file($t->path('chat.log')) // '' };
 
 wait_until(sub { (() = $log->() =~ /"GET page"/g) == 2 }, 20, 'the log');
 
-my @lines = map { json_decode($_) } split /\n/, $log->();
+# what has no answer: a caller without a key, a request without a version, and
+# lines that are no request
+
+for my $bytes ("GET /v1/models\r\n\r\n", "GARBAGE\r\n\r\n",
+               "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+               . "Authorization: Bearer a\r\nContent-Length: x\r\n\r\n",
+               "GET /\"\\\x01 HTTP/1.1\r\nHost: x\r\n\r\n")
+{
+    my $n = () = $log->() =~ /\n/g;
+    my $c = $t->connect;
+
+    $c->send($bytes);
+    wait_until(sub { (() = $log->() =~ /\n/g) > $n }, 20, 'its line');
+    $c->close;
+}
+
+my @lines = map { eval { json_decode($_) } // fail("no JSON: $_") }
+            split /\n/, $log->();
+my @numbers = qw/ status bytes seconds prompt_tokens cached_tokens
+                  cached_host_tokens cached_redis_tokens completion_tokens
+                  reasoning_tokens cost first_token_seconds /;
+
+for my $name (@numbers) {
+    is((grep { !/"$name":(?:(?:0|[1-9]\d*)(?:\.\d+)?|null)[,}]/ }
+        split /\n/, $log->()), 0, "each line: $name is a number");
+}
+
+is_deeply([ sort grep { my $n = $_; grep { !defined $_->{$n} } @lines }
+            @numbers ], [ 'first_token_seconds' ],
+          'only a time that is not known is null');
 
 is((grep { $_->{key} eq $id && $_->{status} == 200
            && $_->{request} eq 'POST chat/completions' } @lines)[0]{model},
    'deepseek-chat', 'the log has the id of the key, and the model');
+
+my ($chat) = grep { $_->{completion_tokens} == 4 } @lines;
+
+cmp_ok($chat->{prompt_tokens}, '>', 0, 'the tokens of the prompt');
+cmp_ok($chat->{first_token_seconds}, '>=', 0, 'the time of the first token');
+is($chat->{tenant}, substr(sha256_hex("\0dsa_tenant\0anna"), 0, 32),
+   'the tenant');
+is($chat->{reasoning_tokens}, 0, 'the tokens of reasoning');
 unlike($log->(), qr/127\.0\.0\.1|private|example\.org|@{[ key_text('anna') ]}/,
        'the log has no address, no text and no key');
 

@@ -329,7 +329,7 @@ wait_until(sub { my $r = turn($id); $redis->cmd('DEL', $lease)
            'a turn when it is back');
 
 wait_until(sub { $t->logged(qr/\[error\].*\ dsa:\ 5\ more\ times\ in\ at\ most
-                              \ 30\ s:\ a\ request\ is\ refused\ with\ 500:/x) }, 60,
+                              \ 30\ s:.*\ is\ refused\ with\ 500:/x) }, 60,
            'the number of the refusals that repeated');
 
 $t->done;
