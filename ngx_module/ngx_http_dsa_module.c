@@ -22,6 +22,7 @@
 #include "ngx_module/core/ngx_http_dsa_secret.h"
 #include "ngx_module/core/ngx_http_dsa_value.h"
 #include "ngx_module/engine/ngx_http_dsa_pool_conf.h"
+#include "ngx_module/http/ngx_http_dsa_authorization.h"
 #include "ngx_module/http/ngx_http_dsa_cors.h"
 #include "ngx_module/http/ngx_http_dsa_filter.h"
 #include "ngx_module/http/ngx_http_dsa_work.h"
@@ -665,6 +666,10 @@ ngx_http_dsa_init(ngx_conf_t *cf)
                                     ngx_http_dsa_access_handler)
            != NGX_OK)
     {
+        return NGX_ERROR;
+    }
+
+    if (ngx_http_dsa_authorization_init(cf) != NGX_OK) {
         return NGX_ERROR;
     }
 
