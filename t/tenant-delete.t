@@ -338,6 +338,20 @@ is_deeply([ grep { !/^done:/ } keys_of('acme') ], ['new:1'], 'and left');
 $redis->cmd('DEL', 'dsa1:{' . digits('acme') . '}:new:1');
 
 
+# each key of the layout has a kind
+
+my ($layout) = read_file("$DSA::Test::root/redis_schema/README.md")
+               =~ /^\| key \| type(.*?)\n\n/ms;
+my @forms = $layout =~ /`dsa1:\{TENANT\}:([^`]+)`/g;
+
+cmp_ok(scalar @forms, '>', 11, 'redis_schema/README.md has the keys');
+$redis->cmd('SET', 'dsa1:{' . digits('forms') . "}:$_", 'x') for @forms;
+$r = deleted('', 'forms', '--yes', '--ledger');
+is($r->{unknown}[0], 0, 'each has a kind');
+is_deeply([ keys_of('forms') ], [ grep { /^done:/ } @forms ],
+          'and is deleted, but for markers');
+
+
 # all tenants are served as before
 
 for my $name (@names) {
