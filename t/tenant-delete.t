@@ -370,6 +370,22 @@ is(json_decode($out)->{usage}[0]{requests}, 2,
    'the ledger has what came after its deletion');
 
 
+# with the ledger, what a key has spent is deleted: its budget begins anew
+
+my ($poor) = (run('', qw/ key create --name n --tenant poor
+                          --budget-total 0.000001 /))[1] =~ /(\S+)/;
+my $status = sub { $t->post('/fake/v1/chat/completions', ask('x'),
+                            bearer($poor))->{status} };
+
+wait_until(sub { $status->() == 402 }, 20, 'the budget is used up');
+settled();
+deleted('', qw/ poor --yes /);
+is($status->(), 402, 'without --ledger it remains used up');
+deleted('', qw/ poor --yes --ledger /);
+wait_until(sub { $status->() == 200 }, 20, 'the budget begins anew');
+pass('with --ledger it begins anew');
+
+
 # many keys, more than one reply of SCAN, and among many others
 
 my $many = 'dsa1:{' . digits('many') . '}';
