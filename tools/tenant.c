@@ -35,7 +35,7 @@ static const char  dsa_tenant_usage[] =
     "                         the tenant's keys have spent, so that their\n"
     "                         budgets begin anew\n"
     "  --dry-run              only counts\n"
-    "  --yes                  does not ask\n"
+    "  --yes                  deletes without a question\n"
     "\n"
     "The command can be repeated, also after it was interrupted.  Requests\n"
     "that are served meanwhile can store something again, so disable the keys\n"
