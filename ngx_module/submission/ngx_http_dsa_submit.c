@@ -71,6 +71,8 @@ static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
 static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     uint32_t context, ngx_http_dsa_failure_t *failure);
+static void ngx_http_dsa_submit_grammar(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure);
 
 
 ngx_int_t
@@ -689,6 +691,40 @@ ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure)
 
 void
 ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, dsa_str_t text, ngx_pool_t *pool,
+    ngx_http_dsa_failure_t *failure)
+{
+    dsa_chat_t         *chat;
+    dsa_link_failure_t  head;
+
+    ngx_memcpy(&head, error, sizeof(dsa_link_failure_t));
+
+    chat = submit->chat;
+
+    if (head.code == DSA_LINK_E_GRAMMAR) {
+        ngx_http_dsa_submit_grammar(submit, error, pool, failure);
+
+    } else if (head.code != DSA_LINK_E_INVALID) {
+        return;
+
+    } else if (ngx_http_dsa_submit_constrained(submit)) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, NULL,
+                                 "%.*s", (int) text.len, text.data);
+
+    } else if (chat->completion != NULL && chat->completion->suffix.len != 0) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "suffix",
+                                 "suffix: the model cannot fill in, because "
+                                 "its tokenizer lacks %s; expected no such "
+                                 "field (%.*s)", submit->family->fim,
+                                 (int) text.len, text.data);
+    }
+}
+
+
+/* The engine has refused the structure of the answer. */
+
+static void
+ngx_http_dsa_submit_grammar(const ngx_http_dsa_submit_t *submit,
     const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure)
 {
     size_t              len;
@@ -712,28 +748,6 @@ ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
                              &refusal);
 
     ngx_http_dsa_failure_refused(failure, pool, &refusal);
-}
-
-
-ngx_uint_t
-ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error)
-{
-    return error->code == DSA_LINK_E_INVALID
-           && submit->chat != NULL
-           && ngx_http_dsa_submit_constrained(submit);
-}
-
-
-ngx_uint_t
-ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error)
-{
-    return error->code == DSA_LINK_E_INVALID
-           && submit->chat != NULL
-           && submit->chat->completion != NULL
-           && submit->chat->completion->suffix.len != 0
-           && !ngx_http_dsa_submit_constrained(submit);
 }
 
 
@@ -779,6 +793,23 @@ ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     submit->needed = ngx_max(needed, (uint64_t) submit->context + 1);
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_submit_copy(ngx_http_dsa_submit_t *to,
+    const ngx_http_dsa_submit_t *from)
+{
+    ngx_memzero(to, sizeof(ngx_http_dsa_submit_t));
+
+    to->pool = from->pool;
+    to->model = from->model;
+    to->family = from->family;
+    to->deadline = from->deadline;
+    to->weight = from->weight;
+    to->priority = from->priority;
+    to->private = from->private;
+    ngx_memcpy(to->digest, from->digest, NGX_HTTP_DSA_DIGEST_LEN);
 }
 
 

@@ -143,26 +143,19 @@ ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
 /*
- * Sets the failure after an engine has refused the structure of the answer.
- * The result would be the same from another engine.  error is the record's
- * payload; the names of fields are copied to pool.
+ * Sets the failure after an engine has refused the prompt, if the client can
+ * change the reason: the structure of the answer, its constraints, its rollout,
+ * or a suffix, which needs control tokens that not every tokenizer has.  The
+ * result would be the same from another engine.  error is the record's payload,
+ * and text is its text for people; the names of fields are copied to pool.
  */
 void ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
-    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure);
+    const u_char *error, dsa_str_t text, ngx_pool_t *pool,
+    ngx_http_dsa_failure_t *failure);
 
-/*
- * Returns 1 if the engine has rejected the constraints of the answer, or its
- * rollout.  Then the text of the error is for the client.
- */
-ngx_uint_t ngx_http_dsa_submit_unsupported(
-    const ngx_http_dsa_submit_t *submit, const dsa_link_failure_t *error);
-
-/*
- * Returns 1 if the engine has rejected the prompt because of its suffix, which
- * needs control tokens that not every tokenizer has.
- */
-ngx_uint_t ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error);
+/* Prepares another prompt of the same request. */
+void ngx_http_dsa_submit_copy(ngx_http_dsa_submit_t *to,
+    const ngx_http_dsa_submit_t *from);
 
 /* Frees the prompt, and removes the waiter from its queue. */
 void ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit);
