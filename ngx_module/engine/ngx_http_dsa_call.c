@@ -15,6 +15,7 @@
 #define NGX_HTTP_DSA_NO_SLOT      0xffffffff
 
 
+static ngx_uint_t ngx_http_dsa_slots_last(uint32_t type);
 static void ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots,
     ngx_http_dsa_call_t *call);
 static void ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots,
@@ -132,9 +133,7 @@ ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
         return NGX_OK;
     }
 
-    if (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR
-        || record->type == DSA_LINK_COUNTED)
-    {
+    if (ngx_http_dsa_slots_last(record->type)) {
         ngx_http_dsa_slots_free(slots, number);
     }
 
@@ -148,47 +147,34 @@ ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
 {
     dsa_link_failure_t  failure;
 
-    switch (type) {
-
-    case DSA_LINK_ACCEPTED:
+    if (type == DSA_LINK_ACCEPTED) {
         assert(slots->unaccepted != 0);
         slots->unaccepted--;
 
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ACCEPTED,
-                                 payload);
-        break;
-
-    case DSA_LINK_TOKENS:
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_TOKENS, payload);
-        break;
-
-    case DSA_LINK_ROLLOUT:
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ROLLOUT,
-                                 payload);
-        break;
-
-    case DSA_LINK_DONE:
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_DONE, payload);
-        break;
-
-    case DSA_LINK_COUNTED:
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_COUNTED,
-                                 payload);
-        break;
-
-    default: /* DSA_LINK_ERROR */
+    } else if (type == DSA_LINK_ERROR && call->expect.accepted) {
         ngx_memcpy(&failure, payload, sizeof(dsa_link_failure_t));
 
-        if (call->expect.accepted && failure.code == DSA_LINK_E_DRAINING) {
+        if (failure.code == DSA_LINK_E_DRAINING) {
             slots->stopping = 1;
         }
-
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ERROR, payload);
-        break;
     }
+
+    if (ngx_http_dsa_slots_last(type)) {
+        ngx_http_dsa_slots_end(slots, call);
+    }
+
+    ngx_http_dsa_slots_event(slots, call, (ngx_http_dsa_event_e) type,
+                             payload);
+}
+
+
+/* Returns 1 if a record of this type ends a request. */
+
+static ngx_uint_t
+ngx_http_dsa_slots_last(uint32_t type)
+{
+    return type == DSA_LINK_DONE || type == DSA_LINK_ERROR
+           || type == DSA_LINK_COUNTED;
 }
 
 

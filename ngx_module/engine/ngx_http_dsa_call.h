@@ -28,20 +28,26 @@ typedef struct ngx_http_dsa_call_s     ngx_http_dsa_call_t;
 typedef struct ngx_http_dsa_session_s  ngx_http_dsa_session_t;
 
 
+/* Those that a record causes have the type of the record. */
+
 typedef enum {
-    NGX_HTTP_DSA_EV_ACCEPTED = 1,   /* dsa_link_accepted_t */
-    NGX_HTTP_DSA_EV_TOKENS,         /* dsa_link_tokens_t and what follows */
-    NGX_HTTP_DSA_EV_ROLLOUT,        /* dsa_str_t, whose bytes are rows */
-    NGX_HTTP_DSA_EV_DONE,           /* dsa_link_done_t; the call has ended */
-    NGX_HTTP_DSA_EV_ERROR,          /* dsa_link_failure_t and its text; the
-                                       call has ended */
-    NGX_HTTP_DSA_EV_COUNTED,        /* dsa_link_counted_t; the call, a COUNT,
-                                       has ended */
-    NGX_HTTP_DSA_EV_LOST,           /* no data: the engine is gone, or does
+    NGX_HTTP_DSA_EV_LOST = 0,       /* no data: the engine is gone, or does
                                        not respond and has not accepted the
                                        call; the call has ended */
-    NGX_HTTP_DSA_EV_FLUSH           /* no data: all records that were in the
-                                       ring have been reported */
+    NGX_HTTP_DSA_EV_ACCEPTED = DSA_LINK_ACCEPTED,   /* dsa_link_accepted_t */
+    NGX_HTTP_DSA_EV_TOKENS = DSA_LINK_TOKENS,   /* dsa_link_tokens_t and what
+                                                   follows */
+    NGX_HTTP_DSA_EV_DONE = DSA_LINK_DONE,   /* dsa_link_done_t; the call has
+                                               ended */
+    NGX_HTTP_DSA_EV_ERROR = DSA_LINK_ERROR,     /* dsa_link_failure_t and its
+                                                   text; the call has ended */
+    NGX_HTTP_DSA_EV_COUNTED = DSA_LINK_COUNTED, /* dsa_link_counted_t; the
+                                                   call, a COUNT, has ended */
+    NGX_HTTP_DSA_EV_ROLLOUT = DSA_LINK_ROLLOUT, /* dsa_str_t, whose bytes are
+                                                   rows */
+    NGX_HTTP_DSA_EV_FLUSH = DSA_LINK_TYPES  /* no data: all records that were
+                                               in the ring have been
+                                               reported */
 } ngx_http_dsa_event_e;
 
 
