@@ -146,7 +146,7 @@ ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
     char       *hex;
     ngx_str_t  *to;
 
-    hex = req->requests->first.call.session->hello.fingerprint;
+    hex = req->requests->first.link.session->hello.fingerprint;
     len = ngx_min(ngx_strlen(hex), 10);
 
     to = &req->answer.api->fingerprint;

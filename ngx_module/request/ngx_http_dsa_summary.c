@@ -553,7 +553,7 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 
     ngx_http_dsa_engine_request_cancel(sum->er);
 
-    if (sum->er->call.session == NULL
+    if (sum->er->link.session == NULL
         && ngx_http_dsa_work_stop(sum->work, ngx_http_dsa_summary_stopped, sum)
            == NGX_OK)
     {
@@ -592,9 +592,9 @@ ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
 
     record = sum->er->usage.record;
 
-    assert(sum->er->call.session == NULL);
+    assert(sum->er->link.session == NULL);
 
-    ngx_http_dsa_call_untouch(&sum->er->call);
+    ngx_http_dsa_link_request_untouch(&sum->er->link);
 
     usage = &sum->usage;
     usage->prompt += record->usage.prompt - record->before.prompt;

@@ -25,7 +25,7 @@ static ngx_int_t ngx_http_dsa_engine_request_send(
     ngx_http_dsa_engine_request_t *er, ngx_http_dsa_failure_t *failure);
 static ngx_int_t ngx_http_dsa_engine_request_resume(
     ngx_http_dsa_engine_request_t *er, ngx_http_dsa_failure_t *failure);
-static void ngx_http_dsa_engine_request_event(ngx_http_dsa_call_t *call,
+static void ngx_http_dsa_engine_request_event(ngx_http_dsa_link_request_t *lr,
     ngx_http_dsa_event_e event, const void *data);
 static void ngx_http_dsa_engine_request_accepted(
     ngx_http_dsa_engine_request_t *er, const void *data);
@@ -53,10 +53,10 @@ static void ngx_http_dsa_engine_request_flush(void *data);
 void
 ngx_http_dsa_engine_request_init(ngx_http_dsa_engine_request_t *er)
 {
-    assert(er->call.session == NULL && !er->call.touched);
+    assert(er->link.session == NULL && !er->link.touched);
 
-    er->call.handler = ngx_http_dsa_engine_request_event;
-    er->call.data = er;
+    er->link.handler = ngx_http_dsa_engine_request_event;
+    er->link.data = er;
     er->tried = 0;
     er->pending = 1;
     er->accepted = 0;
@@ -73,7 +73,7 @@ ngx_http_dsa_engine_request_submit(ngx_http_dsa_engine_request_t *er,
 
     log = er->request->connection->log;
 
-    assert(er->call.session == NULL);
+    assert(er->link.session == NULL);
 
     /*
      * The request may still be in the FLUSH queue of its last session: several
@@ -81,7 +81,7 @@ ngx_http_dsa_engine_request_submit(ngx_http_dsa_engine_request_t *er,
      * It has to leave this queue before it gets another session.
      */
 
-    ngx_http_dsa_call_untouch(&er->call);
+    ngx_http_dsa_link_request_untouch(&er->link);
 
     rc = er->moved ? ngx_http_dsa_engine_request_resume(er, failure)
                    : ngx_http_dsa_engine_request_send(er, failure);
@@ -89,14 +89,14 @@ ngx_http_dsa_engine_request_submit(ngx_http_dsa_engine_request_t *er,
     if (rc == NGX_OK) {
         er->pending = 0;
 
-        if (!er->call.expect.count) {
+        if (!er->link.expect.count) {
             ngx_http_dsa_usage_record_submitted(er->usage.record);
         }
 
         ngx_log_debug6(NGX_LOG_DEBUG_HTTP, log, 0,
                        "dsa request %V: submitted, %s %uD, to engine "
                        "\"%V\" as %xL, route \"%V\"", er->id, er->owner->name,
-                       er->index, &er->call.session->name, er->call.id,
+                       er->index, &er->link.session->name, er->link.id,
                        &er->submit->route);
 
     } else if (rc == NGX_AGAIN) {
@@ -122,7 +122,7 @@ ngx_http_dsa_engine_request_send(ngx_http_dsa_engine_request_t *er,
     submit->index = er->index;
     submit->tried = er->tried;
 
-    rc = ngx_http_dsa_submit(submit, &er->call, failure);
+    rc = ngx_http_dsa_submit(submit, &er->link, failure);
 
     er->tried = submit->tried;
 
@@ -137,7 +137,7 @@ ngx_http_dsa_engine_request_resume(ngx_http_dsa_engine_request_t *er,
     ngx_http_dsa_failure_t *failure)
 {
     if (ngx_http_dsa_resume_submit(er->set->resume, er->submit->pool,
-                                   &er->tried, er->index, &er->ids, &er->call)
+                                   &er->tried, er->index, &er->ids, &er->link)
         != NGX_OK)
     {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
@@ -152,7 +152,7 @@ ngx_http_dsa_engine_request_resume(ngx_http_dsa_engine_request_t *er,
 
     ngx_log_error(NGX_LOG_WARN, er->request->connection->log, 0,
                   "engine \"%V\" continues %s %uD of the answer after %uz "
-                  "tokens", &er->call.session->name, er->owner->name, er->index,
+                  "tokens", &er->link.session->name, er->owner->name, er->index,
                   er->ids.len / sizeof(uint32_t));
 
     return NGX_OK;
@@ -164,8 +164,8 @@ ngx_http_dsa_engine_request_cancel(ngx_http_dsa_engine_request_t *er)
 {
     er->cancelled = 1;
 
-    if (er->call.session != NULL) {
-        ngx_http_dsa_session_cancel(&er->call);
+    if (er->link.session != NULL) {
+        ngx_http_dsa_session_cancel(&er->link);
     }
 }
 
@@ -173,22 +173,22 @@ ngx_http_dsa_engine_request_cancel(ngx_http_dsa_engine_request_t *er)
 void
 ngx_http_dsa_engine_request_abandon(ngx_http_dsa_engine_request_t *er)
 {
-    if (er->call.session != NULL) {
-        ngx_http_dsa_session_abandon(&er->call);
+    if (er->link.session != NULL) {
+        ngx_http_dsa_session_abandon(&er->link);
     }
 
-    ngx_http_dsa_call_untouch(&er->call);
+    ngx_http_dsa_link_request_untouch(&er->link);
 }
 
 
 static void
-ngx_http_dsa_engine_request_event(ngx_http_dsa_call_t *call,
+ngx_http_dsa_engine_request_event(ngx_http_dsa_link_request_t *lr,
     ngx_http_dsa_event_e event, const void *data)
 {
     dsa_link_counted_t              counted;
     ngx_http_dsa_engine_request_t  *er;
 
-    er = (ngx_http_dsa_engine_request_t *) call;
+    er = (ngx_http_dsa_engine_request_t *) lr;
 
     switch (event) {
 
@@ -291,14 +291,14 @@ ngx_http_dsa_engine_request_keep(ngx_http_dsa_engine_request_t *er)
             return NGX_OK;
         }
 
-        set->resume = ngx_http_dsa_resume_create(submit, er->call.session,
+        set->resume = ngx_http_dsa_resume_create(submit, er->link.session,
                                                  er->request->connection->log);
         if (set->resume == NULL) {
             return NGX_ERROR;
         }
     }
 
-    er->resumes = ngx_http_dsa_resume_fits(set->resume, er->call.session);
+    er->resumes = ngx_http_dsa_resume_fits(set->resume, er->link.session);
 
     return NGX_OK;
 }
@@ -441,7 +441,7 @@ ngx_http_dsa_engine_request_continues(ngx_http_dsa_engine_request_t *er,
 
         /* the engine that was to continue the answer has no room */
 
-        return er->moved && !er->call.expect.accepted
+        return er->moved && !er->link.expect.accepted
                && ngx_http_dsa_engine_request_move(er, 0);
 
     default:
@@ -524,7 +524,7 @@ ngx_http_dsa_engine_request_move(ngx_http_dsa_engine_request_t *er,
         return 0;
     }
 
-    if (!er->call.expect.accepted) {
+    if (!er->link.expect.accepted) {
         return 1;
     }
 
@@ -592,5 +592,5 @@ ngx_http_dsa_engine_request_flush(void *data)
 }
 
 
-_Static_assert(offsetof(ngx_http_dsa_engine_request_t, call) == 0,
+_Static_assert(offsetof(ngx_http_dsa_engine_request_t, link) == 0,
                "a request to an engine is found by its part in the link");

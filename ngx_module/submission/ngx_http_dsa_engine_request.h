@@ -18,7 +18,7 @@
 
 #include "ngx_module/account/ngx_http_dsa_usage_record.h"
 #include "ngx_module/core/ngx_http_dsa_failure.h"
-#include "ngx_module/engine/ngx_http_dsa_call.h"
+#include "ngx_module/engine/ngx_http_dsa_slots.h"
 #include "ngx_http_dsa_resume.h"
 #include "ngx_http_dsa_submit.h"
 
@@ -100,7 +100,7 @@ typedef struct {
 
 
 struct ngx_http_dsa_engine_request_s {
-    ngx_http_dsa_call_t                 call;
+    ngx_http_dsa_link_request_t         link;
     ngx_http_dsa_usage_part_t           usage;  /* without a record, nothing is
                                                    counted */
     ngx_http_dsa_engine_requests_t     *set;    /* NULL: none */

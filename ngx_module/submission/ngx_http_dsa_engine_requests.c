@@ -104,7 +104,7 @@ ngx_http_dsa_engine_requests_live(const ngx_http_dsa_engine_requests_t *set)
     n = 0;
 
     for (er = &set->first; er != NULL; er = er->next) {
-        n += er->call.session != NULL;
+        n += er->link.session != NULL;
     }
 
     return n;
@@ -115,7 +115,7 @@ ngx_uint_t
 ngx_http_dsa_engine_requests_charged(
     const ngx_http_dsa_engine_requests_t *set)
 {
-    return !set->record.written && !set->first.call.expect.count
+    return !set->record.written && !set->first.link.expect.count
            && ngx_http_dsa_engine_requests_live(set) != 0;
 }
 
@@ -125,7 +125,7 @@ ngx_http_dsa_engine_requests_cancel(ngx_http_dsa_engine_requests_t *set)
 {
     ngx_http_dsa_engine_request_t  *er;
 
-    if (set->first.call.expect.count) {
+    if (set->first.link.expect.count) {
         ngx_http_dsa_engine_request_abandon(&set->first);
         return;
     }
@@ -144,9 +144,9 @@ ngx_http_dsa_engine_requests_leave(ngx_http_dsa_engine_requests_t *set)
     ngx_http_dsa_engine_requests_own(set, &ngx_http_dsa_engine_requests_left);
 
     for (er = &set->first; er != NULL; er = er->next) {
-        ngx_http_dsa_call_untouch(&er->call);
+        ngx_http_dsa_link_request_untouch(&er->link);
 
-        er->call.data = NULL;
+        er->link.data = NULL;
         er->usage.record = NULL;
     }
 }
@@ -277,7 +277,7 @@ ngx_http_dsa_engine_requests_end(ngx_http_dsa_engine_request_t *er,
 static void
 ngx_http_dsa_engine_requests_free(ngx_http_dsa_engine_requests_t *set)
 {
-    assert(set->record.written && !set->first.call.touched);
+    assert(set->record.written && !set->first.link.touched);
 
     ngx_free(set->others);
     ngx_free(set);

@@ -60,7 +60,7 @@ static ngx_http_dsa_session_t *ngx_http_dsa_submit_least(
 static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_submit_sampling(
     const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s,
     dsa_sampling_t *sampling);
@@ -284,8 +284,8 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
 
 
 ngx_int_t
-ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
-    ngx_http_dsa_failure_t *failure)
+ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_failure_t *failure)
 {
     uint32_t                 context;
     ngx_int_t                rc;
@@ -334,7 +334,7 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
             continue;
         }
 
-        rc = ngx_http_dsa_submit_to(submit, call, s);
+        rc = ngx_http_dsa_submit_to(submit, lr, s);
 
         if (rc == NGX_OK) {
             ngx_http_dsa_submit_record(submit, s);
@@ -480,7 +480,7 @@ ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
 
 static ngx_int_t
 ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_session_t *s)
 {
     ngx_int_t           rc;
     dsa_chat_t         *chat;
@@ -489,7 +489,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     chat = submit->chat;
 
     if (submit->count) {
-        return ngx_http_dsa_session_count(s, call, submit->digest,
+        return ngx_http_dsa_session_count(s, lr, submit->digest,
                                           submit->weight, submit->fields,
                                           submit->n_count);
     }
@@ -525,7 +525,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
 
-    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields,
+    rc = ngx_http_dsa_session_submit(s, lr, &head, submit->fields,
                                      submit->n_fields);
 
     submit->head = head;

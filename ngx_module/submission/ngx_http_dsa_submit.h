@@ -17,7 +17,7 @@
 #include "redis_schema/keys.h"
 
 #include "ngx_module/core/ngx_http_dsa_failure.h"
-#include "ngx_module/engine/ngx_http_dsa_call.h"
+#include "ngx_module/engine/ngx_http_dsa_slots.h"
 #include "ngx_module/engine/ngx_http_dsa_pool.h"
 #include "ngx_module/http/ngx_http_dsa_identity.h"
 
@@ -124,18 +124,18 @@ void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
     const char *param, ngx_http_dsa_failure_t *failure);
 
 /*
- * Submits the prompt to the next engine.  NGX_OK: call has a session;
+ * Submits the prompt to the next engine.  NGX_OK: it has a session;
  * NGX_AGAIN: submit again when the waiter's handler is called; NGX_ERROR: no
  * engine can serve the request, and the failure is set.
  */
 ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_failure_t *failure);
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_failure_t *failure);
 
 /* Sets the failure of a request whose tenant fills its part of the queue. */
 void ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure);
 
 /*
- * Call it when an engine has ended the call with error before it accepted the
+ * Call it when an engine has ended a request with error before it accepted the
  * prompt.  NGX_OK: submit the prompt again, to another engine; NGX_DECLINED:
  * another engine would not help.
  */
