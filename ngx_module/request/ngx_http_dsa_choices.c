@@ -157,21 +157,15 @@ ngx_http_dsa_choices_own(ngx_http_dsa_choices_t *choices,
     const ngx_http_dsa_engine_owner_t *owner, ngx_http_request_t *r,
     ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
 {
-    ngx_uint_t                      i;
-    ngx_http_dsa_engine_request_t  *er;
+    ngx_uint_t              i;
+    ngx_http_dsa_choice_t  *choice;
 
     for (i = 0; i < choices->n; i++) {
-        er = choices->elts[i].request;
+        choice = &choices->elts[i];
+        choice->request->index = i;
 
-        er->owner = owner;
-        er->data = &choices->elts[i];
-        er->request = r;
-        er->id = &submit->id;
-        er->submit = submit;
-        er->failure = failure;
-        er->index = i;
-
-        ngx_http_dsa_engine_request_init(er);
+        ngx_http_dsa_engine_request_init(choice->request, owner, choice, r,
+                                         submit, failure);
     }
 }
 

@@ -52,6 +52,19 @@ static const char  ngx_http_dsa_summary_no_time[] =
     "it was not complete in time";
 
 
+/* A summary that max_tokens has cut off is used as well. */
+
+static const char *const  ngx_http_dsa_summary_ends[] = {
+    [NGX_HTTP_DSA_ENGINE_STOP] = NULL,
+    [NGX_HTTP_DSA_ENGINE_LENGTH] = NULL,
+    [NGX_HTTP_DSA_ENGINE_COUNTED] = NULL,
+    [NGX_HTTP_DSA_ENGINE_LATE] = ngx_http_dsa_summary_no_time,
+    [NGX_HTTP_DSA_ENGINE_CANCELLED] = "the engine cancelled it",
+    [NGX_HTTP_DSA_ENGINE_FAILED] = "the engine failed",
+    [NGX_HTTP_DSA_ENGINE_LOST] = "the engine went away"
+};
+
+
 static const ngx_http_dsa_engine_owner_t  ngx_http_dsa_summary_owner = {
     .name = "summary",
     .refused = "engine ended a summary with %uD: %*s",
@@ -125,14 +138,8 @@ ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum)
     ngx_http_dsa_submit_copy(to, of);
     ngx_memzero(&sum->refused, sizeof(ngx_http_dsa_failure_t));
 
-    sum->er->owner = &ngx_http_dsa_summary_owner;
-    sum->er->data = sum;
-    sum->er->request = sum->request;
-    sum->er->id = &of->id;
-    sum->er->submit = to;
-    sum->er->failure = &sum->refused;
-
-    ngx_http_dsa_engine_request_init(sum->er);
+    ngx_http_dsa_engine_request_init(sum->er, &ngx_http_dsa_summary_owner, sum,
+                                     sum->request, to, &sum->refused);
 
     size = dsa_arena_used(of->arena) + dsa_arena_used(of->work);
 
@@ -449,31 +456,11 @@ ngx_http_dsa_summary_ended(ngx_http_dsa_engine_request_t *er,
 
     sum->ended = 1;
 
-    switch (end) {
+    why = ngx_http_dsa_summary_ends[end];
 
-    /* a summary that max_tokens has cut off is used as well */
-
-    case NGX_HTTP_DSA_ENGINE_STOP:
-    case NGX_HTTP_DSA_ENGINE_LENGTH:
+    if (why == NULL && sum->why == NULL) {
         why = ngx_http_dsa_summary_complete(sum,
                                             end == NGX_HTTP_DSA_ENGINE_STOP);
-        break;
-
-    case NGX_HTTP_DSA_ENGINE_LATE:
-        why = ngx_http_dsa_summary_no_time;
-        break;
-
-    case NGX_HTTP_DSA_ENGINE_CANCELLED:
-        why = "the engine cancelled it";
-        break;
-
-    case NGX_HTTP_DSA_ENGINE_LOST:
-        why = "the engine went away";
-        break;
-
-    default: /* NGX_HTTP_DSA_ENGINE_FAILED */
-        why = "the engine failed";
-        break;
     }
 
     ngx_http_dsa_summary_fail(sum, why);
@@ -485,10 +472,6 @@ ngx_http_dsa_summary_ended(ngx_http_dsa_engine_request_t *er,
 static const char *
 ngx_http_dsa_summary_complete(ngx_http_dsa_summary_t *sum, ngx_uint_t stopped)
 {
-    if (sum->why != NULL) {
-        return sum->why;
-    }
-
     if (dsa_parse_end(sum->parser, stopped) != DSA_OK) {
         return ngx_http_dsa_summary_no_memory;
     }

@@ -100,12 +100,6 @@ ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
     win->stored.request = win->request;
     win->stored.handler = ngx_http_dsa_window_looked;
     win->stored.data = win;
-    win->er.owner = &ngx_http_dsa_window_owner;
-    win->er.data = win;
-    win->er.request = win->request;
-    win->er.id = &win->submit->id;
-    win->er.submit = &win->attempt;
-    win->er.failure = &win->refused;
 
     win->context = ngx_http_dsa_pool_context(win->submit->pool,
                                         ngx_http_dsa_window_model(win->submit));
@@ -388,7 +382,9 @@ ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_engine_request_init(&win->er);
+    ngx_http_dsa_engine_request_init(&win->er, &ngx_http_dsa_window_owner, win,
+                                     win->request, &win->attempt,
+                                     &win->refused);
 
     return ngx_http_dsa_window_submit(win);
 }

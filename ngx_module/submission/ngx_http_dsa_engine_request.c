@@ -11,6 +11,8 @@
 
 #include <assert.h>
 
+#include "ngx_module/core/ngx_http_dsa_conf.h"
+#include "ngx_module/core/ngx_http_dsa_ctx.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/engine/ngx_http_dsa_session.h"
 #include "ngx_module/http/ngx_http_dsa_text.h"
@@ -51,10 +53,23 @@ static void ngx_http_dsa_engine_request_flush(void *data);
 
 
 void
-ngx_http_dsa_engine_request_init(ngx_http_dsa_engine_request_t *er)
+ngx_http_dsa_engine_request_init(ngx_http_dsa_engine_request_t *er,
+    const ngx_http_dsa_engine_owner_t *owner, void *data,
+    ngx_http_request_t *r, ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
 {
+    ngx_http_dsa_ctx_t  *ctx;
+
     assert(er->link.session == NULL && !er->link.touched);
 
+    ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
+
+    er->owner = owner;
+    er->data = data;
+    er->request = r;
+    er->id = &ctx->id;
+    er->submit = submit;
+    er->failure = failure;
     er->link.handler = ngx_http_dsa_engine_request_event;
     er->link.data = er;
     er->tried = 0;

@@ -106,7 +106,6 @@ struct ngx_http_dsa_engine_request_s {
     ngx_http_dsa_engine_requests_t     *set;    /* NULL: none */
     ngx_http_dsa_engine_request_t      *next;   /* of set */
 
-    /* set by the owner before ngx_http_dsa_engine_request_init() */
     const ngx_http_dsa_engine_owner_t  *owner;
     void                               *data;   /* of the owner */
     ngx_http_request_t                 *request;
@@ -115,10 +114,8 @@ struct ngx_http_dsa_engine_request_s {
     ngx_http_dsa_failure_t             *failure;
     uint32_t                            index;  /* of the choice */
 
-    /* the result */
     uint32_t                            counted;    /* tokens of the prompt */
     uint32_t                            stop;   /* as in DONE */
-
     uint64_t                            tried;  /* a bit for each engine */
     dsa_buf_t                           ids;    /* uint32_t ids of the tokens
                                                    received, for another engine
@@ -161,9 +158,12 @@ struct ngx_http_dsa_engine_requests_s {
 
 /*
  * Prepares a request that is to be submitted.  It has no session.  An owner
- * may follow another one.
+ * may follow another one.  r: the HTTP request of a chat.
  */
-void ngx_http_dsa_engine_request_init(ngx_http_dsa_engine_request_t *er);
+void ngx_http_dsa_engine_request_init(ngx_http_dsa_engine_request_t *er,
+    const ngx_http_dsa_engine_owner_t *owner, void *data,
+    ngx_http_request_t *r, ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
 
 /*
  * Submits the request to the next engine.  NGX_OK; NGX_AGAIN: flush is called
