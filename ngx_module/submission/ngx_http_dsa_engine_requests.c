@@ -146,7 +146,6 @@ ngx_http_dsa_engine_requests_leave(ngx_http_dsa_engine_requests_t *set)
     for (er = &set->first; er != NULL; er = er->next) {
         ngx_http_dsa_link_request_untouch(&er->link);
 
-        er->link.data = NULL;
         er->usage.record = NULL;
     }
 }
@@ -162,6 +161,7 @@ ngx_http_dsa_engine_requests_own(ngx_http_dsa_engine_requests_t *set,
 
     for (er = &set->first; er != NULL; er = er->next) {
         er->owner = owner;
+        er->link.data = owner->flush != NULL ? er : NULL;
         er->cancelled = 1;
         er->resumes = 0;
 
