@@ -110,7 +110,7 @@ struct ngx_http_dsa_engine_request_s {
     void                               *data;   /* of the owner */
     ngx_http_request_t                 *request;
     ngx_str_t                          *id;     /* of request, for the log */
-    ngx_http_dsa_submit_t              *submit; /* until it is accepted */
+    ngx_http_dsa_submit_t              *submit;
     ngx_http_dsa_failure_t             *failure;
     uint32_t                            index;  /* of the choice */
 
