@@ -48,7 +48,7 @@ ngx_http_dsa_keys_redis_read(ngx_http_dsa_keys_redis_t *kr)
                : NGX_HTTP_DSA_KEYS_REDIS_FIRST;
     }
 
-    if (kr->call != NULL) {
+    if (kr->command != NULL) {
         return NGX_HTTP_DSA_KEYS_REDIS_INTERVAL;
     }
 
@@ -67,9 +67,9 @@ ngx_http_dsa_keys_redis_read(ngx_http_dsa_keys_redis_t *kr)
 void
 ngx_http_dsa_keys_redis_stop(ngx_http_dsa_keys_redis_t *kr)
 {
-    if (kr->call != NULL) {
-        ngx_http_dsa_redis_detach(kr->call);
-        kr->call = NULL;
+    if (kr->command != NULL) {
+        ngx_http_dsa_redis_detach(kr->command);
+        kr->command = NULL;
     }
 
     kr->reading = 0;
@@ -100,14 +100,14 @@ ngx_http_dsa_keys_redis_send(ngx_http_dsa_keys_redis_t *kr)
         && dsa_key_sync(&cmd, arena, kr->since, DSA_KEY_SYNC_MAX, kr->text)
            == DSA_OK)
     {
-        kr->call = ngx_http_dsa_redis_command(kr->redis, &cmd,
-                                              ngx_http_dsa_keys_redis_reply,
-                                              kr, &why);
+        kr->command = ngx_http_dsa_redis_command(kr->redis, &cmd,
+                                                 ngx_http_dsa_keys_redis_reply,
+                                                 kr, &why);
     }
 
     dsa_arena_destroy(arena);
 
-    if (kr->call == NULL) {
+    if (kr->command == NULL) {
         ngx_http_dsa_keys_redis_failed(kr, why);
     }
 }
@@ -123,7 +123,7 @@ ngx_http_dsa_keys_redis_reply(void *data, redisReply *reply,
     dsa_arena_t        *arena;
     dsa_key_changes_t   changes;
 
-    kr->call = NULL;
+    kr->command = NULL;
 
     if (why != NULL) {
         ngx_http_dsa_keys_redis_failed(kr, why);

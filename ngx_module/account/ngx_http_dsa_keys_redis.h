@@ -22,17 +22,18 @@
  */
 
 typedef struct {
-    ngx_http_dsa_keys_t         *keys;
-    ngx_http_dsa_redis_t        *redis;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: none */
-    int64_t                      since;     /* version of what was read */
-    uint64_t                     round;
-    ngx_uint_t                   text;      /* Redis lacks the script */
-    ngx_msec_t                   warned;    /* time of the last warning about
+    ngx_http_dsa_keys_t            *keys;
+    ngx_http_dsa_redis_t           *redis;
+    ngx_http_dsa_redis_command_t   *command;    /* NULL: none */
+    int64_t                         since;  /* version of what was read */
+    uint64_t                        round;
+    ngx_uint_t                      text;   /* Redis lacks the script */
+    ngx_msec_t                      warned; /* time of the last warning about
                                                a key entry; 0: none */
-    unsigned                     reading:1; /* it is this process that reads */
-    unsigned                     full:1;    /* all key entries are read */
-    unsigned                     failed:1;  /* which is logged */
+    unsigned                        reading:1;  /* it is this process that
+                                                   reads */
+    unsigned                        full:1; /* all key entries are read */
+    unsigned                        failed:1;   /* which is logged */
 } ngx_http_dsa_keys_redis_t;
 
 

@@ -11,7 +11,6 @@
 #include <assert.h>
 
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
-#include "ngx_module/engine/ngx_http_dsa_session.h"
 #include "ngx_module/store/ngx_http_dsa_ledger_queue.h"
 #include "ngx_http_dsa_usage_record.h"
 
@@ -27,34 +26,17 @@ static void ngx_http_dsa_usage_record_update(
     ngx_http_dsa_usage_record_t *record);
 static void ngx_http_dsa_usage_record_counts(
     ngx_http_dsa_usage_record_t *record);
-static void ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record,
-    void *data);
-static void ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
-    ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
-    ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev);
-static void ngx_http_dsa_usage_record_drained(
-    ngx_http_dsa_usage_record_t *record);
-static void ngx_http_dsa_usage_record_free(
-    ngx_http_dsa_usage_record_t *record);
+static ngx_uint_t ngx_http_dsa_usage_record_final(
+    const ngx_http_dsa_usage_record_t *record);
 
 
-ngx_http_dsa_usage_record_t *
-ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
-    ngx_str_t *tenant, ngx_str_t *id, ngx_log_t *log)
+void
+ngx_http_dsa_usage_record_init(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id)
 {
-    ngx_http_dsa_usage_record_t  *record;
-
     assert(id->len != 0 && id->len <= NGX_HTTP_DSA_ID_LEN);
     assert(tenant->len == 0 || tenant->len == NGX_HTTP_DSA_TENANT_LEN);
 
-    record = ngx_calloc(sizeof(ngx_http_dsa_usage_record_t), log);
-    if (record == NULL) {
-        return NULL;
-    }
-
-    record->first.record = record;
     record->cell = NGX_ERROR;
     ngx_memcpy(record->id, id->data, id->len);
     record->entry.request = dsa_str(record->id, id->len);
@@ -64,8 +46,6 @@ ngx_http_dsa_usage_record_create(ngx_http_dsa_redis_t *redis,
         ngx_memcpy(record->tenant, tenant->data, tenant->len);
         record->entry.tenant = dsa_str(record->tenant, tenant->len);
     }
-
-    return record;
 }
 
 
@@ -84,29 +64,6 @@ ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
 {
     ngx_memcpy(record->key, id, DSA_KEY_ID_LEN);
     record->entry.key = dsa_str(record->key, DSA_KEY_ID_LEN);
-}
-
-
-ngx_int_t
-ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
-    ngx_uint_t n, ngx_log_t *log)
-{
-    ngx_uint_t  i;
-
-    assert(record->n_others == 0);
-
-    record->others = ngx_calloc(n * sizeof(ngx_http_dsa_usage_call_t), log);
-    if (record->others == NULL) {
-        return NGX_ERROR;
-    }
-
-    record->n_others = n;
-
-    for (i = 0; i < n; i++) {
-        record->others[i].record = record;
-    }
-
-    return NGX_OK;
 }
 
 
@@ -149,29 +106,22 @@ ngx_http_dsa_usage_record_submitted(ngx_http_dsa_usage_record_t *record)
 
 
 void
-ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
-    const void *data)
+ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_part_t *part,
+    const dsa_link_accepted_t *accepted)
 {
-    dsa_link_accepted_t           accepted;
-    ngx_http_dsa_usage_record_t  *record;
-
-    record = call->record;
-
-    if (call != &record->first || call->moved) {
+    if (part->record == NULL || !part->prompt) {
         return;
     }
 
-    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
-
-    record->prompt_tokens = accepted.prompt_tokens;
-    record->cached_tokens = ngx_min(accepted.cached_tokens,
-                                    accepted.prompt_tokens);
+    part->record->prompt_tokens = accepted->prompt_tokens;
+    part->record->cached_tokens = ngx_min(accepted->cached_tokens,
+                                          accepted->prompt_tokens);
 }
 
 
 /*
  * Sets the prompt's part of usage to what ACCEPTED reported, and adds that of
- * the earlier calls.
+ * the earlier requests to engines.
  */
 
 void
@@ -189,30 +139,37 @@ ngx_http_dsa_usage_record_prompt(const ngx_http_dsa_usage_record_t *record,
 
 
 void
-ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call, uint32_t n)
+ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_part_t *part, uint32_t n)
 {
-    ngx_http_dsa_usage_t         *usage;
     ngx_http_dsa_usage_record_t  *record;
 
-    record = call->record;
-    usage = &record->usage;
+    record = part->record;
 
-    if (record->waived) {
+    if (ngx_http_dsa_usage_record_final(record)) {
         return;
     }
 
-    call->completion += n;
-    usage->completion += n;
+    part->completion += n;
+    record->usage.completion += n;
 
     ngx_http_dsa_tenants_run(&record->row);
 
     /* tokens of others may come after DONE of the first has set the prompt */
 
-    if (call == &record->first && call->completion != 0) {
-        ngx_http_dsa_usage_record_prompt(record, usage);
+    if (part->prompt && part->completion != 0) {
+        ngx_http_dsa_usage_record_prompt(record, &record->usage);
     }
 
     ngx_http_dsa_usage_record_update(record);
+}
+
+
+/* Returns 1 if the counts do not change any more. */
+
+static ngx_uint_t
+ngx_http_dsa_usage_record_final(const ngx_http_dsa_usage_record_t *record)
+{
+    return record == NULL || record->waived || record->written;
 }
 
 
@@ -257,27 +214,30 @@ ngx_http_dsa_usage_record_update(ngx_http_dsa_usage_record_t *record)
 
 
 void
-ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
+ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_part_t *part,
     const dsa_link_done_t *done)
 {
-    ngx_uint_t                   i;
-    ngx_http_dsa_usage_t        *usage;
-    const ngx_http_dsa_usage_t  *before;
+    ngx_uint_t                    i;
+    ngx_http_dsa_usage_t         *usage;
+    const ngx_http_dsa_usage_t   *before;
+    ngx_http_dsa_usage_record_t  *record;
 
-    usage = &call->record->usage;
-    before = &call->record->before;
+    record = part->record;
 
-    if (call->record->waived) {
+    if (ngx_http_dsa_usage_record_final(record)) {
         return;
     }
 
-    usage->completion += done->completion_tokens - call->completion;
+    usage = &record->usage;
+    before = &record->before;
+
+    usage->completion += done->completion_tokens - part->completion;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 
-    call->completion = done->completion_tokens;
+    part->completion = done->completion_tokens;
 
-    if (call != &call->record->first || call->moved) {
-        ngx_http_dsa_usage_record_update(call->record);
+    if (!part->prompt) {
+        ngx_http_dsa_usage_record_update(record);
         return;
     }
 
@@ -288,64 +248,36 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
         usage->tier[i] = before->tier[i] + done->cached_tokens[i];
     }
 
-    ngx_http_dsa_usage_record_update(call->record);
+    ngx_http_dsa_usage_record_update(record);
 
     ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_QUEUE, done->queue_ms, 1);
 }
 
 
 void
-ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_call_t *call,
+ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_part_t *part,
     ngx_uint_t begun)
 {
-    assert(call->call.session == NULL);
+    part->completion = 0;
 
-    call->completion = 0;
-    call->moved = begun ? 1 : 0;
+    if (begun) {
+        part->prompt = 0;
+    }
 }
 
 
 void
-ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record)
+ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_part_t *part)
 {
-    assert(ngx_http_dsa_usage_record_live(record) == 0);
+    ngx_http_dsa_usage_record_t  *record;
+
+    record = part->record;
 
     record->before = record->usage;
     record->prompt_tokens = 0;
     record->cached_tokens = 0;
-    record->first.completion = 0;
-}
 
-
-ngx_uint_t
-ngx_http_dsa_usage_record_live(const ngx_http_dsa_usage_record_t *record)
-{
-    ngx_uint_t  i, n;
-
-    n = record->first.call.session != NULL;
-
-    for (i = 0; i < record->n_others; i++) {
-        n += record->others[i].call.session != NULL;
-    }
-
-    return n;
-}
-
-
-void
-ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record)
-{
-    ngx_uint_t  i;
-
-    if (record->first.call.session != NULL) {
-        ngx_http_dsa_session_cancel(&record->first.call);
-    }
-
-    for (i = 0; i < record->n_others; i++) {
-        if (record->others[i].call.session != NULL) {
-            ngx_http_dsa_session_cancel(&record->others[i].call);
-        }
-    }
+    part->completion = 0;
 }
 
 
@@ -523,178 +455,6 @@ ngx_http_dsa_usage_record_charged(const ngx_http_dsa_usage_record_t *record)
 }
 
 
-void
-ngx_http_dsa_usage_record_drain(ngx_http_dsa_usage_record_t *record,
-    ngx_msec_t ms, void (*drained)(void *data), void *data)
-{
-    assert(!record->written && record->drained == NULL);
-    assert(ngx_http_dsa_usage_record_live(record) != 0);
-
-    record->drained = drained;
-    record->data = data;
-
-    ngx_http_dsa_usage_record_own(record, record);
-
-    /*
-     * This timer makes a worker that shuts down wait for the report.  nginx
-     * reads through data when it logs a timer at the debug level.
-     */
-
-    record->drain.handler = ngx_http_dsa_usage_record_drain_handler;
-    record->drain.data = record;
-    record->drain.log = ngx_cycle->log;
-
-    ngx_add_timer(&record->drain, ms);
-}
-
-
-void
-ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record)
-{
-    record->drained = NULL;
-
-    ngx_http_dsa_usage_record_own(record, NULL);
-
-    if (record->drain.timer_set) {
-        ngx_del_timer(&record->drain);
-    }
-
-    if (!record->written) {
-        ngx_http_dsa_usage_record_close(record);
-    }
-
-    if (ngx_http_dsa_usage_record_live(record) == 0) {
-        ngx_http_dsa_usage_record_free(record);
-    }
-}
-
-
-/*
- * Lets the record have the events of its calls.  If data is NULL, no FLUSH is
- * reported.
- */
-
-static void
-ngx_http_dsa_usage_record_own(ngx_http_dsa_usage_record_t *record, void *data)
-{
-    ngx_uint_t                  i;
-    ngx_http_dsa_usage_call_t  *call;
-
-    for (i = 0; i <= record->n_others; i++) {
-        call = i == 0 ? &record->first : &record->others[i - 1];
-
-        if (data == NULL) {
-            ngx_http_dsa_call_untouch(&call->call);
-        }
-
-        call->call.data = data;
-        call->call.handler = ngx_http_dsa_usage_record_event;
-    }
-}
-
-
-static void
-ngx_http_dsa_usage_record_event(ngx_http_dsa_call_t *base,
-    ngx_http_dsa_event_e event, const void *data)
-{
-    ngx_http_dsa_usage_call_t    *call;
-    ngx_http_dsa_usage_record_t  *record;
-
-    call = (ngx_http_dsa_usage_call_t *) base;
-    record = call->record;
-
-    if (!record->written) {
-        ngx_http_dsa_usage_record_count(call, event, data);
-    }
-
-    if (ngx_http_dsa_usage_record_live(record) != 0) {
-        return;
-    }
-
-    if (record->drained == NULL) {
-        ngx_http_dsa_usage_record_free(record);
-
-    } else if (event == NGX_HTTP_DSA_EV_FLUSH) {
-        ngx_http_dsa_usage_record_drained(record);
-    }
-}
-
-
-/* Counts what an engine reports about a call that was cancelled. */
-
-static void
-ngx_http_dsa_usage_record_count(ngx_http_dsa_usage_call_t *call,
-    ngx_http_dsa_event_e event, const void *data)
-{
-    dsa_link_done_t    done;
-    dsa_link_tokens_t  tokens;
-
-    switch (event) {
-
-    case NGX_HTTP_DSA_EV_ACCEPTED:
-        ngx_http_dsa_usage_record_accepted(call, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_TOKENS:
-        ngx_memcpy(&tokens, data, sizeof(dsa_link_tokens_t));
-
-        ngx_http_dsa_usage_record_tokens(call, tokens.n_tokens);
-        return;
-
-    case NGX_HTTP_DSA_EV_DONE:
-        ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
-        ngx_http_dsa_usage_record_done(call, &done);
-        return;
-
-    default: /* the other events change no count */
-        return;
-    }
-}
-
-
-static void
-ngx_http_dsa_usage_record_drain_handler(ngx_event_t *ev)
-{
-    ngx_http_dsa_usage_record_t *record = ev->data;
-
-    ngx_log_error(NGX_LOG_ERR, ev->log, 0,
-                  "an engine has not ended the cancelled request \"%*s\" in "
-                  "time; it is charged with the tokens that were received",
-                  record->entry.request.len, record->entry.request.data);
-
-    ngx_http_dsa_usage_record_drained(record);
-}
-
-
-/* Writes the usage.  The owner may free the record. */
-
-static void
-ngx_http_dsa_usage_record_drained(ngx_http_dsa_usage_record_t *record)
-{
-    if (record->drain.timer_set) {
-        ngx_del_timer(&record->drain);
-    }
-
-    ngx_http_dsa_usage_record_own(record, NULL);
-    ngx_http_dsa_usage_record_close(record);
-
-    record->drained(record->data);
-}
-
-
-static void
-ngx_http_dsa_usage_record_free(ngx_http_dsa_usage_record_t *record)
-{
-    assert(ngx_http_dsa_usage_record_live(record) == 0);
-    assert(record->written && !record->first.call.touched);
-
-    ngx_free(record->others);
-    ngx_free(record);
-}
-
-
-_Static_assert(offsetof(ngx_http_dsa_usage_call_t, call) == 0,
-               "a call of a record is found by its common part");
 _Static_assert(sizeof(((ngx_http_dsa_usage_record_t *) 0)->model)
                == sizeof(((dsa_link_hello_t *) 0)->model),
                "a record holds every model name that an engine can have");

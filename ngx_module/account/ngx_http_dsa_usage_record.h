@@ -13,12 +13,12 @@
 #include <ngx_event.h>
 #include <ngx_http.h>
 
+#include "engine/link.h"
 #include "engine/link_event.h"
 #include "redis_schema/keys.h"
 #include "redis_schema/schema.h"
 
 #include "ngx_module/core/ngx_http_dsa_usage.h"
-#include "ngx_module/engine/ngx_http_dsa_call.h"
 #include "ngx_module/http/ngx_http_dsa_identity.h"
 #include "ngx_module/store/ngx_http_dsa_store.h"
 #include "ngx_http_dsa_limit.h"
@@ -27,11 +27,9 @@
 
 
 /*
- * What a request is charged with, and the calls whose events it is counted
- * from: one for each choice.  The prompt is that of the first call, because the
- * other ones use what it has computed.  The handlers and data of the calls are
- * the owner's, which passes on the events until it has the record drained.
- * A record is allocated on its own, because an engine may not end a call.
+ * What a chat is charged with.  Each of its requests to engines has a part of
+ * it, one for each choice.  The prompt is that of the first, because the others
+ * use what it has computed.
  */
 
 #define NGX_HTTP_DSA_ID_LEN       48        /* bytes of an id, at most */
@@ -41,23 +39,14 @@ typedef struct ngx_http_dsa_usage_record_s  ngx_http_dsa_usage_record_t;
 
 
 typedef struct {
-    ngx_http_dsa_call_t           call;
-    ngx_http_dsa_usage_record_t  *record;
-    uint64_t                      completion;   /* its part of usage, from
-                                                   this engine */
-    unsigned                      moved:1;      /* an earlier engine has
-                                                   computed the prompt */
-} ngx_http_dsa_usage_call_t;
+    ngx_http_dsa_usage_record_t  *record;   /* NULL: nothing is counted */
+    uint64_t                      completion;   /* tokens from this engine */
+    unsigned                      prompt:1; /* the prompt is charged as this
+                                               engine reports it */
+} ngx_http_dsa_usage_part_t;
 
 
 struct ngx_http_dsa_usage_record_s {
-    ngx_http_dsa_usage_call_t   first;
-    ngx_http_dsa_usage_call_t  *others;
-    ngx_uint_t                  n_others;
-    ngx_event_t                 drain;      /* the time until which the calls
-                                               are drained */
-    void                      (*drained)(void *data);
-    void                       *data;       /* of drained */
     ngx_http_dsa_redis_t       *redis;      /* NULL: no ledger */
     ngx_http_dsa_permit_t       permit;     /* of the key, which is charged
                                                when the usage is written */
@@ -67,8 +56,8 @@ struct ngx_http_dsa_usage_record_s {
     dsa_schema_entry_t          entry;      /* of the ledger; its strings are
                                                model, key, tenant and id */
     ngx_http_dsa_usage_t        usage;
-    ngx_http_dsa_usage_t        before;     /* of usage: what earlier calls of
-                                               the request were charged with */
+    ngx_http_dsa_usage_t        before;     /* of usage: what earlier requests
+                                               to engines were charged with */
     ngx_http_dsa_prices_t      *prices;     /* NULL: none */
     time_t                      start;      /* of the request; its price is
                                                that of this time */
@@ -90,13 +79,12 @@ struct ngx_http_dsa_usage_record_s {
 
 
 /*
- * redis is NULL without a tenant, because the ledger has entries of tenants
- * only; tenant has NGX_HTTP_DSA_TENANT_LEN digits or is empty.  NULL: no
- * memory.
+ * Prepares a zeroed record.  redis is NULL without a tenant, because the ledger
+ * has entries of tenants only; tenant has NGX_HTTP_DSA_TENANT_LEN digits or is
+ * empty.
  */
-ngx_http_dsa_usage_record_t *ngx_http_dsa_usage_record_create(
-    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id,
-    ngx_log_t *log);
+void ngx_http_dsa_usage_record_init(ngx_http_dsa_usage_record_t *record,
+    ngx_http_dsa_redis_t *redis, ngx_str_t *tenant, ngx_str_t *id);
 
 /*
  * The prices of the request, by the time at which it began; without this call
@@ -111,10 +99,6 @@ void ngx_http_dsa_usage_record_prices(ngx_http_dsa_usage_record_t *record,
  */
 void ngx_http_dsa_usage_record_key(ngx_http_dsa_usage_record_t *record,
     const u_char *id);
-
-/* Adds n calls for other choices, once.  NGX_OK, or NGX_ERROR (no memory). */
-ngx_int_t ngx_http_dsa_usage_record_add(ngx_http_dsa_usage_record_t *record,
-    ngx_uint_t n, ngx_log_t *log);
 
 /* The model's name, once it is known; shorter than the record's array. */
 void ngx_http_dsa_usage_record_model(ngx_http_dsa_usage_record_t *record,
@@ -150,38 +134,31 @@ void ngx_http_dsa_usage_record_waive(ngx_http_dsa_usage_record_t *record);
 void ngx_http_dsa_usage_record_submitted(ngx_http_dsa_usage_record_t *record);
 
 /*
- * What the engine has reported; data is that of the event.  Until DONE the
- * prompt is charged with the first token, because it was computed then, and
- * with the cached tokens of ACCEPTED, which count as those of the GPU.
+ * What an engine has reported.  Until DONE the prompt is charged with the first
+ * token, because it was computed then, and with the cached tokens of ACCEPTED,
+ * which count as those of the GPU.
  */
-void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_call_t *call,
-    const void *data);
+void ngx_http_dsa_usage_record_accepted(ngx_http_dsa_usage_part_t *part,
+    const dsa_link_accepted_t *accepted);
 void ngx_http_dsa_usage_record_prompt(
     const ngx_http_dsa_usage_record_t *record, ngx_http_dsa_usage_t *usage);
-void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_call_t *call,
+void ngx_http_dsa_usage_record_tokens(ngx_http_dsa_usage_part_t *part,
     uint32_t n);
-void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_call_t *call,
+void ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_part_t *part,
     const dsa_link_done_t *done);
 
 /*
- * The engine of a call is gone, and another one continues.  begun: tokens were
+ * The engine of a part is gone, and another one continues.  begun: tokens were
  * received.  Then the prompt stays as it is, and is not charged again.
  */
-void ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_call_t *call,
+void ngx_http_dsa_usage_record_move(ngx_http_dsa_usage_part_t *part,
     ngx_uint_t begun);
 
-/* How many calls have not ended. */
-ngx_uint_t ngx_http_dsa_usage_record_live(
-    const ngx_http_dsa_usage_record_t *record);
-
-/* Cancels all calls that have not ended, as ngx_http_dsa_session_cancel(). */
-void ngx_http_dsa_usage_record_cancel(ngx_http_dsa_usage_record_t *record);
-
 /*
- * The call has ended, and another one follows: its tokens are added to those
- * of the calls before it.
+ * The request of the only part has ended, and another one follows: its tokens
+ * are added to those of the requests before it.
  */
-void ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_record_t *record);
+void ngx_http_dsa_usage_record_next(ngx_http_dsa_usage_part_t *part);
 
 /*
  * Counts the usage and writes it to the ledger, once, together with the turn
@@ -197,22 +174,6 @@ void ngx_http_dsa_usage_record_close(ngx_http_dsa_usage_record_t *record);
 /* What written usage costs, 10^-12 of a unit; -1 if there are no prices. */
 int64_t ngx_http_dsa_usage_record_charged(
     const ngx_http_dsa_usage_record_t *record);
-
-/*
- * After the calls were cancelled: takes their events from the owner, and writes
- * the usage when the engine has reported the end of the last one, or after ms
- * milliseconds, when tokens count that were received until then.  Then
- * drained(data) is called, which may finalize the request; never from within
- * this function.  At least one call is live.
- */
-void ngx_http_dsa_usage_record_drain(ngx_http_dsa_usage_record_t *record,
-    ngx_msec_t ms, void (*drained)(void *data), void *data);
-
-/*
- * The owner leaves: usage that is not written is written as it is, and drained
- * is not called any more.  The record is freed when all calls have ended.
- */
-void ngx_http_dsa_usage_record_detach(ngx_http_dsa_usage_record_t *record);
 
 
 #endif /* _NGX_HTTP_DSA_USAGE_RECORD_H_INCLUDED_ */

@@ -14,7 +14,7 @@
 #include "ngx_http_dsa_records.h"
 
 
-#define NGX_HTTP_DSA_RECORDS      1024      /* at most, per call */
+#define NGX_HTTP_DSA_RECORDS      1024      /* at most, at once */
 
 
 static ngx_int_t ngx_http_dsa_records_one(ngx_http_dsa_records_t *records,
@@ -71,11 +71,11 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
     ngx_http_dsa_slots_t *slots, const dsa_link_record_t *record,
     const void *payload)
 {
-    uint64_t               most;
-    ngx_int_t              rc;
-    dsa_str_t              rows;
-    ngx_http_dsa_call_t   *call;
-    ngx_http_dsa_wrong_t  *wrong;
+    uint64_t                      most;
+    ngx_int_t                     rc;
+    dsa_str_t                     rows;
+    ngx_http_dsa_wrong_t         *wrong;
+    ngx_http_dsa_link_request_t  *lr;
 
     wrong = &records->wrong;
     wrong->name = ngx_http_dsa_record_name(record->type);
@@ -89,7 +89,7 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
         return NGX_ERROR;
     }
 
-    rc = ngx_http_dsa_slots_find(slots, record, &call);
+    rc = ngx_http_dsa_slots_find(slots, record, &lr);
 
     if (rc == NGX_ERROR) {
         (void) ngx_http_dsa_wrong(wrong, "id", "for a request that it does not "
@@ -107,7 +107,7 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_record_check(&call->expect, record->type, records->copy,
+    if (ngx_http_dsa_record_check(&lr->expect, record->type, records->copy,
                                   record->length, wrong)
         != 0)
     {
@@ -116,11 +116,11 @@ ngx_http_dsa_records_one(ngx_http_dsa_records_t *records, dsa_link_t *link,
 
     if (record->type == DSA_LINK_ROLLOUT) {
         rows = dsa_str((char *) records->copy, record->length);
-        ngx_http_dsa_slots_report(slots, call, record->type, &rows);
+        ngx_http_dsa_slots_report(slots, lr, record->type, &rows);
         return NGX_OK;
     }
 
-    ngx_http_dsa_slots_report(slots, call, record->type, records->copy);
+    ngx_http_dsa_slots_report(slots, lr, record->type, records->copy);
 
     return NGX_OK;
 }

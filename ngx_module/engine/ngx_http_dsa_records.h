@@ -8,7 +8,7 @@
 #define _NGX_HTTP_DSA_RECORDS_H_INCLUDED_
 
 
-#include "ngx_http_dsa_call.h"
+#include "ngx_http_dsa_slots.h"
 
 
 /* Reads the event ring of a session: copies, checks and dispatches records. */

@@ -32,8 +32,8 @@ static void ngx_http_dsa_session_close_fds(int fds[DSA_LINK_FDS]);
 static ngx_int_t ngx_http_dsa_session_open(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
 static ngx_int_t ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, uint32_t type, const void *head, size_t size,
-    const ngx_http_dsa_field_t *fields, uint32_t n);
+    ngx_http_dsa_link_request_t *lr, uint32_t type, const void *head,
+    size_t size, const ngx_http_dsa_field_t *fields, uint32_t n);
 static ngx_int_t ngx_http_dsa_session_wake_fds(ngx_http_dsa_session_t *s,
     int fds[DSA_LINK_FDS]);
 static void ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s);
@@ -437,19 +437,19 @@ ngx_http_dsa_session_wake_handler(ngx_event_t *rev)
 
 ngx_int_t
 ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
+    ngx_http_dsa_link_request_t *lr, dsa_link_submit_t *head,
     const ngx_http_dsa_field_t *fields, uint32_t n)
 {
     head->n_fields = n;
 
-    return ngx_http_dsa_session_send(s, call, DSA_LINK_SUBMIT, head,
+    return ngx_http_dsa_session_send(s, lr, DSA_LINK_SUBMIT, head,
                                      sizeof(dsa_link_submit_t), fields, n);
 }
 
 
 ngx_int_t
 ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const u_char *digest, uint32_t weight,
+    ngx_http_dsa_link_request_t *lr, const u_char *digest, uint32_t weight,
     const ngx_http_dsa_field_t *fields, uint32_t n)
 {
     dsa_link_count_t  head;
@@ -459,15 +459,15 @@ ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
 
     ngx_memcpy(head.tenant, digest, sizeof(head.tenant));
 
-    return ngx_http_dsa_session_send(s, call, DSA_LINK_COUNT, &head,
+    return ngx_http_dsa_session_send(s, lr, DSA_LINK_COUNT, &head,
                                      sizeof(dsa_link_count_t), fields, n);
 }
 
 
 static ngx_int_t
 ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, uint32_t type, const void *head, size_t size,
-    const ngx_http_dsa_field_t *fields, uint32_t n)
+    ngx_http_dsa_link_request_t *lr, uint32_t type, const void *head,
+    size_t size, const ngx_http_dsa_field_t *fields, uint32_t n)
 {
     u_char            *p;
     uint32_t           i;
@@ -517,19 +517,19 @@ ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
         p += padded;
     }
 
-    ngx_http_dsa_expect(&call->expect, type == DSA_LINK_SUBMIT ? head : NULL,
+    ngx_http_dsa_expect(&lr->expect, type == DSA_LINK_SUBMIT ? head : NULL,
                         s->hello.context_length, s->hello.ids);
 
     for (i = 0; i < n; i++) {
-        ngx_http_dsa_expect_field(&call->expect, fields[i].type,
+        ngx_http_dsa_expect_field(&lr->expect, fields[i].type,
                                   fields[i].value.len);
     }
 
-    ngx_http_dsa_slots_attach(&s->slots, call, s);
+    ngx_http_dsa_slots_attach(&s->slots, lr, s);
 
     ngx_log_debug5(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa engine \"%V\": %s of %uL bytes, slot %uD epoch %uD",
-                   &s->name, call->expect.count ? "count" : "submit", length,
+                   &s->name, lr->expect.count ? "count" : "submit", length,
                    dsa_link_slot(id), dsa_link_epoch(id));
 
     if (dsa_link_commit(&s->link.submit)) {
@@ -541,22 +541,22 @@ ngx_http_dsa_session_send(ngx_http_dsa_session_t *s,
 
 
 void
-ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call)
+ngx_http_dsa_session_cancel(ngx_http_dsa_link_request_t *lr)
 {
-    ngx_http_dsa_session_t  *s = call->session;
+    ngx_http_dsa_session_t  *s = lr->session;
 
-    dsa_link_cancel(&s->link, call->id);
+    dsa_link_cancel(&s->link, lr->id);
     ngx_http_dsa_session_wake(s);
 }
 
 
 void
-ngx_http_dsa_session_abandon(ngx_http_dsa_call_t *call)
+ngx_http_dsa_session_abandon(ngx_http_dsa_link_request_t *lr)
 {
-    ngx_http_dsa_session_t  *s = call->session;
+    ngx_http_dsa_session_t  *s = lr->session;
 
-    ngx_http_dsa_session_cancel(call);
-    ngx_http_dsa_slots_detach(&s->slots, call);
+    ngx_http_dsa_session_cancel(lr);
+    ngx_http_dsa_slots_detach(&s->slots, lr);
 }
 
 
@@ -753,7 +753,9 @@ ngx_http_dsa_session_failure_handler(ngx_event_t *ev)
 }
 
 
-/* Closes a session, ends its calls, and starts the timer to connect again. */
+/*
+ * Closes a session, ends its requests, and starts the timer to connect again.
+ */
 
 static void
 ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
@@ -785,7 +787,7 @@ ngx_http_dsa_session_fail(ngx_http_dsa_session_t *s)
 }
 
 
-/* Frees everything of a session but its calls, without reporting LOST. */
+/* Frees everything of a session but its requests, without reporting LOST. */
 
 static void
 ngx_http_dsa_session_close(ngx_http_dsa_session_t *s)

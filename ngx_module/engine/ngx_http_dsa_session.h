@@ -17,7 +17,7 @@
 #include "engine/link.h"
 #include "engine/link_request.h"
 
-#include "ngx_http_dsa_call.h"
+#include "ngx_http_dsa_slots.h"
 #include "ngx_http_dsa_records.h"
 
 
@@ -104,7 +104,7 @@ struct ngx_http_dsa_session_s {
  */
 void ngx_http_dsa_session_start(ngx_http_dsa_session_t *s, ngx_log_t *log);
 
-/* Called when the worker exits: ends all calls with LOST. */
+/* Called when the worker exits: ends all requests with LOST. */
 void ngx_http_dsa_session_stop(ngx_http_dsa_session_t *s);
 
 /*
@@ -113,30 +113,30 @@ void ngx_http_dsa_session_stop(ngx_http_dsa_session_t *s);
  * the ring; NGX_ERROR: the session is broken and will be closed.
  */
 ngx_int_t ngx_http_dsa_session_submit(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, dsa_link_submit_t *head,
+    ngx_http_dsa_link_request_t *lr, dsa_link_submit_t *head,
     const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
  * Requests the number of tokens of a prompt; nothing is computed.  digest and
  * weight: of the tenant, digest has 32 bytes; fields are TEXT and CONTROL.  The
- * call ends with COUNTED, ERROR or LOST.  Returns what
+ * request ends with COUNTED, ERROR or LOST.  Returns what
  * ngx_http_dsa_session_submit() does.
  */
 ngx_int_t ngx_http_dsa_session_count(ngx_http_dsa_session_t *s,
-    ngx_http_dsa_call_t *call, const u_char *digest, uint32_t weight,
+    ngx_http_dsa_link_request_t *lr, const u_char *digest, uint32_t weight,
     const ngx_http_dsa_field_t *fields, uint32_t n);
 
 /*
- * Cancels a call that has a session.  The call keeps its slot until the engine
- * has ended it.
+ * Cancels a request that has a session.  It keeps its slot until the engine has
+ * ended it.
  */
-void ngx_http_dsa_session_cancel(ngx_http_dsa_call_t *call);
+void ngx_http_dsa_session_cancel(ngx_http_dsa_link_request_t *lr);
 
 /*
- * Cancels a call that has a session, and detaches the call from its slot.  No
- * event is reported afterwards, and the call may be freed.
+ * Cancels a request that has a session, and detaches it from its slot.  No
+ * event is reported afterwards, and the request may be freed.
  */
-void ngx_http_dsa_session_abandon(ngx_http_dsa_call_t *call);
+void ngx_http_dsa_session_abandon(ngx_http_dsa_link_request_t *lr);
 
 /* Returns the age of alive_ms in milliseconds.  The session must be ready. */
 ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);

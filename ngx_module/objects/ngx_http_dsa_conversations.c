@@ -321,8 +321,8 @@ ngx_http_dsa_conversations_cleanup(void *data)
 {
     ngx_http_dsa_conversations_t  *ctx = data;
 
-    if (ctx->call != NULL) {
-        ngx_http_dsa_redis_detach(ctx->call);
+    if (ctx->command != NULL) {
+        ngx_http_dsa_redis_detach(ctx->command);
     }
 
     ngx_http_dsa_idempotency_end(ctx->idempotency, ctx->executed);
@@ -666,10 +666,10 @@ ngx_http_dsa_conversations_next(void *data)
 
     ctx->more = 0;
 
-    ctx->call = ngx_http_dsa_redis_command(ctx->redis, &ctx->cmd,
-                                           ngx_http_dsa_conversations_reply,
-                                           ctx, &why);
-    if (ctx->call == NULL) {
+    ctx->command = ngx_http_dsa_redis_command(ctx->redis, &ctx->cmd,
+                                              ngx_http_dsa_conversations_reply,
+                                              ctx, &why);
+    if (ctx->command == NULL) {
         rc = ngx_http_dsa_send_unavailable(ctx->request, "Conversations", why);
         ngx_http_finalize_request(ctx->request, rc);
     }
@@ -706,7 +706,7 @@ ngx_http_dsa_conversations_reply(void *data, redisReply *reply,
     ngx_http_request_t            *r;
     ngx_http_dsa_conversations_t  *ctx = data;
 
-    ctx->call = NULL;
+    ctx->command = NULL;
 
     r = ctx->request;
     c = r->connection;

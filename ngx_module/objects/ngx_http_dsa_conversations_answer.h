@@ -46,7 +46,7 @@ typedef struct {
     dsa_arena_t                        *arena;
     dsa_buf_t                           entries;    /* of a POST */
     dsa_buf_t                           metadata;   /* the same */
-    ngx_http_dsa_redis_call_t          *call;       /* NULL: none waits */
+    ngx_http_dsa_redis_command_t       *command;    /* NULL: none waits */
     u_char                              new_id[DSA_SCHEMA_ID_LEN];
     dsa_schema_command_t                cmd;        /* in arena */
     ngx_str_t                           owner;      /* id of the request */

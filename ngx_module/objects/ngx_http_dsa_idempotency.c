@@ -268,14 +268,14 @@ ngx_http_dsa_idempotency_send(ngx_http_dsa_idempotency_t *i)
     if (arena != NULL
         && dsa_idempotency_claim(&cmd, arena, &i->id, i->digest) == DSA_OK)
     {
-        i->call = ngx_http_dsa_redis_command(i->redis, &cmd,
-                                             ngx_http_dsa_idempotency_reply, i,
-                                             &why);
+        i->command = ngx_http_dsa_redis_command(i->redis, &cmd,
+                                                ngx_http_dsa_idempotency_reply,
+                                                i, &why);
     }
 
     dsa_arena_destroy(arena);
 
-    if (i->call == NULL) {
+    if (i->command == NULL) {
         ngx_http_dsa_idempotency_without(i, why);
         return;
     }
@@ -292,7 +292,7 @@ ngx_http_dsa_idempotency_reply(void *data, redisReply *reply, const char *why)
     dsa_idempotency_result_t     result;
     ngx_http_dsa_idempotency_t  *i = data;
 
-    i->call = NULL;
+    i->command = NULL;
 
     c = i->request->connection;
 
@@ -506,7 +506,7 @@ ngx_http_dsa_idempotency_timer(ngx_event_t *ev)
 ngx_uint_t
 ngx_http_dsa_idempotency_claimed(const ngx_http_dsa_idempotency_t *i)
 {
-    return i != NULL && i->sent && !i->waits && i->call == NULL;
+    return i != NULL && i->sent && !i->waits && i->command == NULL;
 }
 
 
@@ -641,9 +641,9 @@ ngx_http_dsa_idempotency_end(ngx_http_dsa_idempotency_t *i,
 static void
 ngx_http_dsa_idempotency_stop(ngx_http_dsa_idempotency_t *i)
 {
-    if (i->call != NULL) {
-        ngx_http_dsa_redis_detach(i->call);
-        i->call = NULL;
+    if (i->command != NULL) {
+        ngx_http_dsa_redis_detach(i->command);
+        i->command = NULL;
     }
 
     if (i->timer.timer_set) {

@@ -36,26 +36,28 @@ typedef void (*ngx_http_dsa_idempotency_pt)(void *data, ngx_int_t rc,
 
 
 typedef struct {
-    ngx_http_request_t           *request;
-    ngx_http_dsa_redis_t         *redis;
-    ngx_http_dsa_failure_t       *failure;
-    dsa_idempotency_t             id;
-    char                          key[DSA_IDEMPOTENCY_HEX];
-    char                          digest[DSA_IDEMPOTENCY_HEX];
+    ngx_http_request_t              *request;
+    ngx_http_dsa_redis_t            *redis;
+    ngx_http_dsa_failure_t          *failure;
+    dsa_idempotency_t                id;
+    char                             key[DSA_IDEMPOTENCY_HEX];
+    char                             digest[DSA_IDEMPOTENCY_HEX];
 
-    ngx_http_dsa_idempotency_pt   handler;
-    void                         *data;
+    ngx_http_dsa_idempotency_pt      handler;
+    void                            *data;
 
-    ngx_http_dsa_redis_call_t    *call;     /* the claim; NULL: none waits */
-    ngx_connection_t              dumb;     /* the data of the timer */
-    ngx_event_t                   timer;    /* for the next claim, or the next
+    ngx_http_dsa_redis_command_t    *command;   /* the claim; NULL: none
+                                                   waits */
+    ngx_connection_t                 dumb;  /* the data of the timer */
+    ngx_event_t                      timer; /* for the next claim, or the next
                                                renewal */
 
-    ngx_uint_t                    failures; /* of claims, one after the other,
-                                               while it waits */
-    unsigned                      sent:1;   /* a claim was sent, so that the
-                                               key may be this request's */
-    unsigned                      waits:1;  /* another request has the key */
+    ngx_uint_t                       failures;  /* of claims, one after the
+                                                   other, while it waits */
+    unsigned                         sent:1;    /* a claim was sent, so that the
+                                                   key may be this request's */
+    unsigned                         waits:1;   /* another request has the
+                                                   key */
 } ngx_http_dsa_idempotency_t;
 
 

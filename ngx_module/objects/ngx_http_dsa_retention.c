@@ -216,14 +216,14 @@ ngx_http_dsa_retention_load(ngx_http_dsa_retention_t *rt, const char **why)
                                  rt->keys, rt->n_wanted)
         == DSA_OK)
     {
-        rt->call = ngx_http_dsa_redis_command(rt->redis, &cmd,
-                                              ngx_http_dsa_retention_reply,
-                                              rt, why);
+        rt->command = ngx_http_dsa_redis_command(rt->redis, &cmd,
+                                                 ngx_http_dsa_retention_reply,
+                                                 rt, why);
     }
 
     dsa_arena_destroy(arena);
 
-    if (rt->call == NULL) {
+    if (rt->command == NULL) {
         return NGX_ERROR;
     }
 
@@ -250,7 +250,7 @@ ngx_http_dsa_retention_reply(void *data, redisReply *reply, const char *why)
 {
     ngx_http_dsa_retention_t  *rt = data;
 
-    rt->call = NULL;
+    rt->command = NULL;
 
     ngx_http_dsa_retention_loaded(rt, reply, why);
 }
@@ -261,8 +261,8 @@ ngx_http_dsa_retention_late(ngx_event_t *ev)
 {
     ngx_http_dsa_retention_t  *rt = ev->data;
 
-    ngx_http_dsa_redis_detach(rt->call);
-    rt->call = NULL;
+    ngx_http_dsa_redis_detach(rt->command);
+    rt->command = NULL;
 
     ngx_http_dsa_retention_loaded(rt, NULL, ngx_http_dsa_retention_timeout);
 }
@@ -622,9 +622,9 @@ ngx_http_dsa_retention_free_arena(ngx_http_dsa_retention_t *rt)
 void
 ngx_http_dsa_retention_free(ngx_http_dsa_retention_t *rt)
 {
-    if (rt->call != NULL) {
-        ngx_http_dsa_redis_detach(rt->call);
-        rt->call = NULL;
+    if (rt->command != NULL) {
+        ngx_http_dsa_redis_detach(rt->command);
+        rt->command = NULL;
     }
 
     if (rt->timer.timer_set) {

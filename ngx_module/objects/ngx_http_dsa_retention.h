@@ -47,31 +47,31 @@ typedef void (*ngx_http_dsa_retention_pt)(ngx_http_request_t *r,
 /* The retention of one request.  Zero it and set the members up to id. */
 
 typedef struct {
-    ngx_uint_t                   mode;
-    ngx_msec_t                   ttl;
-    ngx_http_dsa_redis_t        *redis;     /* NULL: the same as mode off */
-    ngx_str_t                    tenant;    /* empty: the same */
-    ngx_str_t                    id;        /* of the request, for logs */
+    ngx_uint_t                      mode;
+    ngx_msec_t                      ttl;
+    ngx_http_dsa_redis_t           *redis;  /* NULL: the same as mode off */
+    ngx_str_t                       tenant; /* empty: the same */
+    ngx_str_t                       id;     /* of the request, for logs */
 
     /* while messages are restored */
-    ngx_http_dsa_work_t         *work;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: no reply is expected */
-    ngx_event_t                  timer;
-    ngx_http_dsa_retention_pt    handler;
-    dsa_chat_t                  *chat;
-    const dsa_family_t          *family;
-    size_t                       bytes;     /* of the chat */
-    dsa_str_t                   *keys;      /* of the messages in Redis */
-    uint32_t                    *wanted;    /* indices of messages */
-    uint32_t                     n_wanted;
-    uint32_t                     max_wanted;
+    ngx_http_dsa_work_t            *work;
+    ngx_http_dsa_redis_command_t   *command;    /* NULL: no reply is expected */
+    ngx_event_t                     timer;
+    ngx_http_dsa_retention_pt       handler;
+    dsa_chat_t                     *chat;
+    const dsa_family_t             *family;
+    size_t                          bytes;  /* of the chat */
+    dsa_str_t                      *keys;   /* of the messages in Redis */
+    uint32_t                       *wanted; /* indices of messages */
+    uint32_t                        n_wanted;
+    uint32_t                        max_wanted;
     struct ngx_http_dsa_retention_answers_s  *answers;
 
-    dsa_arena_t                 *arena;     /* of what was restored */
-    uint64_t                     restored;  /* restored messages */
+    dsa_arena_t                    *arena;  /* of what was restored */
+    uint64_t                        restored;   /* restored messages */
 
-    dsa_sampled_writer_t         sampled;   /* of the answer */
-    unsigned                     writing:1; /* sampled is used */
+    dsa_sampled_writer_t            sampled;    /* of the answer */
+    unsigned                        writing:1;  /* sampled is used */
 } ngx_http_dsa_retention_t;
 
 

@@ -27,16 +27,16 @@
 
 
 typedef struct {
-    ngx_queue_t                  queue;
-    ngx_http_dsa_redis_t        *redis;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: not sent */
-    dsa_buf_t                    answer;
-    ngx_msec_t                   deadline;
-    ngx_msec_t                   ttl;
-    size_t                       id_len;
-    u_char                       id[NGX_HTTP_DSA_ID_LEN];
-    u_char                       tenant[NGX_HTTP_DSA_TENANT_LEN];
-    u_char                       key[DSA_RETAIN_KEY];
+    ngx_queue_t                     queue;
+    ngx_http_dsa_redis_t           *redis;
+    ngx_http_dsa_redis_command_t   *command;    /* NULL: not sent */
+    dsa_buf_t                       answer;
+    ngx_msec_t                      deadline;
+    ngx_msec_t                      ttl;
+    size_t                          id_len;
+    u_char                          id[NGX_HTTP_DSA_ID_LEN];
+    u_char                          tenant[NGX_HTTP_DSA_TENANT_LEN];
+    u_char                          key[DSA_RETAIN_KEY];
 } ngx_http_dsa_retained_t;
 
 
@@ -138,9 +138,9 @@ ngx_http_dsa_retention_queue_exit(void)
         q = ngx_queue_head(&ngx_http_dsa_retained);
         e = ngx_queue_data(q, ngx_http_dsa_retained_t, queue);
 
-        if (e->call != NULL) {
-            ngx_http_dsa_redis_detach(e->call);
-            e->call = NULL;
+        if (e->command != NULL) {
+            ngx_http_dsa_redis_detach(e->command);
+            e->command = NULL;
         }
 
         ngx_http_dsa_retention_queue_lost(e->id, e->id_len,
@@ -204,7 +204,7 @@ ngx_http_dsa_retention_queue_send(void)
         next = ngx_queue_next(q);
         e = ngx_queue_data(q, ngx_http_dsa_retained_t, queue);
 
-        if (e->call != NULL) {
+        if (e->command != NULL) {
             continue;
         }
 
@@ -247,14 +247,14 @@ ngx_http_dsa_retention_queue_send_one(ngx_http_dsa_retained_t *e)
                           dsa_str(e->answer.data, e->answer.len))
         == DSA_OK)
     {
-        e->call = ngx_http_dsa_redis_command(e->redis, &cmd,
-                                          ngx_http_dsa_retention_queue_reply,
-                                          e, &why);
+        e->command = ngx_http_dsa_redis_command(e->redis, &cmd,
+                                             ngx_http_dsa_retention_queue_reply,
+                                             e, &why);
     }
 
     dsa_arena_destroy(arena);
 
-    return e->call != NULL ? NGX_OK : NGX_ERROR;
+    return e->command != NULL ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -266,7 +266,7 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
     int64_t                   bytes, objects;
     ngx_http_dsa_retained_t  *e = data;
 
-    e->call = NULL;
+    e->command = NULL;
 
     if (reply == NULL) {
 
@@ -336,7 +336,7 @@ ngx_http_dsa_retention_queue_lost(const u_char *id, size_t len,
 static void
 ngx_http_dsa_retention_queue_free(ngx_http_dsa_retained_t *e)
 {
-    assert(ngx_http_dsa_retained_n != 0 && e->call == NULL);
+    assert(ngx_http_dsa_retained_n != 0 && e->command == NULL);
 
     ngx_queue_remove(&e->queue);
     ngx_http_dsa_retained_n--;

@@ -109,7 +109,7 @@ ngx_http_dsa_redis_data(ngx_http_dsa_redis_t *redis)
 }
 
 
-ngx_http_dsa_redis_call_t *
+ngx_http_dsa_redis_command_t *
 ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis,
     const dsa_schema_command_t *cmd, ngx_http_dsa_redis_pt handler, void *data,
     const char **why)
@@ -120,9 +120,9 @@ ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis,
 
 
 void
-ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call)
+ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command)
 {
-    call->handler = NULL;
+    command->handler = NULL;
 }
 
 

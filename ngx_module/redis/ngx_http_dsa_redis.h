@@ -13,7 +13,7 @@
 
 #include "redis_schema/memory.h"
 #include "ngx_module/ledger/ngx_http_dsa_ledger.h"
-#include "ngx_http_dsa_redis_call.h"
+#include "ngx_http_dsa_redis_command.h"
 
 
 /*
@@ -53,16 +53,16 @@ void *ngx_http_dsa_redis_data(ngx_http_dsa_redis_t *redis);
 
 /*
  * Sends a command, whose words are copied.  The handler is called later,
- * unless the call is detached.  Returns NULL if the command cannot be sent
+ * unless it is detached.  Returns NULL if the command cannot be sent
  * now: then *why is the reason, a static string, and the handler is not
  * called.
  */
-ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_command(
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_command(
     ngx_http_dsa_redis_t *redis, const dsa_schema_command_t *cmd,
     ngx_http_dsa_redis_pt handler, void *data, const char **why);
 
-/* Ensures that the handler of a pending call is not called. */
-void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_call_t *call);
+/* Ensures that the handler of a pending command is not called. */
+void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command);
 
 /*
  * Called by a handler: the reply is not freed when the handler returns.  Its

@@ -97,7 +97,7 @@ ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_redis_calls_init(&rc->calls);
+    ngx_http_dsa_redis_commands_init(&rc->commands);
 
     rc->log = *cycle->log;
     rc->log.handler = ngx_http_dsa_redis_log_error;
@@ -130,7 +130,7 @@ ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
 void
 ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc)
 {
-    ngx_http_dsa_redis_call_t  *call;
+    ngx_http_dsa_redis_command_t  *command;
 
     if (rc->buffer == NULL) {
         return;
@@ -138,11 +138,11 @@ ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc)
 
     ngx_http_dsa_redis_close(rc);
 
-    for (call = ngx_http_dsa_redis_calls_oldest(&rc->calls);
-         call != NULL;
-         call = ngx_http_dsa_redis_calls_oldest(&rc->calls))
+    for (command = ngx_http_dsa_redis_commands_oldest(&rc->commands);
+         command != NULL;
+         command = ngx_http_dsa_redis_commands_oldest(&rc->commands))
     {
-        ngx_http_dsa_redis_calls_remove(&rc->calls, call);
+        ngx_http_dsa_redis_commands_remove(&rc->commands, command);
     }
 
     if (rc->reconnect.timer_set) {
@@ -151,13 +151,13 @@ ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc)
 }
 
 
-ngx_http_dsa_redis_call_t *
+ngx_http_dsa_redis_command_t *
 ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
     const dsa_schema_command_t *cmd, ngx_http_dsa_redis_pt handler, void *data,
     const char **why)
 {
-    ngx_connection_t           *c;
-    ngx_http_dsa_redis_call_t  *call;
+    ngx_connection_t              *c;
+    ngx_http_dsa_redis_command_t  *command;
 
     if (rc->state == ngx_http_dsa_redis_down) {
         *why = rc->reported != NULL ? rc->reported
@@ -165,23 +165,24 @@ ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
         return NULL;
     }
 
-    if (ngx_http_dsa_redis_calls_full(&rc->calls)) {
+    if (ngx_http_dsa_redis_commands_full(&rc->commands)) {
         *why = ngx_http_dsa_redis_busy;
         return NULL;
     }
 
-    call = ngx_http_dsa_redis_calls_add(&rc->calls, cmd, rc->conf->timeout, 0);
-    if (call == NULL) {
+    command = ngx_http_dsa_redis_commands_add(&rc->commands, cmd,
+                                              rc->conf->timeout, 0);
+    if (command == NULL) {
         *why = ngx_http_dsa_redis_nomem;
         return NULL;
     }
 
-    call->handler = handler;
-    call->data = data;
+    command->handler = handler;
+    command->data = data;
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, &rc->log, 0,
-                   "dsa redis command %s: %uz bytes, %ui calls",
-                   call->name, call->len, rc->calls.n);
+                   "dsa redis command %s: %uz bytes, %ui commands",
+                   command->name, command->len, rc->commands.n);
 
     ngx_http_dsa_redis_set_cancelable(rc);
 
@@ -202,7 +203,7 @@ ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
         ngx_http_dsa_redis_set_timer(rc);
     }
 
-    return call;
+    return command;
 }
 
 
@@ -355,8 +356,8 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
     ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_setup);
 
     ok = rc->primary.sentinel
-         ? ngx_http_dsa_redis_setup_sentinel(&rc->calls, rc->conf)
-         : ngx_http_dsa_redis_setup_calls(&rc->calls, rc->conf);
+         ? ngx_http_dsa_redis_setup_sentinel(&rc->commands, rc->conf)
+         : ngx_http_dsa_redis_setup_commands(&rc->commands, rc->conf);
 
     if (ok != NGX_OK) {
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_nomem, 0, NULL, 0);
@@ -377,7 +378,7 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 }
 
 
-/* Sends a PING if no call waits, so that no request is the first to fail. */
+/* Sends a PING if no command waits, so that no request is the first to fail. */
 
 static void
 ngx_http_dsa_redis_ping(ngx_event_t *ev)
@@ -390,7 +391,7 @@ ngx_http_dsa_redis_ping(ngx_event_t *ev)
 
     ngx_add_timer(ev, NGX_HTTP_DSA_REDIS_PING);
 
-    if (rc->calls.n != 0) {
+    if (rc->commands.n != 0) {
         return;
     }
 
@@ -454,7 +455,7 @@ ngx_http_dsa_redis_send(ngx_http_dsa_redis_connection_t *rc)
 
     setup = (rc->state != ngx_http_dsa_redis_ready);
 
-    if (ngx_http_dsa_redis_calls_send(&rc->calls, c, setup) != NGX_OK
+    if (ngx_http_dsa_redis_commands_send(&rc->commands, c, setup) != NGX_OK
         || ngx_handle_write_event(c->write, 0) != NGX_OK)
     {
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_closed, 0, NULL, 0);
@@ -563,30 +564,30 @@ static ngx_int_t
 ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply)
 {
-    void                       *data;
-    ngx_uint_t                  setup, last, role, probe;
-    const char                 *why;
-    ngx_http_dsa_redis_pt       handler;
-    ngx_http_dsa_redis_call_t  *call;
+    void                          *data;
+    ngx_uint_t                     setup, last, role, probe;
+    const char                    *why;
+    ngx_http_dsa_redis_pt          handler;
+    ngx_http_dsa_redis_command_t  *command;
 
-    call = ngx_http_dsa_redis_calls_next(&rc->calls);
+    command = ngx_http_dsa_redis_commands_next(&rc->commands);
 
-    if (call == NULL) {
+    if (command == NULL) {
         return ngx_http_dsa_redis_stray(rc, reply);
     }
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, &rc->log, 0,
-                   "dsa redis reply to %s: type %d, %ui calls",
-                   call->name, reply->type, rc->calls.n - 1);
+                   "dsa redis reply to %s: type %d, %ui commands",
+                   command->name, reply->type, rc->commands.n - 1);
 
-    setup = call->setup;
-    last = call->last;
-    role = call->role;
-    probe = call->probe;
-    handler = call->handler;
-    data = call->data;
+    setup = command->setup;
+    last = command->last;
+    role = command->role;
+    probe = command->probe;
+    handler = command->handler;
+    data = command->data;
 
-    ngx_http_dsa_redis_calls_remove(&rc->calls, call);
+    ngx_http_dsa_redis_commands_remove(&rc->commands, command);
     ngx_http_dsa_redis_set_cancelable(rc);
 
     why = role ? ngx_http_dsa_redis_primary_role(reply) : NULL;
@@ -729,8 +730,8 @@ ngx_http_dsa_redis_set_ready(ngx_http_dsa_redis_connection_t *rc)
 
 
 /*
- * The timer is set while calls wait.  If it fires before the deadline of the
- * oldest call, it is set again.
+ * The timer is set while commands wait.  If it fires before the deadline of the
+ * oldest one, it is set again.
  */
 
 static void
@@ -749,16 +750,16 @@ ngx_http_dsa_redis_set_timer(ngx_http_dsa_redis_connection_t *rc)
 static void
 ngx_http_dsa_redis_timed_out(ngx_http_dsa_redis_connection_t *rc)
 {
-    ngx_msec_int_t              left;
-    ngx_http_dsa_redis_call_t  *call;
+    ngx_msec_int_t                 left;
+    ngx_http_dsa_redis_command_t  *command;
 
-    call = ngx_http_dsa_redis_calls_oldest(&rc->calls);
+    command = ngx_http_dsa_redis_commands_oldest(&rc->commands);
 
-    if (call == NULL) {
+    if (command == NULL) {
         return;
     }
 
-    left = (ngx_msec_int_t) (call->deadline - ngx_current_msec);
+    left = (ngx_msec_int_t) (command->deadline - ngx_current_msec);
 
     if (left > 0) {
         ngx_add_timer(rc->peer.connection->read, left);
@@ -770,8 +771,8 @@ ngx_http_dsa_redis_timed_out(ngx_http_dsa_redis_connection_t *rc)
 
 
 /*
- * While calls wait, the timers of the connection keep a worker that shuts down
- * from exiting.
+ * While commands wait, the timers of the connection keep a worker that shuts
+ * down from exiting.
  */
 
 static void
@@ -782,8 +783,8 @@ ngx_http_dsa_redis_set_cancelable(ngx_http_dsa_redis_connection_t *rc)
     c = rc->peer.connection;
 
     if (c != NULL) {
-        c->read->cancelable = (rc->calls.n == 0);
-        c->write->cancelable = (rc->calls.n == 0);
+        c->read->cancelable = (rc->commands.n == 0);
+        c->write->cancelable = (rc->commands.n == 0);
     }
 }
 
@@ -808,9 +809,9 @@ ngx_http_dsa_redis_close(ngx_http_dsa_redis_connection_t *rc)
 
 
 /*
- * Ends the connection.  The handlers of the waiting calls come last, when it is
- * closed and the next attempt to connect is scheduled, so that they may queue
- * other commands.
+ * Ends the connection.  The handlers of the waiting commands come last, when it
+ * is closed and the next attempt to connect is scheduled, so that they may
+ * queue other commands.
  */
 
 static void
@@ -839,7 +840,7 @@ ngx_http_dsa_redis_fail(ngx_http_dsa_redis_connection_t *rc, const char *why,
 
     ngx_add_timer(&rc->reconnect, delay);
 
-    ngx_http_dsa_redis_calls_fail(&rc->calls, why);
+    ngx_http_dsa_redis_commands_fail(&rc->commands, why);
 }
 
 

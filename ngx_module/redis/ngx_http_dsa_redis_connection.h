@@ -14,7 +14,7 @@
 #include <ngx_event_connect.h>
 
 #include "redis_schema/resp.h"
-#include "ngx_http_dsa_redis_call.h"
+#include "ngx_http_dsa_redis_command.h"
 #include "ngx_http_dsa_redis_conf.h"
 #include "ngx_http_dsa_redis_primary.h"
 
@@ -29,7 +29,7 @@
 typedef enum {
     ngx_http_dsa_redis_down = 0,        /* the reconnect timer is set */
     ngx_http_dsa_redis_connecting,
-    ngx_http_dsa_redis_setup,           /* the setup calls are sent */
+    ngx_http_dsa_redis_setup,           /* the setup is sent */
     ngx_http_dsa_redis_ready
 } ngx_http_dsa_redis_state_e;
 
@@ -38,7 +38,7 @@ typedef struct {
     const ngx_http_dsa_redis_conf_t  *conf;
 
     ngx_http_dsa_redis_state_e        state;
-    ngx_http_dsa_redis_calls_t        calls;
+    ngx_http_dsa_redis_commands_t     commands;
 
     ngx_peer_connection_t             peer;
     ngx_http_dsa_redis_primary_t      primary;
@@ -71,14 +71,14 @@ ngx_int_t ngx_http_dsa_redis_connection_start(
     ngx_http_dsa_redis_connection_t *rc, const ngx_http_dsa_redis_conf_t *conf,
     ngx_cycle_t *cycle);
 
-/* Closes the connection for good.  No handler of a call is called. */
+/* Closes the connection for good.  No handler of a command is called. */
 void ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc);
 
 /*
  * Queues a command.  NULL: it cannot be sent, and *why is the reason, which is
  * static.  The handler is never called from within this function.
  */
-ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_connection_command(
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_connection_command(
     ngx_http_dsa_redis_connection_t *rc, const dsa_schema_command_t *cmd,
     ngx_http_dsa_redis_pt handler, void *data, const char **why);
 

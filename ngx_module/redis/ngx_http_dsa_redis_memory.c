@@ -150,7 +150,7 @@ ngx_http_dsa_redis_memory_handler(ngx_event_t *ev)
     ngx_connection_t                    *dumb = ev->data;
     ngx_atomic_uint_t                    asked;
     dsa_schema_command_t                 cmd;
-    ngx_http_dsa_redis_call_t           *call;
+    ngx_http_dsa_redis_command_t        *command;
     ngx_http_dsa_redis_memory_reader_t  *reader = dumb->data;
 
     ngx_add_timer(ev, NGX_HTTP_DSA_REDIS_MEMORY_CHECK);
@@ -169,19 +169,19 @@ ngx_http_dsa_redis_memory_handler(ngx_event_t *ev)
         return;
     }
 
-    call = NULL;
+    command = NULL;
     arena = dsa_arena_create(NGX_HTTP_DSA_REDIS_MEMORY_ARENA);
 
     if (arena != NULL && dsa_schema_memory(&cmd, arena) == DSA_OK) {
-        call = ngx_http_dsa_redis_connection_command(
+        command = ngx_http_dsa_redis_connection_command(
                    reader->connection, &cmd, ngx_http_dsa_redis_memory_reply,
                    reader, &why);
     }
 
     dsa_arena_destroy(arena);
 
-    if (call != NULL) {
-        call->probe = 1;
+    if (command != NULL) {
+        command->probe = 1;
         reader->sent = 1;
     }
 }

@@ -13,18 +13,19 @@
 #define NGX_HTTP_DSA_REDIS_SETUP_WORDS  3       /* AUTH user password */
 
 
-static ngx_int_t ngx_http_dsa_redis_setup_call(
-    ngx_http_dsa_redis_calls_t *calls, const ngx_http_dsa_redis_conf_t *conf,
-    uint32_t argc, dsa_str_t *argv, ngx_uint_t role, ngx_uint_t last);
+static ngx_int_t ngx_http_dsa_redis_setup_command(
+    ngx_http_dsa_redis_commands_t *commands,
+    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
+    ngx_uint_t role, ngx_uint_t last);
 
 
 /*
- * Each setup call is added in front of all others, so the commands are added
- * in reverse order.
+ * Each of these commands is added in front of all others, so they are added in
+ * reverse order.
  */
 
 ngx_int_t
-ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
+ngx_http_dsa_redis_setup_commands(ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf)
 {
     size_t     len;
@@ -39,13 +40,17 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
 
     argv[0] = dsa_strz("PING");
 
-    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 0, 1) != NGX_OK) {
+    if (ngx_http_dsa_redis_setup_command(commands, conf, 1, argv, 0, 1)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
     argv[0] = dsa_strz("ROLE");
 
-    if (ngx_http_dsa_redis_setup_call(calls, conf, 1, argv, 1, 0) != NGX_OK) {
+    if (ngx_http_dsa_redis_setup_command(commands, conf, 1, argv, 1, 0)
+        != NGX_OK)
+    {
         return NGX_ERROR;
     }
 
@@ -55,7 +60,7 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
         argv[0] = dsa_strz("SELECT");
         argv[1] = dsa_str(text, len);
 
-        if (ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0, 0)
+        if (ngx_http_dsa_redis_setup_command(commands, conf, 2, argv, 0, 0)
             != NGX_OK)
         {
             return NGX_ERROR;
@@ -75,12 +80,12 @@ ngx_http_dsa_redis_setup_calls(ngx_http_dsa_redis_calls_t *calls,
 
     argv[n++] = dsa_str(conf->password.data, conf->password.len);
 
-    return ngx_http_dsa_redis_setup_call(calls, conf, n, argv, 0, 0);
+    return ngx_http_dsa_redis_setup_command(commands, conf, n, argv, 0, 0);
 }
 
 
 ngx_int_t
-ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_calls_t *calls,
+ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf)
 {
     dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
@@ -89,7 +94,7 @@ ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_calls_t *calls,
     argv[1] = dsa_strz("get-master-addr-by-name");
     argv[2] = dsa_str(conf->sentinel.data, conf->sentinel.len);
 
-    if (ngx_http_dsa_redis_setup_call(calls, conf, 3, argv, 0, 1)
+    if (ngx_http_dsa_redis_setup_command(commands, conf, 3, argv, 0, 1)
         != NGX_OK)
     {
         return NGX_ERROR;
@@ -103,28 +108,28 @@ ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_calls_t *calls,
     argv[1] = dsa_str(conf->sentinel_password.data,
                       conf->sentinel_password.len);
 
-    return ngx_http_dsa_redis_setup_call(calls, conf, 2, argv, 0, 0);
+    return ngx_http_dsa_redis_setup_command(commands, conf, 2, argv, 0, 0);
 }
 
 
 static ngx_int_t
-ngx_http_dsa_redis_setup_call(ngx_http_dsa_redis_calls_t *calls,
+ngx_http_dsa_redis_setup_command(ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
     ngx_uint_t role, ngx_uint_t last)
 {
-    dsa_schema_command_t        cmd;
-    ngx_http_dsa_redis_call_t  *call;
+    dsa_schema_command_t           cmd;
+    ngx_http_dsa_redis_command_t  *command;
 
     cmd.argc = argc;
     cmd.argv = argv;
 
-    call = ngx_http_dsa_redis_calls_add(calls, &cmd, conf->timeout, 1);
-    if (call == NULL) {
+    command = ngx_http_dsa_redis_commands_add(commands, &cmd, conf->timeout, 1);
+    if (command == NULL) {
         return NGX_ERROR;
     }
 
-    call->role = role;
-    call->last = last;
+    command->role = role;
+    command->last = last;
 
     return NGX_OK;
 }

@@ -528,11 +528,12 @@ ngx_http_dsa_chat_record(ngx_http_dsa_request_t *req)
     const char  *why;
 
     if (!req->answer.api->stream) {
-        ngx_http_dsa_usage_record_whole(req->record);
+        ngx_http_dsa_usage_record_whole(&req->requests->record);
     }
 
     if (!req->submit.count
-        && ngx_http_dsa_usage_record_begin(req->record, &why) != NGX_OK)
+        && ngx_http_dsa_usage_record_begin(&req->requests->record, &why)
+           != NGX_OK)
     {
         ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
                                  NULL, "The server cannot record the usage of "
@@ -553,7 +554,7 @@ ngx_http_dsa_chat_choices(ngx_http_dsa_request_t *req)
     }
 
     if (ngx_http_dsa_choices_add(&req->choices, req->submit.chat->others,
-                                 req->record)
+                                 req->requests)
         != NGX_OK)
     {
         ngx_http_dsa_failure_memory(&req->failure);

@@ -200,7 +200,8 @@ ngx_http_dsa_chat_names(ngx_http_dsa_request_t *req)
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_usage_record_model(req->record, &req->submit.model);
+    ngx_http_dsa_usage_record_model(&req->requests->record,
+                                    &req->submit.model);
 
     return ngx_http_dsa_access_model(req->http, &req->submit.model,
                                      &req->failure);

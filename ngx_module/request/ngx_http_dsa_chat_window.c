@@ -55,7 +55,7 @@ ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req)
     win->work = &req->work;
     win->submit = &req->submit;
     win->failure = &req->failure;
-    win->record = req->record;
+    win->requests = req->requests;
     win->percent = dlcf->context_threshold;
     win->stored.redis = mcf->redis;
     win->stored.tenant = req->tenant;

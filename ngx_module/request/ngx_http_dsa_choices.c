@@ -10,7 +10,6 @@
 
 #include <assert.h>
 
-#include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_choices.h"
 
 
@@ -23,25 +22,20 @@ typedef struct {
 
 
 static ngx_int_t ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
-    ngx_http_dsa_usage_call_t *call);
+    ngx_http_dsa_engine_request_t *request);
 static ngx_http_dsa_api_answer_t *ngx_http_dsa_choices_api(
     ngx_http_dsa_choices_t *choices, uint32_t index);
-static ngx_int_t ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
-    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
-static ngx_int_t ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
-    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure);
 static ngx_int_t ngx_http_dsa_choices_submit_others(
-    ngx_http_dsa_choices_t *choices, ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_failure_t *failure);
+    ngx_http_dsa_choices_t *choices, ngx_http_dsa_failure_t *failure);
 
 
 void
 ngx_http_dsa_choices_init(ngx_http_dsa_choices_t *choices,
-    ngx_http_dsa_usage_call_t *call, ngx_http_dsa_answer_t *answer,
+    ngx_http_dsa_engine_request_t *request, ngx_http_dsa_answer_t *answer,
     ngx_http_dsa_retention_t *retention)
 {
     choices->first.choices = choices;
-    choices->first.call = call;
+    choices->first.request = request;
     choices->first.answer = answer;
     choices->first.retention = retention;
 
@@ -53,7 +47,7 @@ ngx_http_dsa_choices_init(ngx_http_dsa_choices_t *choices,
 
 ngx_int_t
 ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices, ngx_uint_t others,
-    ngx_http_dsa_usage_record_t *record)
+    ngx_http_dsa_engine_requests_t *set)
 {
     ngx_uint_t              i;
     ngx_http_dsa_choice_t  *elts;
@@ -68,7 +62,7 @@ ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices, ngx_uint_t others,
                        (1 + others) * sizeof(ngx_http_dsa_choice_t));
 
     if (elts == NULL
-        || ngx_http_dsa_usage_record_add(record, others, choices->pool->log)
+        || ngx_http_dsa_engine_requests_add(set, others, choices->pool->log)
            != NGX_OK)
     {
         return NGX_ERROR;
@@ -78,12 +72,9 @@ ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices, ngx_uint_t others,
 
     choices->elts = elts;
     choices->writer = elts;
-    record->first.call.data = elts;
 
     for (i = 0; i < others; i++) {
-        if (ngx_http_dsa_choices_add_one(choices, &record->others[i])
-            != NGX_OK)
-        {
+        if (ngx_http_dsa_choices_add_one(choices, &set->others[i]) != NGX_OK) {
             return NGX_ERROR;
         }
     }
@@ -94,7 +85,7 @@ ngx_http_dsa_choices_add(ngx_http_dsa_choices_t *choices, ngx_uint_t others,
 
 static ngx_int_t
 ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
-    ngx_http_dsa_usage_call_t *call)
+    ngx_http_dsa_engine_request_t *request)
 {
     ngx_http_dsa_choice_t        *choice, *first;
     ngx_http_dsa_choice_parts_t  *parts;
@@ -108,13 +99,9 @@ ngx_http_dsa_choices_add_one(ngx_http_dsa_choices_t *choices,
     choice = &choices->elts[choices->n];
 
     choice->choices = choices;
-    choice->call = call;
+    choice->request = request;
     choice->answer = &parts->answer;
     choice->retention = &parts->retention;
-    choice->submit = 1;
-
-    call->call.handler = first->call->call.handler;
-    call->call.data = choice;
 
     ngx_http_dsa_retention_other(choice->retention, first->retention);
 
@@ -165,134 +152,51 @@ ngx_http_dsa_choices_api(ngx_http_dsa_choices_t *choices, uint32_t index)
 }
 
 
-ngx_int_t
-ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
+void
+ngx_http_dsa_choices_own(ngx_http_dsa_choices_t *choices,
+    const ngx_http_dsa_engine_owner_t *owner, ngx_http_request_t *r,
     ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
 {
-    ngx_int_t               rc;
-    ngx_http_dsa_choice_t  *first;
+    ngx_uint_t              i;
+    ngx_http_dsa_choice_t  *choice;
 
-    if (submit->waiter.queued) {
+    for (i = 0; i < choices->n; i++) {
+        choice = &choices->elts[i];
+        choice->request->index = i;
 
-        /* the waiter's handler submits the rest */
+        ngx_http_dsa_engine_request_init(choice->request, owner, choice, r,
+                                         submit, failure);
+    }
+}
+
+
+ngx_int_t
+ngx_http_dsa_choices_submit(ngx_http_dsa_choices_t *choices,
+    ngx_http_dsa_failure_t *failure)
+{
+    ngx_http_dsa_engine_request_t  *first;
+
+    first = choices->elts[0].request;
+
+    if (first->submit->waiter.queued) {
+
+        /* flush is called again when the first hello has arrived */
 
         return NGX_OK;
     }
 
-    first = &choices->elts[0];
-
-    if (!first->submit) {
-        return ngx_http_dsa_choices_submit_others(choices, submit, failure);
+    if (!first->pending) {
+        return ngx_http_dsa_choices_submit_others(choices, failure);
     }
 
-    rc = ngx_http_dsa_choices_submit_one(first, submit, failure);
-
-    return rc == NGX_ERROR ? NGX_ERROR : NGX_OK;
-}
-
-
-/* Submits one choice; returns what ngx_http_dsa_submit() does. */
-
-static ngx_int_t
-ngx_http_dsa_choices_submit_one(ngx_http_dsa_choice_t *choice,
-    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
-{
-    ngx_int_t             rc;
-    ngx_log_t            *log;
-    ngx_str_t            *id;
-    ngx_http_dsa_call_t  *call;
-
-    log = choice->choices->pool->log;
-    id = &choice->answer->api->id;
-    call = &choice->call->call;
-
-    assert(call->session == NULL);
-
-    /*
-     * The call may still be in the FLUSH queue of its last session: several
-     * calls can end before the first FLUSH, which submits all of them again.
-     * It has to leave this queue before it gets another session.
-     */
-
-    ngx_http_dsa_call_untouch(call);
-
-    rc = ngx_http_dsa_choices_send(choice, submit, failure);
-
-    if (rc == NGX_OK) {
-        choice->submit = 0;
-
-        if (!submit->count) {
-            ngx_http_dsa_usage_record_submitted(choice->call->record);
-        }
-
-        ngx_log_debug5(NGX_LOG_DEBUG_HTTP, log, 0,
-                       "dsa request %V: submitted, choice %uD, to engine "
-                       "\"%V\" as %xL, route \"%V\"", id,
-                       choice->answer->api->index, &call->session->name,
-                       call->id, &submit->route);
-
-    } else if (rc == NGX_AGAIN) {
-        ngx_log_debug1(NGX_LOG_DEBUG_HTTP, log, 0,
-                       "dsa request %V: waits for the first hello", id);
-    }
-
-    return rc;
-}
-
-
-/*
- * Submits the prompt, with the answer so far if an engine has accepted the
- * choice before.
- */
-
-static ngx_int_t
-ngx_http_dsa_choices_send(ngx_http_dsa_choice_t *choice,
-    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
-{
-    uint32_t              index;
-    ngx_int_t             rc;
-    ngx_http_dsa_call_t  *call;
-
-    call = &choice->call->call;
-    index = choice->answer->api->index;
-
-    if (!choice->moved) {
-        submit->index = index;
-        submit->tried = choice->tried;
-
-        rc = ngx_http_dsa_submit(submit, call, failure);
-
-        choice->tried = submit->tried;
-
-        return rc;
-    }
-
-    rc = ngx_http_dsa_resume_submit(choice->choices->resume, submit->pool,
-                                    &choice->tried, index, &choice->ids, call);
-
-    if (rc != NGX_OK) {
-        ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                                 "The engine %s before the answer was "
-                                 "complete, and no other engine can continue "
-                                 "it.", choice->stopped ? "was stopped"
-                                                        : "went away");
-        return NGX_ERROR;
-    }
-
-    ngx_http_dsa_metrics_add(resumed, 1);
-
-    ngx_log_error(NGX_LOG_WARN, choice->choices->pool->log, 0,
-                  "engine \"%V\" continues choice %uD of the answer after %uz "
-                  "tokens", &call->session->name, index,
-                  choice->ids.len / sizeof(uint32_t));
-
-    return NGX_OK;
+    return ngx_http_dsa_engine_request_submit(first, failure) == NGX_ERROR
+           ? NGX_ERROR : NGX_OK;
 }
 
 
 static ngx_int_t
 ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
-    ngx_http_dsa_submit_t *submit, ngx_http_dsa_failure_t *failure)
+    ngx_http_dsa_failure_t *failure)
 {
     ngx_int_t                rc;
     ngx_uint_t               i;
@@ -308,13 +212,13 @@ ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
     for (i = 1; i < choices->n; i++) {
         choice = &choices->elts[i];
 
-        if (!choice->submit || choice->answer->complete) {
+        if (!choice->request->pending || choice->answer->complete) {
             continue;
         }
 
         ngx_memzero(&why, sizeof(ngx_http_dsa_failure_t));
 
-        rc = ngx_http_dsa_choices_submit_one(choice, submit, &why);
+        rc = ngx_http_dsa_engine_request_submit(choice->request, &why);
 
         if (rc == NGX_OK) {
             continue;
@@ -325,7 +229,7 @@ ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
             return NGX_OK;
         }
 
-        if (ngx_http_dsa_usage_record_live(choice->call->record) == 0) {
+        if (ngx_http_dsa_engine_requests_live(choice->request->set) == 0) {
             *failure = why;
             return NGX_ERROR;
         }
@@ -336,8 +240,8 @@ ngx_http_dsa_choices_submit_others(ngx_http_dsa_choices_t *choices,
          */
 
         for ( /* void */ ; i < choices->n; i++) {
-            if (choices->elts[i].submit) {
-                choices->elts[i].tried = 0;
+            if (choices->elts[i].request->pending) {
+                choices->elts[i].request->tried = 0;
             }
         }
 
@@ -367,101 +271,10 @@ ngx_http_dsa_choices_start(ngx_http_dsa_choice_t *choice, uint32_t vocabulary)
 
     ngx_memzero(&usage, sizeof(ngx_http_dsa_usage_t));
 
-    ngx_http_dsa_usage_record_prompt(choice->call->record, &usage);
+    ngx_http_dsa_usage_record_prompt(&choice->request->set->record, &usage);
 
     return ngx_http_dsa_answer_start(choice->answer, choices->pool, vocabulary,
                                      &usage);
-}
-
-
-ngx_int_t
-ngx_http_dsa_choices_hold(ngx_http_dsa_choice_t *choice,
-    const ngx_http_dsa_submit_t *submit)
-{
-    ngx_http_dsa_choices_t  *choices;
-    ngx_http_dsa_session_t  *s;
-
-    choices = choice->choices;
-    s = choice->call->call.session;
-
-    if (choices->resume == NULL) {
-
-        /*
-         * An engine that continues would send the rows of the rollout from the
-         * prompt on again.
-         */
-
-        if (submit->pool->sessions.nelts == 1 || submit->chat->rollout) {
-            return NGX_OK;
-        }
-
-        choices->resume = ngx_http_dsa_resume_create(submit, s,
-                                                     choices->pool->log);
-        if (choices->resume == NULL) {
-            return NGX_ERROR;
-        }
-    }
-
-    choice->resumes = ngx_http_dsa_resume_fits(choices->resume, s);
-
-    return NGX_OK;
-}
-
-
-ngx_int_t
-ngx_http_dsa_choices_tokens(ngx_http_dsa_choice_t *choice, uint32_t n,
-    const u_char *tokens)
-{
-    uint32_t          i;
-    dsa_link_token_t  token;
-
-    if (!choice->resumes) {
-        return NGX_OK;
-    }
-
-    for (i = 0; i < n; i++) {
-        ngx_memcpy(&token, tokens + i * sizeof(dsa_link_token_t),
-                   sizeof(dsa_link_token_t));
-
-        dsa_buf_add(&choice->ids, &token.id, sizeof(uint32_t));
-    }
-
-    return choice->ids.failed ? NGX_ERROR : NGX_OK;
-}
-
-
-ngx_uint_t
-ngx_http_dsa_choices_move(ngx_http_dsa_choice_t *choice, ngx_uint_t stopped)
-{
-    if (!choice->resumes) {
-        return 0;
-    }
-
-    if (choice->call->call.expect.accepted) {
-
-        if (!stopped && choice->lost) {
-            return 0;
-        }
-
-        choice->lost |= !stopped;
-        choice->stopped = stopped ? 1 : 0;
-
-        /*
-         * An engine that was left out before may have room now, or may have
-         * been started again.  The one that was stopped is not usable until
-         * then.
-         */
-
-        choice->tried = 0;
-        choice->moved = 1;
-
-        ngx_http_dsa_usage_record_move(choice->call, choice->ids.len != 0);
-    }
-
-    choice->submit = 1;
-    choice->choices->submit = 1;
-
-    return 1;
 }
 
 
@@ -552,9 +365,5 @@ ngx_http_dsa_choices_free(ngx_http_dsa_choices_t *choices)
     for (i = 0; i < choices->n; i++) {
         ngx_http_dsa_answer_free(choices->elts[i].answer);
         ngx_http_dsa_retention_free(choices->elts[i].retention);
-        dsa_buf_free(&choices->elts[i].ids);
     }
-
-    ngx_http_dsa_resume_free(choices->resume);
-    choices->resume = NULL;
 }

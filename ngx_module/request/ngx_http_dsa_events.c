@@ -12,51 +12,31 @@
 #include <assert.h>
 
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
-#include "ngx_module/http/ngx_http_dsa_text.h"
 #include "ngx_http_dsa_events.h"
 
 #include "ngx_module/api/ngx_http_dsa_rollout.h"
 
 
-/*
- * While the ring of a session is read, a handler only changes the state of its
- * request: nothing is sent and no request is finalized.  When the ring is
- * empty, FLUSH is reported once to each request that had an event, and its
- * handler sends and finalizes.  So one wake-up causes one write to each
- * client, and no request is freed while the ring is read.
- */
-
-/* bytes of an engine's error that are logged */
-#define NGX_HTTP_DSA_ERROR_LOG    512
-
-
 static void ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice,
-    const void *data);
+static void ngx_http_dsa_events_accepted(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_accepted_t *accepted);
 static void ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req);
-static void ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice,
-    const u_char *p);
-static void ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+static void ngx_http_dsa_events_tokens(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_tokens_t *tokens, const u_char *p);
+static void ngx_http_dsa_events_rollout(ngx_http_dsa_engine_request_t *er,
     const dsa_str_t *rows);
-static void ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice,
-    const void *data);
-static void ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice,
-    const u_char *data);
+static void ngx_http_dsa_events_retry(ngx_http_dsa_engine_request_t *er);
+static void ngx_http_dsa_events_end(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end);
 static void ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req,
-    const void *data);
-static void ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
-    const dsa_link_failure_t *error);
-static void ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice);
-static void ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice);
+    uint32_t tokens);
 static void ngx_http_dsa_events_complete(ngx_http_dsa_choice_t *choice,
     ngx_uint_t stopped);
 static void ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice);
+static void ngx_http_dsa_events_reported(ngx_http_dsa_engine_request_t *er);
 static void ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_events_writable(void *data);
 static void ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc);
-static void ngx_http_dsa_events_pool_handler(void *data);
 static void ngx_http_dsa_events_timer_handler(ngx_event_t *ev);
 static void ngx_http_dsa_events_ping(ngx_http_dsa_request_t *req);
 static ngx_uint_t ngx_http_dsa_events_writes(
@@ -67,15 +47,25 @@ static void ngx_http_dsa_events_shutdown(void *data);
 static void ngx_http_dsa_events_shut(void *data);
 
 
+static const ngx_http_dsa_engine_owner_t  ngx_http_dsa_events_choice = {
+    .name = "choice",
+    .refused = "request",
+    .moves = 1,
+    .accepted = ngx_http_dsa_events_accepted,
+    .tokens = ngx_http_dsa_events_tokens,
+    .rollout = ngx_http_dsa_events_rollout,
+    .retry = ngx_http_dsa_events_retry,
+    .end = ngx_http_dsa_events_end,
+    .flush = ngx_http_dsa_events_reported
+};
+
+
 ngx_int_t
 ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
 {
     ngx_http_dsa_loc_conf_t  *dlcf;
 
     dlcf = ngx_http_get_module_loc_conf(req->http, ngx_http_dsa_module);
-
-    req->record->first.call.handler = ngx_http_dsa_events_call_handler;
-    req->record->first.call.data = req->choices.elts;
 
     req->timer.event.handler = ngx_http_dsa_events_timer_handler;
     req->timer.event.data = req;
@@ -101,10 +91,8 @@ ngx_http_dsa_events_init(ngx_http_dsa_request_t *req)
 void
 ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 {
-    req->choices.elts[0].submit = 1;
-
-    req->submit.waiter.handler = ngx_http_dsa_events_pool_handler;
-    req->submit.waiter.data = req;
+    ngx_http_dsa_choices_own(&req->choices, &ngx_http_dsa_events_choice,
+                             req->http, &req->submit, &req->failure);
 
     ngx_http_dsa_events_submit_next(req);
 }
@@ -115,108 +103,23 @@ ngx_http_dsa_events_submit(ngx_http_dsa_request_t *req)
 static void
 ngx_http_dsa_events_submit_next(ngx_http_dsa_request_t *req)
 {
-    if (ngx_http_dsa_choices_submit(&req->choices, &req->submit,
-                                    &req->failure)
-        != NGX_OK)
-    {
+    if (ngx_http_dsa_choices_submit(&req->choices, &req->failure) != NGX_OK) {
         ngx_http_dsa_request_fail(req);
     }
 }
 
 
 static void
-ngx_http_dsa_events_call_handler(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data)
+ngx_http_dsa_events_accepted(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_accepted_t *accepted)
 {
-    ngx_connection_t        *c;
-    ngx_http_dsa_choice_t   *choice = call->data;
-    ngx_http_dsa_request_t  *req;
+    ngx_http_dsa_choice_t      *choice = er->data;
 
-    req = choice->choices->data;
-
-    assert(req->record != NULL && &choice->call->call == call);
-
-    c = req->http->connection;
-
-    if (event == NGX_HTTP_DSA_EV_FLUSH) {
-        ngx_http_set_log_request(c->log, req->http);
-        ngx_http_dsa_events_flush(req);
-        ngx_http_run_posted_requests(c);
-        return;
-    }
-
-    if (choice->answer->complete) {
-
-        /* the timeout has ended this choice, and its usage is final */
-
-        return;
-    }
-
-    switch (event) {
-
-    case NGX_HTTP_DSA_EV_ACCEPTED:
-        ngx_http_dsa_events_accepted(choice, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_TOKENS:
-        ngx_http_dsa_events_tokens(choice, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_ROLLOUT:
-        ngx_http_dsa_events_rollout(choice, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_DONE:
-        ngx_http_dsa_events_done(choice, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_ERROR:
-        ngx_http_dsa_events_error(choice, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_COUNTED:
-        ngx_http_dsa_events_counted(req, data);
-        return;
-
-    default: /* NGX_HTTP_DSA_EV_LOST */
-        ngx_http_dsa_events_lost(choice);
-        return;
-    }
-}
-
-
-static void
-ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
-{
-    dsa_link_accepted_t         accepted;
     ngx_http_dsa_request_t     *req;
     ngx_http_dsa_api_answer_t  *a;
 
     req = choice->choices->data;
-
-    /*
-     * The prompt is charged with the first token, because nothing is computed
-     * yet.
-     */
-
-    ngx_http_dsa_usage_record_accepted(choice->call, data);
-
-    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
-
     a = choice->answer->api;
-
-    ngx_log_debug5(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: accepted, choice %uD, %uD tokens, %uD of "
-                   "them cached, vocabulary %xD", &req->ctx.id, a->index,
-                   accepted.prompt_tokens, accepted.cached_tokens,
-                   accepted.vocabulary);
-
-    if (choice->answer->accepted) {
-
-        /* the engine continues an answer that another engine has begun */
-
-        return;
-    }
 
     if (a->index == 0) {
         a->model = req->submit.model;
@@ -225,9 +128,7 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_choice_t *choice, const void *data)
         ngx_http_dsa_events_fingerprint(req);
     }
 
-    if (ngx_http_dsa_choices_start(choice, accepted.vocabulary) != NGX_OK
-        || ngx_http_dsa_choices_hold(choice, &req->submit) != NGX_OK)
-    {
+    if (ngx_http_dsa_choices_start(choice, accepted->vocabulary) != NGX_OK) {
         ngx_http_dsa_failure_memory(&req->failure);
     }
 
@@ -245,7 +146,7 @@ ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
     char       *hex;
     ngx_str_t  *to;
 
-    hex = req->record->first.call.session->hello.fingerprint;
+    hex = req->requests->first.link.session->hello.fingerprint;
     len = ngx_min(ngx_strlen(hex), 10);
 
     to = &req->answer.api->fingerprint;
@@ -262,24 +163,22 @@ ngx_http_dsa_events_fingerprint(ngx_http_dsa_request_t *req)
 
 
 static void
-ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
+ngx_http_dsa_events_tokens(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_tokens_t *tokens, const u_char *p)
 {
-    dsa_link_tokens_t        tokens;
+    ngx_http_dsa_choice_t   *choice = er->data;
+
     ngx_http_dsa_answer_t   *answer;
     ngx_http_dsa_request_t  *req;
 
     req = choice->choices->data;
     answer = choice->answer;
 
-    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
-
-    ngx_http_dsa_usage_record_tokens(choice->call, tokens.n_tokens);
-
-    if (!answer->accepted || req->failure.status != 0) {
+    if (req->failure.status != 0) {
         return;
     }
 
-    if (!answer->begun && tokens.n_tokens != 0) {
+    if (!answer->begun && tokens->n_tokens != 0) {
         ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                        "dsa request %V: first token of choice %uD",
                        &req->ctx.id, answer->api->index);
@@ -292,12 +191,9 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
     ngx_http_dsa_stream_prepare(&req->stream);
     ngx_http_dsa_choices_write(choice);
 
-    p += sizeof(dsa_link_tokens_t);
-
-    if (ngx_http_dsa_choices_tokens(choice, tokens.n_tokens, p) != NGX_OK
-        || ngx_http_dsa_answer_tokens(answer, &tokens, p,
-                                      &req->record->usage.reasoning)
-           != NGX_OK)
+    if (ngx_http_dsa_answer_tokens(answer, tokens, p,
+                                   &req->requests->record.usage.reasoning)
+        != NGX_OK)
     {
         ngx_http_dsa_failure_memory(&req->failure);
     }
@@ -305,16 +201,18 @@ ngx_http_dsa_events_tokens(ngx_http_dsa_choice_t *choice, const u_char *p)
 
 
 static void
-ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
+ngx_http_dsa_events_rollout(ngx_http_dsa_engine_request_t *er,
     const dsa_str_t *rows)
 {
+    ngx_http_dsa_choice_t    *choice = er->data;
+
     ngx_int_t                 rc;
     ngx_http_dsa_request_t   *req;
     ngx_http_dsa_loc_conf_t  *dlcf;
 
     req = choice->choices->data;
 
-    if (!choice->answer->accepted || req->failure.status != 0) {
+    if (req->failure.status != 0) {
         return;
     }
 
@@ -335,24 +233,26 @@ ngx_http_dsa_events_rollout(ngx_http_dsa_choice_t *choice,
 }
 
 
+/* The choice is submitted again by choices, as others that wait are. */
+
 static void
-ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice, const void *data)
+ngx_http_dsa_events_retry(ngx_http_dsa_engine_request_t *er)
 {
-    dsa_link_done_t          done;
-    ngx_http_dsa_answer_t   *answer;
+    ngx_http_dsa_choice_t *choice = er->data;
+
+    choice->choices->submit = 1;
+}
+
+
+static void
+ngx_http_dsa_events_end(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end)
+{
+    ngx_http_dsa_choice_t   *choice = er->data;
+
     ngx_http_dsa_request_t  *req;
 
     req = choice->choices->data;
-    answer = choice->answer;
-
-    ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
-
-    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: done, choice %uD, finish %uD, completion "
-                   "%uD", &req->ctx.id, answer->api->index, done.finish,
-                   done.completion_tokens);
-
-    ngx_http_dsa_usage_record_done(choice->call, &done);
 
     /* its slot is free, so another choice may be submitted */
 
@@ -362,101 +262,33 @@ ngx_http_dsa_events_done(ngx_http_dsa_choice_t *choice, const void *data)
         return;
     }
 
-    if (done.finish == DSA_LINK_FINISH_DEADLINE
-        || (done.finish == DSA_LINK_FINISH_CANCELLED && req->timer.expired))
-    {
-        ngx_http_dsa_events_cut(choice);
-        return;
-    }
+    switch (end) {
 
-    if (!answer->accepted) {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 NULL, "The engine ended the request before it "
-                                 "accepted it.");
-        return;
-    }
-
-    switch (done.finish) {
-
-    case DSA_LINK_FINISH_STOP:
-        answer->api->stop = done.stop;
+    case NGX_HTTP_DSA_ENGINE_STOP:
+        choice->answer->api->stop = er->stop;
         ngx_http_dsa_events_complete(choice, 1);
         return;
 
-    case DSA_LINK_FINISH_LENGTH:
+    case NGX_HTTP_DSA_ENGINE_LENGTH:
         ngx_http_dsa_events_complete(choice, 0);
         return;
 
-    default:
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 NULL, "The engine cancelled the request.");
+    case NGX_HTTP_DSA_ENGINE_COUNTED:
+        ngx_http_dsa_events_counted(req, er->counted);
         return;
-    }
-}
 
-
-static void
-ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
-{
-    size_t                   len;
-    u_char                   text[NGX_HTTP_DSA_ERROR_LOG];
-    ngx_uint_t               level;
-    dsa_link_failure_t       error;
-    ngx_http_dsa_request_t  *req;
-
-    req = choice->choices->data;
-
-    ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
-
-    level = (error.code == DSA_LINK_E_INVALID
-             || error.code == DSA_LINK_E_INTERNAL)
-            ? NGX_LOG_ERR : NGX_LOG_INFO;
-
-    len = ngx_http_dsa_printable(text, sizeof(text),
-                                 data + sizeof(dsa_link_failure_t)
-                                 + error.path_len, error.text_len);
-
-    ngx_log_error(level, req->http->connection->log, 0,
-                  "an engine of pool \"%V\" %s request \"%V\", because %s: "
-                  "%*s", &req->submit.pool->name,
-                  choice->answer->accepted ? "ended" : "refused", &req->ctx.id,
-                  ngx_http_dsa_call_reason(error.code), len, text);
-
-    if (req->failure.status != 0) {
-        return;
-    }
-
-    if (req->timer.expired) {
+    case NGX_HTTP_DSA_ENGINE_LATE:
         ngx_http_dsa_events_cut(choice);
         return;
-    }
 
-    if (!choice->answer->accepted
-        && ngx_http_dsa_submit_suffix(&req->submit, &error))
-    {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, "suffix",
-                                 "suffix: the model cannot fill in, because "
-                                 "its tokenizer lacks %s; expected no such "
-                                 "field (%.*s)", req->submit.family->fim,
-                                 (int) len, text);
+    default: /* NGX_HTTP_DSA_ENGINE_CANCELLED */
+        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
+                                 NULL, er->accepted
+                                       ? "The engine cancelled the request."
+                                       : "The engine ended the request before "
+                                         "it accepted it.");
         return;
     }
-
-    if (!choice->answer->accepted && error.code == DSA_LINK_E_GRAMMAR) {
-        ngx_http_dsa_submit_refused(&req->submit, data, req->http->pool,
-                                    &req->failure);
-        return;
-    }
-
-    if (!choice->answer->accepted
-        && ngx_http_dsa_submit_unsupported(&req->submit, &error))
-    {
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_BAD_REQUEST, NULL,
-                                 "%.*s", (int) len, text);
-        return;
-    }
-
-    ngx_http_dsa_events_rejected(choice, &error);
 }
 
 
@@ -465,136 +297,16 @@ ngx_http_dsa_events_error(ngx_http_dsa_choice_t *choice, const u_char *data)
  */
 
 static void
-ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, const void *data)
+ngx_http_dsa_events_counted(ngx_http_dsa_request_t *req, uint32_t tokens)
 {
-    dsa_link_counted_t      counted;
     ngx_http_dsa_answer_t  *answer;
-
-    if (req->failure.status != 0) {
-        return;
-    }
-
-    ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
 
     answer = &req->answer;
 
-    answer->api->counted = counted.prompt_tokens;
+    answer->api->counted = tokens;
     answer->reason = NGX_HTTP_DSA_FINISH_STOP;
     answer->finish = answer->api->api->finish_reason[answer->reason];
     answer->complete = 1;
-}
-
-
-static void
-ngx_http_dsa_events_rejected(ngx_http_dsa_choice_t *choice,
-    const dsa_link_failure_t *error)
-{
-    ngx_http_dsa_request_t  *req;
-
-    req = choice->choices->data;
-
-    if (!choice->answer->accepted
-        && ngx_http_dsa_submit_rejected(&req->submit, error) == NGX_OK)
-    {
-        ngx_http_dsa_events_retry(choice);
-        return;
-    }
-
-    switch (error->code) {
-
-    case DSA_LINK_E_DRAINING:
-
-        if (ngx_http_dsa_choices_move(choice, 1)) {
-            return;
-        }
-
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 NULL, "The engine was stopped before the "
-                                 "answer was complete.");
-        return;
-
-    case DSA_LINK_E_OVERLOADED:
-    case DSA_LINK_E_TENANT:
-
-        /* the engine that was to continue the answer has no room */
-
-        if (choice->moved && !choice->call->call.expect.accepted
-            && ngx_http_dsa_choices_move(choice, 0))
-        {
-            return;
-        }
-
-        /*
-         * Otherwise the engine has removed an accepted request from its full
-         * queue.
-         */
-
-        if (error->code == DSA_LINK_E_TENANT) {
-            ngx_http_dsa_submit_crowded(&req->failure);
-            return;
-        }
-
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE,
-                                 NULL, "The engine is overloaded; try again "
-                                 "later.");
-        req->failure.code = "overloaded";
-        return;
-
-    default:
-        ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 NULL, "The engine failed.");
-        return;
-    }
-}
-
-
-/* The engine has computed nothing, so another engine is tried. */
-
-static void
-ngx_http_dsa_events_retry(ngx_http_dsa_choice_t *choice)
-{
-    ngx_http_dsa_request_t  *req;
-
-    req = choice->choices->data;
-
-    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: retried, choice %uD", &req->ctx.id,
-                   choice->answer->api->index);
-
-    choice->submit = 1;
-    req->choices.submit = 1;
-}
-
-
-static void
-ngx_http_dsa_events_lost(ngx_http_dsa_choice_t *choice)
-{
-    ngx_http_dsa_request_t  *req;
-
-    req = choice->choices->data;
-
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
-                   "dsa request %V: engine lost, choice %uD, accepted %d",
-                   &req->ctx.id, choice->answer->api->index,
-                   choice->answer->accepted);
-
-    if (req->timer.expired) {
-        ngx_http_dsa_events_cut(choice);
-        return;
-    }
-
-    if (!choice->answer->accepted) {
-        ngx_http_dsa_events_retry(choice);
-        return;
-    }
-
-    if (ngx_http_dsa_choices_move(choice, 0)) {
-        return;
-    }
-
-    ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
-                             "The engine went away before the answer was "
-                             "complete.");
 }
 
 
@@ -632,8 +344,8 @@ ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
 
     if (req->answer.accepted
         && (req->answer.begun
-            || req->record->usage.completion
-               != req->record->before.completion))
+            || req->requests->record.usage.completion
+               != req->requests->record.before.completion))
     {
         if (!choice->answer->accepted
             && ngx_http_dsa_choices_start(choice, 0) != NGX_OK)
@@ -648,6 +360,15 @@ ngx_http_dsa_events_cut(ngx_http_dsa_choice_t *choice)
 
     ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_GATEWAY_TIME_OUT, NULL,
                              "The answer was not complete in time.");
+}
+
+
+static void
+ngx_http_dsa_events_reported(ngx_http_dsa_engine_request_t *er)
+{
+    ngx_http_dsa_choice_t *choice = er->data;
+
+    ngx_http_dsa_events_flush(choice->choices->data);
 }
 
 
@@ -670,7 +391,7 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
         return;
     }
 
-    if (req->choices.elts[0].submit) {
+    if (req->choices.elts[0].request->pending) {
         ngx_http_dsa_events_submit_next(req);
         return;
     }
@@ -683,8 +404,7 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
     }
 
     if (!req->timer.expired
-        && ngx_http_dsa_choices_submit(&req->choices, &req->submit,
-                                       &req->failure)
+        && ngx_http_dsa_choices_submit(&req->choices, &req->failure)
            != NGX_OK)
     {
         ngx_http_dsa_request_fail(req);
@@ -725,25 +445,6 @@ static void
 ngx_http_dsa_events_unwritable(void *data, ngx_int_t rc)
 {
     ngx_http_dsa_request_leave(data, rc);
-}
-
-
-/* An engine of the pool became ready, or its connection failed. */
-
-static void
-ngx_http_dsa_events_pool_handler(void *data)
-{
-    ngx_http_dsa_request_t *req = data;
-
-    ngx_connection_t  *c;
-
-    c = req->http->connection;
-
-    ngx_http_set_log_request(c->log, req->http);
-
-    ngx_http_dsa_events_submit_next(req);
-
-    ngx_http_run_posted_requests(c);
 }
 
 
@@ -862,8 +563,7 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     ngx_add_timer(&req->timer.event, NGX_HTTP_DSA_GRACE);
 
     if (!req->timer.expired && req->choices.last == NULL
-        && ngx_http_dsa_usage_record_live(req->record) != 0
-        && !req->record->first.call.expect.count)
+        && ngx_http_dsa_engine_requests_charged(req->requests))
     {
         req->timer.expired = 1;
         req->reason = NGX_HTTP_DSA_CANCEL_TIMEOUT;
@@ -872,7 +572,7 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                        "dsa request %V: timed out, cancelled", &req->ctx.id);
 
-        ngx_http_dsa_usage_record_cancel(req->record);
+        ngx_http_dsa_engine_requests_cancel(req->requests);
 
         return;
     }
@@ -885,6 +585,8 @@ ngx_http_dsa_events_expired(ngx_http_dsa_request_t *req)
     for (i = 0; i < req->choices.n; i++) {
         ngx_http_dsa_events_cut(&req->choices.elts[i]);
     }
+
+    ngx_http_dsa_engine_requests_leave(req->requests);
 
     ngx_http_dsa_events_flush(req);
 }

@@ -12,8 +12,8 @@
 
 
 /*
- * The event handlers of a chat: for events of the engine, the client, the pool
- * and the timer.
+ * The event handlers of a chat: for what engines report of its choices, the
+ * client and the timer.
  */
 
 

@@ -44,8 +44,6 @@ static ngx_int_t ngx_http_dsa_request_id_init(ngx_http_dsa_request_t *req,
 static void ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_finalize(ngx_http_dsa_request_t *req,
     ngx_int_t rc);
-static ngx_uint_t ngx_http_dsa_request_live(
-    const ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req,
     ngx_msec_t ms);
 static void ngx_http_dsa_request_drained(void *data);
@@ -151,14 +149,15 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->answer.api->secret = mcf->secret;
     req->answer.api->digest = req->submit.digest;
 
-    req->record = ngx_http_dsa_usage_record_create(mcf->redis, tenant,
-                                                   &req->ctx.id,
-                                                   r->connection->log);
-    if (req->record == NULL) {
+    req->requests = ngx_http_dsa_engine_requests_create(mcf->redis, tenant,
+                                                        &req->ctx.id,
+                                                        r->connection->log);
+    if (req->requests == NULL) {
         return NGX_ERROR;
     }
 
-    ngx_http_dsa_usage_record_prices(req->record, mcf->prices, r->start_sec);
+    ngx_http_dsa_usage_record_prices(&req->requests->record, mcf->prices,
+                                     r->start_sec);
     ngx_http_dsa_request_key(req);
 
     req->work.request = r;
@@ -169,8 +168,8 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->choices.stream = &req->stream;
     req->choices.data = req;
 
-    ngx_http_dsa_choices_init(&req->choices, &req->record->first, &req->answer,
-                              &req->retention);
+    ngx_http_dsa_choices_init(&req->choices, &req->requests->first,
+                              &req->answer, &req->retention);
 
     return NGX_OK;
 }
@@ -194,10 +193,10 @@ ngx_http_dsa_request_key(ngx_http_dsa_request_t *req)
     req->submit.weight = access->view.weight;
     req->submit.priority = access->view.priority;
 
-    ngx_http_dsa_usage_record_key(req->record, access->view.id);
+    ngx_http_dsa_usage_record_key(&req->requests->record, access->view.id);
 
     if (access->permit != NULL) {
-        ngx_http_dsa_limit_move(&req->record->permit, access->permit);
+        ngx_http_dsa_limit_move(&req->requests->record.permit, access->permit);
     }
 }
 
@@ -247,7 +246,7 @@ ngx_http_dsa_request_open(ngx_http_request_t *r)
 
     ctx = ngx_http_get_module_ctx(r, ngx_http_dsa_module);
 
-    return ctx != NULL && ctx->request->record != NULL
+    return ctx != NULL && ctx->request->requests != NULL
            && !ctx->request->draining
            ? ctx->request : NULL;
 }
@@ -297,10 +296,10 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
     if (!req->stream.headers
         && req->failure.status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
     {
-        ngx_http_dsa_usage_record_waive(req->record);
+        ngx_http_dsa_usage_record_waive(&req->requests->record);
     }
 
-    if (ngx_http_dsa_usage_record_live(req->record) != 0
+    if (ngx_http_dsa_engine_requests_live(req->requests) != 0
         && req->reason == NGX_HTTP_DSA_CANCEL_CLIENT)
     {
         req->reason = NGX_HTTP_DSA_CANCEL_ERROR;
@@ -308,13 +307,15 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
 
     /* at the timeout the engine had its time */
 
-    if (ngx_http_dsa_request_live(req) && !req->timer.expired) {
+    if (ngx_http_dsa_engine_requests_charged(req->requests)
+        && !req->timer.expired)
+    {
         ngx_http_dsa_request_drain(req, NGX_HTTP_DSA_GRACE);
         return;
     }
 
-    if (!req->record->written) {
-        ngx_http_dsa_usage_record_close(req->record);
+    if (!req->requests->record.written) {
+        ngx_http_dsa_usage_record_close(&req->requests->record);
     }
 
     if (!req->stream.headers) {
@@ -466,7 +467,9 @@ ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc)
         return;
     }
 
-    if (req->record == NULL || !ngx_http_dsa_request_live(req)) {
+    if (req->requests == NULL
+        || !ngx_http_dsa_engine_requests_charged(req->requests))
+    {
         ngx_http_dsa_request_finalize(req, rc);
         return;
     }
@@ -494,17 +497,10 @@ ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc)
 }
 
 
-/* A COUNT is not charged, so no record waits for its end. */
-
-static ngx_uint_t
-ngx_http_dsa_request_live(const ngx_http_dsa_request_t *req)
-{
-    return !req->record->written && !req->record->first.call.expect.count
-           && ngx_http_dsa_usage_record_live(req->record) != 0;
-}
-
-
-/* Cancels the calls, and waits up to ms milliseconds until they have ended. */
+/*
+ * Cancels the requests to engines, and waits up to ms milliseconds until they
+ * have ended.
+ */
 
 static void
 ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req, ngx_msec_t ms)
@@ -513,8 +509,8 @@ ngx_http_dsa_request_drain(ngx_http_dsa_request_t *req, ngx_msec_t ms)
 
     ngx_http_dsa_request_cancel(req);
 
-    ngx_http_dsa_usage_record_drain(req->record, ms,
-                                    ngx_http_dsa_request_drained, req);
+    ngx_http_dsa_engine_requests_drain(req->requests, ms,
+                                       ngx_http_dsa_request_drained, req);
 }
 
 
@@ -522,12 +518,6 @@ static void
 ngx_http_dsa_request_drained(void *data)
 {
     ngx_http_dsa_request_t *req = data;
-
-    ngx_connection_t  *c;
-
-    c = req->http->connection;
-
-    ngx_http_set_log_request(c->log, req->http);
 
     req->draining = 0;
 
@@ -537,8 +527,6 @@ ngx_http_dsa_request_drained(void *data)
     } else {
         ngx_http_dsa_request_fail(req);
     }
-
-    ngx_http_run_posted_requests(c);
 }
 
 
@@ -625,21 +613,24 @@ ngx_http_dsa_request_release(ngx_http_dsa_request_t *req)
 
 
 /*
- * Detaches a request from its usage record, after which no events of the engine
- * are reported to it.  If nginx itself ends the request, the tokens that were
- * received are charged and logged.
+ * Detaches a chat from its requests to engines, after which none of their
+ * events are reported to it.  If nginx itself ends the HTTP request, the tokens
+ * that were received are charged and logged.
  */
 
 static void
 ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 {
-    ngx_http_dsa_usage_record_t  *record;
+    ngx_http_dsa_usage_record_t     *record;
+    ngx_http_dsa_engine_requests_t  *requests;
 
-    record = req->record;
+    requests = req->requests;
 
-    if (record == NULL) {
+    if (requests == NULL) {
         return;
     }
+
+    record = &requests->record;
 
     if (!req->draining) {
         ngx_http_dsa_request_cancel(req);
@@ -649,7 +640,7 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
         ngx_http_dsa_usage_record_close(record);
     }
 
-    req->record = NULL;
+    req->requests = NULL;
     req->usage = record->usage;
     req->cost = ngx_http_dsa_usage_record_charged(record);
 
@@ -667,23 +658,21 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
         req->answer.finish = "cancelled";
     }
 
-    ngx_http_dsa_usage_record_detach(record);
+    ngx_http_dsa_engine_requests_detach(requests);
 }
 
 
 /*
- * Ends everything that the request waits for, and cancels its calls, if they
- * have not ended and were not cancelled at the timeout.
+ * Ends everything that the request waits for, and cancels its requests to
+ * engines, if they have not ended and were not cancelled at the timeout.
  */
 
 static void
 ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
 {
-    ngx_connection_t             *c;
-    ngx_http_dsa_usage_record_t  *record;
+    ngx_connection_t  *c;
 
     c = req->http->connection;
-    record = req->record;
 
     ngx_http_dsa_lease_release(&req->conversation.lease);
     ngx_http_dsa_pool_leave(&req->submit.waiter);
@@ -692,7 +681,9 @@ ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
         ngx_http_dsa_window_detach(req->window);
     }
 
-    if (ngx_http_dsa_usage_record_live(record) == 0 || req->timer.expired) {
+    if (ngx_http_dsa_engine_requests_live(req->requests) == 0
+        || req->timer.expired)
+    {
         return;
     }
 
@@ -712,12 +703,5 @@ ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
 
     ngx_http_dsa_metrics_add(cancelled[req->reason], 1);
 
-    /* the engine ends a cancelled COUNT with DONE */
-
-    if (record->first.call.expect.count) {
-        ngx_http_dsa_session_abandon(&record->first.call);
-
-    } else {
-        ngx_http_dsa_usage_record_cancel(record);
-    }
+    ngx_http_dsa_engine_requests_cancel(req->requests);
 }

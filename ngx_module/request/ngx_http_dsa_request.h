@@ -12,7 +12,6 @@
 #include <ngx_core.h>
 #include <ngx_http.h>
 
-#include "ngx_module/account/ngx_http_dsa_usage_record.h"
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/core/ngx_http_dsa_ctx.h"
 #include "ngx_module/core/ngx_http_dsa_failure.h"
@@ -22,10 +21,11 @@
 #include "ngx_module/objects/ngx_http_dsa_idempotency.h"
 #include "ngx_module/objects/ngx_http_dsa_retention.h"
 #include "ngx_module/store/ngx_http_dsa_lease.h"
+#include "ngx_module/submission/ngx_http_dsa_engine_request.h"
+#include "ngx_module/submission/ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_answer.h"
 #include "ngx_http_dsa_choices.h"
 #include "ngx_http_dsa_shutdown.h"
-#include "ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_window.h"
 
 
@@ -51,8 +51,8 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_ctx_t            ctx;
     ngx_http_request_t           *http;
 
-    ngx_http_dsa_usage_record_t  *record;   /* NULL once it is finalized */
-    ngx_http_dsa_usage_t          usage;    /* copied from it then */
+    ngx_http_dsa_engine_requests_t  *requests;  /* NULL once it is finalized */
+    ngx_http_dsa_usage_t          usage;    /* copied from there then */
     int64_t                       cost;     /* the same; -1: no prices */
 
     ngx_http_dsa_submit_t         submit;
@@ -81,9 +81,9 @@ struct ngx_http_dsa_request_s {
     unsigned                      saving:1; /* the turn or the answer is being
                                                made or stored */
     unsigned                      ended:1;  /* the end is in stream.pending */
-    unsigned                      draining:1;   /* its calls were cancelled, and
-                                               it goes on when they have
-                                               ended */
+    unsigned                      draining:1;   /* its requests to engines were
+                                               cancelled, and it goes on when
+                                               they have ended */
     unsigned                      freed:1;  /* what only the answer needs */
     unsigned                      leaving:1;    /* it is finalized then, with
                                                rc */
@@ -100,7 +100,7 @@ ngx_http_dsa_request_t *ngx_http_dsa_request_create(ngx_http_request_t *r,
 
 /*
  * The chat of an HTTP request; NULL: none, or it is finalized, or will be when
- * its calls have ended.
+ * its requests to engines have ended.
  */
 ngx_http_dsa_request_t *ngx_http_dsa_request_open(ngx_http_request_t *r);
 
@@ -138,7 +138,7 @@ void ngx_http_dsa_request_leave(ngx_http_dsa_request_t *req, ngx_int_t rc);
 
 /*
  * Ends a request with its failure: as an HTTP error, or in the stream, after
- * its calls have ended.
+ * its requests to engines have ended.
  */
 void ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req);
 

@@ -87,8 +87,8 @@ ngx_http_dsa_request_end_start(ngx_http_dsa_request_t *req)
     ngx_log_debug4(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: finished, %s, prompt %uL, "
                    "completion %uL", &req->ctx.id, req->answer.finish,
-                   req->record->usage.prompt,
-                   req->record->usage.completion);
+                   req->requests->record.usage.prompt,
+                   req->requests->record.usage.completion);
 
     if (a->stream) {
         ngx_http_dsa_choices_write(req->choices.last);
@@ -98,7 +98,7 @@ ngx_http_dsa_request_end_start(ngx_http_dsa_request_t *req)
     req->saving = 1;
 
     if (req->conversation.id.len == 0) {
-        ngx_http_dsa_usage_record_close(req->record);
+        ngx_http_dsa_usage_record_close(&req->requests->record);
         ngx_http_dsa_request_end_store(req);
         return;
     }
@@ -118,7 +118,7 @@ ngx_http_dsa_request_end_compose(ngx_http_dsa_request_t *req,
     ngx_http_dsa_work_pt run, ngx_http_dsa_work_pt done)
 {
     req->answer.api->ended = ngx_time();
-    req->end->usage = req->record->usage;
+    req->end->usage = req->requests->record.usage;
 
     if (ngx_http_dsa_work(&req->work, NGX_HTTP_DSA_STAGE_ANSWER,
                           ngx_http_dsa_request_end_collected(req), run, done,
@@ -194,7 +194,7 @@ ngx_http_dsa_request_end_save(void *data)
     a = req->answer.api;
 
     if (req->end->rc != NGX_OK) {
-        ngx_http_dsa_usage_record_close(req->record);
+        ngx_http_dsa_usage_record_close(&req->requests->record);
         a->unsaved = "nginx is out of memory";
         ngx_http_dsa_request_end_last(req);
         return;
@@ -206,7 +206,8 @@ ngx_http_dsa_request_end_save(void *data)
     turn.request = req->http;
     turn.handler = ngx_http_dsa_request_end_saved;
 
-    if (ngx_http_dsa_usage_record_write(req->record, &turn, &a->unsaved)
+    if (ngx_http_dsa_usage_record_write(&req->requests->record, &turn,
+                                        &a->unsaved)
         != NGX_OK)
     {
         ngx_http_dsa_request_end_last(req);
@@ -350,7 +351,8 @@ ngx_http_dsa_request_end_last(ngx_http_dsa_request_t *req)
     ngx_http_dsa_lease_release(&req->conversation.lease);
 
     req->ended = 1;
-    req->answer.api->cost = ngx_http_dsa_usage_record_charged(req->record);
+    req->answer.api->cost = ngx_http_dsa_usage_record_charged(
+                                                     &req->requests->record);
 
     if (req->answer.api->stream) {
         req->choices.last->answer->api->cost = req->answer.api->cost;

@@ -14,14 +14,8 @@
 
 #include "redis_schema/window.h"
 
-#include "ngx_module/engine/ngx_http_dsa_session.h"
 #include "ngx_module/http/ngx_http_dsa_body.h"
-#include "ngx_module/http/ngx_http_dsa_text.h"
 #include "ngx_http_dsa_summary.h"
-
-
-/* bytes of an engine's error that are logged */
-#define NGX_HTTP_DSA_SUMMARY_LOG  512
 
 
 static ngx_int_t ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum);
@@ -32,24 +26,21 @@ static void ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum);
 static ngx_int_t ngx_http_dsa_summary_shorten(ngx_http_dsa_summary_t *sum);
 static uint32_t ngx_http_dsa_summary_excess(
     const ngx_http_dsa_failure_t *refused);
-static void ngx_http_dsa_summary_waited(void *data);
-static void ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum,
-    const void *data);
-static void ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum,
-    const u_char *p);
+static void ngx_http_dsa_summary_accepted(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_accepted_t *accepted);
+static void ngx_http_dsa_summary_tokens(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_tokens_t *tokens, const u_char *p);
 static ngx_int_t ngx_http_dsa_summary_feed(ngx_http_dsa_summary_t *sum,
     const u_char *start, const u_char *end, uint32_t control);
 static int ngx_http_dsa_summary_delta(void *data, dsa_delta_e what,
     uint32_t call, dsa_str_t text);
-static void ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum,
-    const void *data);
-static void ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum,
-    const u_char *data);
+static void ngx_http_dsa_summary_ended(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end);
+static const char *ngx_http_dsa_summary_complete(ngx_http_dsa_summary_t *sum,
+    ngx_uint_t stopped);
 static void ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum,
     const char *why);
-static void ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum);
+static void ngx_http_dsa_summary_flush(ngx_http_dsa_engine_request_t *er);
 static void ngx_http_dsa_summary_late(ngx_event_t *ev);
 static void ngx_http_dsa_summary_stopped(void *data);
 static void ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum);
@@ -61,6 +52,29 @@ static const char  ngx_http_dsa_summary_no_time[] =
     "it was not complete in time";
 
 
+/* A summary that max_tokens has cut off is used as well. */
+
+static const char *const  ngx_http_dsa_summary_ends[] = {
+    [NGX_HTTP_DSA_ENGINE_STOP] = NULL,
+    [NGX_HTTP_DSA_ENGINE_LENGTH] = NULL,
+    [NGX_HTTP_DSA_ENGINE_COUNTED] = NULL,
+    [NGX_HTTP_DSA_ENGINE_LATE] = ngx_http_dsa_summary_no_time,
+    [NGX_HTTP_DSA_ENGINE_CANCELLED] = "the engine cancelled it",
+    [NGX_HTTP_DSA_ENGINE_FAILED] = "the engine failed",
+    [NGX_HTTP_DSA_ENGINE_LOST] = "the engine went away"
+};
+
+
+static const ngx_http_dsa_engine_owner_t  ngx_http_dsa_summary_owner = {
+    .name = "summary",
+    .refused = "the summary for request",
+    .accepted = ngx_http_dsa_summary_accepted,
+    .tokens = ngx_http_dsa_summary_tokens,
+    .end = ngx_http_dsa_summary_ended,
+    .flush = ngx_http_dsa_summary_flush
+};
+
+
 _Static_assert(DSA_SUMMARY_BYTES <= DSA_SCHEMA_WINDOW_SUMMARY,
                "Redis has room for each summary");
 
@@ -69,12 +83,9 @@ void
 ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     const dsa_window_t *replay, dsa_str_t previous, uint32_t dropped)
 {
-    ngx_msec_int_t        left;
-    ngx_http_dsa_call_t  *call;
+    ngx_msec_int_t  left;
 
-    call = &sum->record->first.call;
-
-    assert(call->session == NULL && !sum->timer.timer_set);
+    assert(!sum->timer.timer_set);
 
     dsa_buf_free(&sum->text);
 
@@ -82,15 +93,7 @@ ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     sum->previous = previous;
     sum->dropped = dropped;
     sum->why = NULL;
-    sum->cancelled = 0;
-    sum->retry = 0;
     sum->ended = 0;
-
-    sum->call_handler = call->handler;
-    sum->call_data = call->data;
-
-    call->handler = ngx_http_dsa_summary_event;
-    call->data = sum;
 
     sum->timer.handler = ngx_http_dsa_summary_late;
     sum->timer.data = sum;
@@ -132,19 +135,11 @@ ngx_http_dsa_summary_prompt(ngx_http_dsa_summary_t *sum)
     to = &sum->attempt;
 
     ngx_http_dsa_submit_free(to);
-    ngx_memzero(to, sizeof(ngx_http_dsa_submit_t));
+    ngx_http_dsa_submit_copy(to, of);
     ngx_memzero(&sum->refused, sizeof(ngx_http_dsa_failure_t));
 
-    to->pool = of->pool;
-    to->waiter.handler = ngx_http_dsa_summary_waited;
-    to->waiter.data = sum;
-    to->model = of->model;
-    to->family = of->family;
-    to->deadline = of->deadline;
-    to->weight = of->weight;
-    to->priority = of->priority;
-    to->private = of->private;
-    ngx_memcpy(to->digest, of->digest, NGX_HTTP_DSA_DIGEST_LEN);
+    ngx_http_dsa_engine_request_init(sum->er, &ngx_http_dsa_summary_owner, sum,
+                                     sum->request, to, &sum->refused);
 
     size = dsa_arena_used(of->arena) + dsa_arena_used(of->work);
 
@@ -202,7 +197,7 @@ ngx_http_dsa_summary_encoded(void *data)
 
 
 /*
- * Sets the parameters of the call.  The temperature is 0, so that the same
+ * Sets the parameters of the summary.  The temperature is 0, so that the same
  * history gets the same summary again, even if Redis has none.
  */
 
@@ -243,12 +238,7 @@ ngx_http_dsa_summary_submit(ngx_http_dsa_summary_t *sum)
             return;
         }
 
-        rc = ngx_http_dsa_submit(&sum->attempt, &sum->record->first.call,
-                                 &sum->refused);
-
-        if (rc == NGX_OK) {
-            ngx_http_dsa_usage_record_submitted(sum->record);
-        }
+        rc = ngx_http_dsa_engine_request_submit(sum->er, &sum->refused);
 
         if (rc != NGX_ERROR) {
             ngx_log_debug3(NGX_LOG_DEBUG_HTTP, sum->request->connection->log,
@@ -332,95 +322,18 @@ ngx_http_dsa_summary_excess(const ngx_http_dsa_failure_t *refused)
 }
 
 
-/* An engine of the pool became ready, or its connection failed. */
-
 static void
-ngx_http_dsa_summary_waited(void *data)
+ngx_http_dsa_summary_accepted(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_accepted_t *accepted)
 {
-    ngx_http_dsa_summary_t *sum = data;
-
-    ngx_connection_t  *c;
-
-    c = sum->request->connection;
-
-    ngx_http_set_log_request(c->log, sum->request);
-
-    ngx_http_dsa_summary_submit(sum);
-
-    ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_dsa_summary_event(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data)
-{
-    ngx_connection_t        *c;
-    ngx_http_dsa_summary_t  *sum = call->data;
-
-    switch (event) {
-
-    case NGX_HTTP_DSA_EV_ACCEPTED:
-        ngx_http_dsa_summary_accepted(sum, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_TOKENS:
-        ngx_http_dsa_summary_tokens(sum, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_ROLLOUT: /* never requested */
-        return;
-
-    case NGX_HTTP_DSA_EV_DONE:
-        ngx_http_dsa_summary_done(sum, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_ERROR:
-        ngx_http_dsa_summary_error(sum, data);
-        return;
-
-    case NGX_HTTP_DSA_EV_LOST:
-        if (sum->parser == NULL && !sum->cancelled) {
-            sum->retry = 1;
-            return;
-        }
-
-        sum->ended = 1;
-        ngx_http_dsa_summary_fail(sum, "the engine went away");
-        return;
-
-    case NGX_HTTP_DSA_EV_FLUSH:
-        c = sum->request->connection;
-        ngx_http_set_log_request(c->log, sum->request);
-        ngx_http_dsa_summary_flush(sum);
-        ngx_http_run_posted_requests(c);
-        return;
-
-    default: /* events that do not occur for a summary */
-        return;
-    }
-}
-
-
-static void
-ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum, const void *data)
-{
-    dsa_link_accepted_t  accepted;
-
-    ngx_http_dsa_usage_record_accepted(&sum->record->first, data);
-
-    if (sum->parser != NULL) {
-        return;
-    }
-
-    ngx_memcpy(&accepted, data, sizeof(dsa_link_accepted_t));
+    ngx_http_dsa_summary_t *sum = er->data;
 
     ngx_http_dsa_submit_free(&sum->attempt);
 
     dsa_buf_addz(&sum->text, DSA_SUMMARY_HEAD);
 
     sum->parser = dsa_parse_create(sum->attempt.family, 0, 0,
-                                   accepted.vocabulary,
+                                   accepted->vocabulary,
                                    ngx_http_dsa_summary_delta, sum);
 
     if (sum->parser == NULL) {
@@ -430,32 +343,29 @@ ngx_http_dsa_summary_accepted(ngx_http_dsa_summary_t *sum, const void *data)
 
 
 static void
-ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum, const u_char *p)
+ngx_http_dsa_summary_tokens(ngx_http_dsa_engine_request_t *er,
+    const dsa_link_tokens_t *tokens, const u_char *p)
 {
-    uint32_t            i;
-    const u_char       *text, *start;
-    dsa_link_token_t    token;
-    dsa_link_tokens_t   tokens;
+    ngx_http_dsa_summary_t *sum = er->data;
 
-    ngx_memcpy(&tokens, p, sizeof(dsa_link_tokens_t));
-
-    ngx_http_dsa_usage_record_tokens(&sum->record->first, tokens.n_tokens);
+    uint32_t           i;
+    const u_char      *text, *start;
+    dsa_link_token_t   token;
 
     if (sum->why != NULL) {
         return;
     }
 
-    p += sizeof(dsa_link_tokens_t);
-    text = p + (size_t) tokens.n_tokens * sizeof(dsa_link_token_t);
+    text = p + (size_t) tokens->n_tokens * sizeof(dsa_link_token_t);
 
-    if (tokens.logprobs) {
-        text += (size_t) tokens.n_tokens * (1 + tokens.n_top)
+    if (tokens->logprobs) {
+        text += (size_t) tokens->n_tokens * (1 + tokens->n_top)
                 * sizeof(dsa_link_logprob_t);
     }
 
     start = text;
 
-    for (i = 0; i < tokens.n_tokens; i++) {
+    for (i = 0; i < tokens->n_tokens; i++) {
         ngx_memcpy(&token, p + (size_t) i * sizeof(dsa_link_token_t),
                    sizeof(dsa_link_token_t));
 
@@ -473,7 +383,7 @@ ngx_http_dsa_summary_tokens(ngx_http_dsa_summary_t *sum, const u_char *p)
         start = text + token.end;
     }
 
-    (void) ngx_http_dsa_summary_feed(sum, start, text + tokens.text_len, 0);
+    (void) ngx_http_dsa_summary_feed(sum, start, text + tokens->text_len, 0);
 }
 
 
@@ -537,74 +447,36 @@ ngx_http_dsa_summary_delta(void *data, dsa_delta_e what, uint32_t call,
 
 
 static void
-ngx_http_dsa_summary_done(ngx_http_dsa_summary_t *sum, const void *data)
+ngx_http_dsa_summary_ended(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end)
 {
-    dsa_link_done_t  done;
+    ngx_http_dsa_summary_t *sum = er->data;
 
-    ngx_memcpy(&done, data, sizeof(dsa_link_done_t));
-
-    ngx_http_dsa_usage_record_done(&sum->record->first, &done);
+    const char  *why;
 
     sum->ended = 1;
 
-    if (sum->why != NULL) {
-        return;
+    why = ngx_http_dsa_summary_ends[end];
+
+    if (why == NULL && sum->why == NULL) {
+        why = ngx_http_dsa_summary_complete(sum,
+                                            end == NGX_HTTP_DSA_ENGINE_STOP);
     }
 
-    if (done.finish == DSA_LINK_FINISH_DEADLINE) {
-        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_time);
-
-    } else if (sum->parser == NULL
-               || done.finish == DSA_LINK_FINISH_CANCELLED)
-    {
-        ngx_http_dsa_summary_fail(sum, "the engine cancelled it");
-
-    /* a summary that max_tokens has cut off is used as well */
-
-    } else if (dsa_parse_end(sum->parser, done.finish == DSA_LINK_FINISH_STOP)
-               != DSA_OK)
-    {
-        ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_memory);
-
-    } else if (sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1) {
-        ngx_http_dsa_summary_fail(sum, "it is empty");
-    }
+    ngx_http_dsa_summary_fail(sum, why);
 }
 
 
-static void
-ngx_http_dsa_summary_error(ngx_http_dsa_summary_t *sum, const u_char *data)
+/* Ends the text.  Returns why it cannot be used, or NULL. */
+
+static const char *
+ngx_http_dsa_summary_complete(ngx_http_dsa_summary_t *sum, ngx_uint_t stopped)
 {
-    size_t              len;
-    u_char              text[NGX_HTTP_DSA_SUMMARY_LOG];
-    ngx_uint_t          level;
-    dsa_link_failure_t  error;
-
-    ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
-
-    if (sum->parser == NULL && !sum->cancelled
-        && ngx_http_dsa_submit_rejected(&sum->attempt, &error) == NGX_OK)
-    {
-        sum->retry = 1;
-        return;
+    if (dsa_parse_end(sum->parser, stopped) != DSA_OK) {
+        return ngx_http_dsa_summary_no_memory;
     }
 
-    level = (error.code == DSA_LINK_E_INVALID
-             || error.code == DSA_LINK_E_INTERNAL)
-            ? NGX_LOG_ERR : NGX_LOG_INFO;
-
-    len = ngx_http_dsa_printable(text, sizeof(text),
-                                 data + sizeof(dsa_link_failure_t),
-                                 error.text_len);
-
-    ngx_log_error(level, sum->request->connection->log, 0,
-                  "an engine of pool \"%V\" %s the summary for request "
-                  "\"%V\", because %s: %*s", &sum->submit->pool->name,
-                  sum->parser != NULL ? "ended" : "refused", &sum->submit->id,
-                  ngx_http_dsa_call_reason(error.code), len, text);
-
-    sum->ended = 1;
-    ngx_http_dsa_summary_fail(sum, "the engine failed");
+    return sum->text.len == sizeof(DSA_SUMMARY_HEAD) - 1 ? "it is empty" : NULL;
 }
 
 
@@ -619,37 +491,35 @@ ngx_http_dsa_summary_fail(ngx_http_dsa_summary_t *sum, const char *why)
 }
 
 
-/*
- * Handles FLUSH: submits again or ends.  The request may be freed afterwards.
- */
+/* Submits again or ends.  The request may be freed afterwards. */
 
 static void
-ngx_http_dsa_summary_flush(ngx_http_dsa_summary_t *sum)
+ngx_http_dsa_summary_flush(ngx_http_dsa_engine_request_t *er)
 {
+    ngx_http_dsa_summary_t *sum = er->data;
+
     if (sum->ended) {
         ngx_http_dsa_summary_end(sum);
         return;
     }
 
-    if (sum->retry) {
-        sum->retry = 0;
+    if (er->pending) {
         ngx_http_dsa_summary_submit(sum);
         return;
     }
 
-    if (sum->why != NULL && !sum->cancelled) {
+    if (sum->why != NULL && !er->cancelled) {
 
         /* the summary has failed, so cancel the rest */
 
-        sum->cancelled = 1;
-        ngx_http_dsa_session_cancel(&sum->record->first.call);
+        ngx_http_dsa_engine_request_cancel(er);
     }
 }
 
 
 /*
- * Cancels the call when its time is over.  The engine ends a cancelled call
- * within one step.  If it does not, the deadline of the request ends it.
+ * Cancels the summary when its time is over.  If the engine does not end it,
+ * the deadline of the request does.
  */
 
 static void
@@ -664,14 +534,11 @@ ngx_http_dsa_summary_late(ngx_event_t *ev)
 
     ngx_http_dsa_summary_fail(sum, ngx_http_dsa_summary_no_time);
 
-    sum->cancelled = 1;
+    ngx_http_dsa_engine_request_cancel(sum->er);
 
-    if (sum->record->first.call.session != NULL) {
-        ngx_http_dsa_session_cancel(&sum->record->first.call);
-
-    } else if (ngx_http_dsa_work_stop(sum->work, ngx_http_dsa_summary_stopped,
-                                      sum)
-               == NGX_OK)
+    if (sum->er->link.session == NULL
+        && ngx_http_dsa_work_stop(sum->work, ngx_http_dsa_summary_stopped, sum)
+           == NGX_OK)
     {
         /*
          * The prompt was not submitted: it waits for a thread, or for the
@@ -703,26 +570,21 @@ static void
 ngx_http_dsa_summary_end(ngx_http_dsa_summary_t *sum)
 {
     ngx_int_t                     rc;
-    ngx_http_dsa_call_t          *call;
     ngx_http_dsa_usage_t         *usage;
     ngx_http_dsa_usage_record_t  *record;
 
-    record = sum->record;
-    call = &record->first.call;
+    record = sum->er->usage.record;
 
-    assert(call->session == NULL);
+    assert(sum->er->link.session == NULL);
 
-    ngx_http_dsa_call_untouch(call);
-
-    call->handler = sum->call_handler;
-    call->data = sum->call_data;
+    ngx_http_dsa_link_request_untouch(&sum->er->link);
 
     usage = &sum->usage;
     usage->prompt += record->usage.prompt - record->before.prompt;
     usage->cached += record->usage.cached - record->before.cached;
     usage->completion += record->usage.completion - record->before.completion;
 
-    ngx_http_dsa_usage_record_next(record);
+    ngx_http_dsa_usage_record_next(&sum->er->usage);
     ngx_http_dsa_summary_detach(sum);
     ngx_http_dsa_summary_clear(sum);
 

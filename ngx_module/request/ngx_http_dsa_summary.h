@@ -16,17 +16,15 @@
 #include "context/parse.h"
 #include "context/summary.h"
 
-#include "ngx_module/account/ngx_http_dsa_usage_record.h"
 #include "ngx_module/core/ngx_http_dsa_failure.h"
 #include "ngx_module/http/ngx_http_dsa_work.h"
-#include "ngx_http_dsa_submit.h"
+#include "ngx_module/submission/ngx_http_dsa_engine_request.h"
 
 
 /*
  * Makes the model write a summary of a long history, before the chat itself is
- * submitted.  It uses the call of the request's usage record, which the answer
- * uses afterwards.  So its tokens are charged like those of the answer, and it
- * is cancelled if the client leaves.  It is sampled greedily, without
+ * submitted.  Its tokens are charged like those of the answer, and it is
+ * cancelled if the client leaves.  It is sampled greedily, without
  * reasoning and without the constraints of the answer.  Its timeout is half of
  * the time that the request has left.
  */
@@ -36,7 +34,9 @@ typedef struct {
     ngx_http_request_t           *request;
     ngx_http_dsa_work_t          *work;
     ngx_http_dsa_submit_t        *submit;   /* of the chat */
-    ngx_http_dsa_usage_record_t  *record;   /* its call is not in use */
+    ngx_http_dsa_engine_request_t  *er;     /* the first of the chat's set,
+                                               which the answer uses
+                                               afterwards */
     ngx_http_dsa_failure_t       *failure;
 
     /*
@@ -60,14 +60,9 @@ typedef struct {
     ngx_http_dsa_submit_t         attempt;
     ngx_http_dsa_failure_t        refused;  /* of the attempt */
     dsa_parse_t                  *parser;   /* NULL: not accepted */
-    ngx_http_dsa_call_pt          call_handler;     /* saved handler and
-                                                       data */
-    void                         *call_data;        /* of the record's call */
     ngx_event_t                   timer;
     unsigned                      unencoded:1;  /* there is no prompt */
-    unsigned                      cancelled:1;
-    unsigned                      retry:1;  /* try another engine */
-    unsigned                      ended:1;  /* the call has ended */
+    unsigned                      ended:1;  /* no engine has it any more */
 } ngx_http_dsa_summary_t;
 
 
@@ -81,8 +76,8 @@ void ngx_http_dsa_summary_start(ngx_http_dsa_summary_t *sum,
     const dsa_window_t *replay, dsa_str_t previous, uint32_t dropped);
 
 /*
- * Ensures that the handler is not called.  The owner of the usage record
- * cancels the call.
+ * Ensures that the handler is not called.  The owner of the set cancels the
+ * request to the engine.
  */
 void ngx_http_dsa_summary_detach(ngx_http_dsa_summary_t *sum);
 

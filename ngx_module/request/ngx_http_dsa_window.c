@@ -15,8 +15,6 @@
 #include "ngx_http_dsa_window.h"
 
 
-static void ngx_http_dsa_window_waited(void *data);
-static void ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win);
 static ngx_int_t ngx_http_dsa_window_replay(ngx_http_dsa_window_t *win);
 static ngx_str_t *ngx_http_dsa_window_model(ngx_http_dsa_submit_t *submit);
 static void ngx_http_dsa_window_step(ngx_http_dsa_window_t *win);
@@ -28,9 +26,10 @@ static ngx_int_t ngx_http_dsa_window_prompt(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_encode(void *data);
 static void ngx_http_dsa_window_encoded(void *data);
 static ngx_int_t ngx_http_dsa_window_count(ngx_http_dsa_window_t *win);
-static void ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data);
-static void ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win);
+static ngx_int_t ngx_http_dsa_window_submit(ngx_http_dsa_window_t *win);
+static void ngx_http_dsa_window_ended(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end);
+static void ngx_http_dsa_window_flush(ngx_http_dsa_engine_request_t *er);
 static void ngx_http_dsa_window_end(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_made(void *data, ngx_int_t rc);
@@ -41,6 +40,13 @@ static void ngx_http_dsa_window_discard(ngx_http_dsa_window_t *win,
     const char *why);
 static void ngx_http_dsa_window_apply(ngx_http_dsa_window_t *win);
 static void ngx_http_dsa_window_no_memory(ngx_http_dsa_window_t *win);
+
+
+static const ngx_http_dsa_engine_owner_t  ngx_http_dsa_window_owner = {
+    .name = "count",
+    .end = ngx_http_dsa_window_ended,
+    .flush = ngx_http_dsa_window_flush
+};
 
 
 ngx_conf_enum_t  ngx_http_dsa_window_strategies[] = {
@@ -94,45 +100,7 @@ ngx_http_dsa_window_start(ngx_http_dsa_window_t *win, dsa_window_e strategy)
     win->stored.request = win->request;
     win->stored.handler = ngx_http_dsa_window_looked;
     win->stored.data = win;
-    win->call.handler = ngx_http_dsa_window_event;
-    win->call.data = win;
 
-    if (ngx_http_dsa_pool_opening(win->submit->pool)) {
-
-        /* the length of the context is known only after the first hello */
-
-        win->waiter.handler = ngx_http_dsa_window_waited;
-        win->waiter.data = win;
-        ngx_http_dsa_pool_wait(win->submit->pool, &win->waiter);
-        return;
-    }
-
-    ngx_http_dsa_window_begin(win);
-}
-
-
-/* An engine of the pool became ready, or its connection failed. */
-
-static void
-ngx_http_dsa_window_waited(void *data)
-{
-    ngx_http_dsa_window_t *win = data;
-
-    ngx_connection_t  *c;
-
-    c = win->request->connection;
-
-    ngx_http_set_log_request(c->log, win->request);
-
-    ngx_http_dsa_window_begin(win);
-
-    ngx_http_run_posted_requests(c);
-}
-
-
-static void
-ngx_http_dsa_window_begin(ngx_http_dsa_window_t *win)
-{
     win->context = ngx_http_dsa_pool_context(win->submit->pool,
                                         ngx_http_dsa_window_model(win->submit));
 
@@ -208,7 +176,6 @@ ngx_http_dsa_window_step(ngx_http_dsa_window_t *win)
                 return;
             }
 
-            win->tried = 0;
             result = ngx_http_dsa_window_count(win);
 
             if (result == NGX_AGAIN) {
@@ -318,7 +285,8 @@ ngx_http_dsa_window_looked(void *data)
 static ngx_int_t
 ngx_http_dsa_window_prompt(ngx_http_dsa_window_t *win)
 {
-    size_t  size;
+    size_t                  size;
+    ngx_http_dsa_submit_t  *to;
 
     size = dsa_arena_used(win->submit->arena)
            + dsa_arena_used(win->submit->work);
@@ -331,6 +299,18 @@ ngx_http_dsa_window_prompt(ngx_http_dsa_window_t *win)
         ngx_http_dsa_failure_memory(win->failure);
         return NGX_ERROR;
     }
+
+    to = &win->attempt;
+
+    ngx_http_dsa_submit_copy(to, win->submit);
+
+    to->count = 1;
+    to->chat = &win->left;
+    to->work = win->arena;
+
+    /* refuse a structure before a summary is computed for the request */
+
+    to->format = win->submit->format;
 
     return ngx_http_dsa_work(win->work, NGX_HTTP_DSA_STAGE_WINDOW,
                              win->submit->bytes, ngx_http_dsa_window_encode,
@@ -345,16 +325,22 @@ ngx_http_dsa_window_encode(void *data)
 {
     ngx_http_dsa_window_t *win = data;
 
-    dsa_err_t  err;
+    dsa_err_t               err;
+    ngx_http_dsa_submit_t  *to;
+
+    to = &win->attempt;
 
     if (dsa_window_chat(&win->replay, win->arena, &win->left) != DSA_OK) {
         ngx_http_dsa_failure_memory(win->failure);
         return;
     }
 
-    if (win->submit->family->encode(&win->prompt, win->arena, &win->left,
-                                    &err)
-        != DSA_OK)
+    /* what the answer may be does not matter for the count of its prompt */
+
+    win->left.max_tokens = 0;
+    win->left.others = 0;
+
+    if (to->family->encode(&to->prompt, to->work, to->chat, &err) != DSA_OK)
     {
         ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
                                       win->failure);
@@ -381,152 +367,103 @@ ngx_http_dsa_window_encoded(void *data)
 static ngx_int_t
 ngx_http_dsa_window_count(ngx_http_dsa_window_t *win)
 {
-    uint32_t                 i, limit;
-    ngx_int_t                rc;
-    ngx_http_dsa_field_t    *fields;
-    ngx_http_dsa_submit_t   *submit;
-    ngx_http_dsa_session_t  *s;
+    uint32_t  limit;
 
     limit = win->summarized ? win->threshold : dsa_window_limit(&win->replay);
 
-    if (win->prompt.bytes <= limit) {
-        win->tokens = win->prompt.bytes;
+    if (win->attempt.prompt.bytes <= limit) {
+        win->tokens = win->attempt.prompt.bytes;
         return NGX_OK;
     }
 
-    submit = win->submit;
+    ngx_memzero(&win->refused, sizeof(ngx_http_dsa_failure_t));
 
-    fields = dsa_arena_alloc(win->arena, (win->prompt.n + 1)
-                                         * sizeof(ngx_http_dsa_field_t));
-    if (fields == NULL) {
+    if (ngx_http_dsa_submit_prompt(&win->attempt, &win->refused) != NGX_OK) {
         return NGX_ERROR;
     }
 
-    for (i = 0; i < win->prompt.n; i++) {
-        fields[i].type = (dsa_link_field_e) win->prompt.segments[i].kind;
-        fields[i].value = win->prompt.segments[i].text;
+    ngx_http_dsa_engine_request_init(&win->er, &ngx_http_dsa_window_owner, win,
+                                     win->request, &win->attempt,
+                                     &win->refused);
+
+    return ngx_http_dsa_window_submit(win);
+}
+
+
+/* Submits the count to the next engine; returns what the caller does. */
+
+static ngx_int_t
+ngx_http_dsa_window_submit(ngx_http_dsa_window_t *win)
+{
+    ngx_int_t  rc;
+
+    rc = ngx_http_dsa_engine_request_submit(&win->er, &win->refused);
+
+    if (rc == NGX_OK) {
+        ngx_http_dsa_metrics_add(context_counts, 1);
     }
 
-    /* refuse a structure before a summary is computed for the request */
-
-    if (submit->format.spec.len != 0) {
-        fields[i].type = DSA_LINK_FIELD_GRAMMAR;
-        fields[i].value = submit->format.spec;
-        i++;
+    if (rc != NGX_ERROR) {
+        return NGX_AGAIN;
     }
 
-    for ( ;; ) {
-        s = ngx_http_dsa_pool_pick(submit->pool, win->tried,
-                                   ngx_http_dsa_window_model(submit), 0);
-        if (s == NULL) {
-            return NGX_ERROR;
-        }
+    if (win->refused.status == NGX_HTTP_REQUEST_ENTITY_TOO_LARGE) {
 
-        win->tried |= 1ULL << s->index;
+        /* a prompt that is too long for the link exceeds any context */
 
-        rc = ngx_http_dsa_session_count(s, &win->call, submit->digest,
-                                        submit->weight, fields, i);
-
-        if (rc == NGX_OK) {
-            ngx_http_dsa_metrics_add(context_counts, 1);
-            return NGX_AGAIN;
-        }
-
-        if (rc == NGX_DECLINED) {
-
-            /* a prompt that is too long for the link exceeds any context */
-
-            win->tokens = UINT32_MAX;
-            return NGX_OK;
-        }
+        win->tokens = UINT32_MAX;
+        return NGX_OK;
     }
+
+    return NGX_ERROR;
 }
 
 
 static void
-ngx_http_dsa_window_event(ngx_http_dsa_call_t *call,
-    ngx_http_dsa_event_e event, const void *data)
+ngx_http_dsa_window_ended(ngx_http_dsa_engine_request_t *er,
+    ngx_http_dsa_engine_end_e end)
 {
-    ngx_connection_t       *c;
-    dsa_link_counted_t      counted;
-    dsa_link_failure_t      error;
-    ngx_http_dsa_window_t  *win = call->data;
+    ngx_http_dsa_window_t *win = er->data;
 
-    switch (event) {
-
-    case NGX_HTTP_DSA_EV_COUNTED:
-        ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
-        win->tokens = counted.prompt_tokens;
+    if (end == NGX_HTTP_DSA_ENGINE_COUNTED) {
+        win->tokens = er->counted;
         win->counted = 1;
-        return;
 
-    case NGX_HTTP_DSA_EV_ERROR:
-        ngx_memcpy(&error, data, sizeof(dsa_link_failure_t));
-
-        if (error.code == DSA_LINK_E_OVERLOADED
-            || error.code == DSA_LINK_E_DRAINING
-            || error.code == DSA_LINK_E_TENANT)
-        {
-            win->retry = 1;
-
-        } else if (error.code == DSA_LINK_E_GRAMMAR) {
-            ngx_http_dsa_submit_refused(win->submit, data,
-                                        win->request->pool, win->failure);
-
-        } else {
-            win->failed = 1;
-        }
-
-        return;
-
-    case NGX_HTTP_DSA_EV_FLUSH:
-        c = win->request->connection;
-        ngx_http_set_log_request(c->log, win->request);
-        ngx_http_dsa_window_flush(win);
-        ngx_http_run_posted_requests(c);
-        return;
-
-    default: /* NGX_HTTP_DSA_EV_LOST */
-        win->retry = 1;
-        return;
+    } else if (win->refused.status == NGX_HTTP_BAD_REQUEST) {
+        *win->failure = win->refused;
     }
 }
 
 
 /*
- * Handles FLUSH: continues, or tries another engine.  The request may be freed
- * afterwards.
+ * Continues, or tries another engine.  The request may be freed afterwards.
  */
 
 static void
-ngx_http_dsa_window_flush(ngx_http_dsa_window_t *win)
+ngx_http_dsa_window_flush(ngx_http_dsa_engine_request_t *er)
 {
+    ngx_http_dsa_window_t *win = er->data;
+
+    ngx_int_t  rc;
+
     if (win->failure->status != 0) {
         win->handler(win->data, NGX_ERROR);
         return;
     }
 
+    if (er->pending) {
+        rc = ngx_http_dsa_window_submit(win);
+
+        if (rc == NGX_AGAIN) {
+            return;
+        }
+
+        win->counted = rc == NGX_OK;
+    }
+
     if (win->counted) {
         ngx_http_dsa_window_step(win);
         return;
-    }
-
-    if (win->retry && !win->failed) {
-        win->retry = 0;
-
-        switch (ngx_http_dsa_window_count(win)) {
-
-        case NGX_AGAIN:
-            return;
-
-        case NGX_OK:
-            win->counted = 1;
-            ngx_http_dsa_window_step(win);
-            return;
-
-        default: /* NGX_ERROR */
-            break;
-        }
     }
 
     ngx_log_error(NGX_LOG_WARN, win->request->connection->log, 0,
@@ -582,7 +519,7 @@ ngx_http_dsa_window_summarize(ngx_http_dsa_window_t *win)
     sum->request = win->request;
     sum->work = win->work;
     sum->submit = win->submit;
-    sum->record = win->record;
+    sum->er = &win->requests->first;
     sum->failure = win->failure;
     sum->handler = ngx_http_dsa_window_made;
     sum->data = win;
@@ -803,12 +740,8 @@ ngx_http_dsa_window_headers(ngx_http_dsa_window_t *win)
 void
 ngx_http_dsa_window_detach(ngx_http_dsa_window_t *win)
 {
-    if (win->call.session != NULL) {
-        ngx_http_dsa_session_abandon(&win->call);
-    }
-
-    ngx_http_dsa_call_untouch(&win->call);
-    ngx_http_dsa_pool_leave(&win->waiter);
+    ngx_http_dsa_engine_request_abandon(&win->er);
+    ngx_http_dsa_pool_leave(&win->attempt.waiter);
     ngx_http_dsa_window_forget(&win->stored);
     ngx_http_dsa_summary_detach(&win->summary);
 }

@@ -17,7 +17,7 @@
 
 #include "ngx_module/core/ngx_http_dsa_failure.h"
 #include "ngx_module/http/ngx_http_dsa_work.h"
-#include "ngx_http_dsa_submit.h"
+#include "ngx_module/submission/ngx_http_dsa_engine_request.h"
 #include "ngx_http_dsa_summary.h"
 #include "ngx_http_dsa_window_memory.h"
 
@@ -46,7 +46,7 @@ typedef struct {
     ngx_http_dsa_failure_t     *failure;
     ngx_uint_t                  percent;    /* of the context: the threshold */
     ngx_http_dsa_window_memory_t  stored;   /* redis and tenant */
-    ngx_http_dsa_usage_record_t  *record;   /* for a summary */
+    ngx_http_dsa_engine_requests_t  *requests;  /* for a summary */
 
     /*
      * Called once, at once or later.  NGX_OK: submit->chat is the chat to
@@ -61,29 +61,26 @@ typedef struct {
                                                prompt; empty: none */
     ngx_http_dsa_api_context_t  report;     /* if applied is not empty */
 
-    ngx_http_dsa_call_t         call;       /* COUNT */
-    ngx_http_dsa_waiter_t       waiter;     /* for a first hello */
+    ngx_http_dsa_engine_request_t  er;      /* COUNT */
+    ngx_http_dsa_submit_t       attempt;    /* of er; its prompt is in arena */
+    ngx_http_dsa_failure_t      refused;    /* of er */
     dsa_arena_t                *memory;     /* of replay */
     dsa_window_t                replay;
     dsa_chat_t                  full;       /* as the client sent it */
     ngx_http_dsa_summary_t      summary;
 
-    dsa_arena_t                *arena;      /* of left and prompt */
+    dsa_arena_t                *arena;      /* of left and attempt */
     dsa_chat_t                  left;
-    dsa_prompt_t                prompt;
 
-    uint64_t                    tried;      /* engines tried for this count */
     uint32_t                    context;    /* tokens */
     uint32_t                    threshold;
     uint32_t                    tokens;     /* of COUNTED */
     uint32_t                    rest;       /* tokens of the prompt without its
                                                summary, upper bound */
     unsigned                    looked:1;   /* the lookup in Redis is done */
-    unsigned                    encoded:1;  /* prompt is set, or the failure */
+    unsigned                    encoded:1;  /* the prompt is set, or the
+                                               failure */
     unsigned                    counted:1;  /* tokens is set */
-    unsigned                    failed:1;   /* an engine cannot count the
-                                               prompt */
-    unsigned                    retry:1;    /* try another engine */
     unsigned                    summarized:1;   /* the prompt has a summary,
                                                    and this count is the
                                                    last */

@@ -108,12 +108,12 @@ ngx_http_dsa_window_load(ngx_http_dsa_window_memory_t *memory)
         return NGX_DECLINED;
     }
 
-    memory->call = ngx_http_dsa_redis_command(memory->redis, &cmd,
-                                              ngx_http_dsa_window_loaded,
-                                              memory, &why);
+    memory->command = ngx_http_dsa_redis_command(memory->redis, &cmd,
+                                                 ngx_http_dsa_window_loaded,
+                                                 memory, &why);
     dsa_arena_destroy(words);
 
-    return memory->call != NULL ? NGX_AGAIN : NGX_DECLINED;
+    return memory->command != NULL ? NGX_AGAIN : NGX_DECLINED;
 }
 
 
@@ -188,7 +188,7 @@ ngx_http_dsa_window_loaded(void *data, redisReply *reply, const char *why)
 
     ngx_connection_t  *c;
 
-    memory->call = NULL;
+    memory->command = NULL;
 
     c = memory->request->connection;
 
@@ -333,9 +333,9 @@ ngx_http_dsa_window_tenant(ngx_http_dsa_window_memory_t *memory)
 void
 ngx_http_dsa_window_forget(ngx_http_dsa_window_memory_t *memory)
 {
-    if (memory->call != NULL) {
-        ngx_http_dsa_redis_detach(memory->call);
-        memory->call = NULL;
+    if (memory->command != NULL) {
+        ngx_http_dsa_redis_detach(memory->command);
+        memory->command = NULL;
     }
 }
 

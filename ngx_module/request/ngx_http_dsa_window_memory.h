@@ -27,20 +27,20 @@
 
 typedef struct {
     /* set by the owner */
-    ngx_http_dsa_redis_t       *redis;      /* NULL: none */
-    ngx_str_t                   tenant;     /* empty: none */
-    ngx_http_request_t         *request;
+    ngx_http_dsa_redis_t          *redis;   /* NULL: none */
+    ngx_str_t                      tenant;  /* empty: none */
+    ngx_http_request_t            *request;
 
     /* called once after NGX_AGAIN, in the context of the request */
-    void                      (*handler)(void *data);
-    void                       *data;
+    void                         (*handler)(void *data);
+    void                          *data;
 
-    dsa_window_t               *replay;
-    ngx_http_dsa_redis_call_t  *call;       /* NULL: no command is pending */
-    u_char                     *digests;    /* of the points, in an arena */
-    uint32_t                    first;      /* first point that is looked up */
-    uint32_t                    found;      /* the cut in Redis; 0: none */
-    dsa_buf_t                   summary;    /* of these rounds, from Redis: the
+    dsa_window_t                  *replay;
+    ngx_http_dsa_redis_command_t  *command; /* NULL: no command is pending */
+    u_char                        *digests; /* of the points, in an arena */
+    uint32_t                       first;   /* first point that is looked up */
+    uint32_t                       found;   /* the cut in Redis; 0: none */
+    dsa_buf_t                      summary; /* of these rounds, from Redis: the
                                                content of a message */
 } ngx_http_dsa_window_memory_t;
 

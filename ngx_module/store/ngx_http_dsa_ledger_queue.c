@@ -54,19 +54,19 @@ typedef struct {
 
 
 typedef struct {
-    ngx_queue_t                   queue;
-    ngx_http_dsa_ledger_queue_t  *owner;
-    ngx_http_dsa_redis_call_t    *call;         /* NULL: it is not sent */
-    ngx_http_dsa_save_t          *turn;         /* NULL: none */
-    ngx_uint_t                    cell;
-    ngx_http_dsa_ledger_cell_t    copy;         /* the strings of entry */
-    dsa_schema_entry_t            entry;
-    const char                   *why;          /* the turn's last attempt
+    ngx_queue_t                      queue;
+    ngx_http_dsa_ledger_queue_t     *owner;
+    ngx_http_dsa_redis_command_t    *command;   /* NULL: it is not sent */
+    ngx_http_dsa_save_t             *turn;      /* NULL: none */
+    ngx_uint_t                       cell;
+    ngx_http_dsa_ledger_cell_t       copy;      /* the strings of entry */
+    dsa_schema_entry_t               entry;
+    const char                      *why;       /* the turn's last attempt
                                                    failed; NULL: there was
                                                    none */
-    unsigned                      eval:1;       /* sent with the script */
-    unsigned                      unconfirmed:1;    /* an attempt had no reply,
-                                                   the turn may be stored */
+    unsigned                         eval:1;    /* sent with the script */
+    unsigned                         unconfirmed:1; /* an attempt had no reply,
+                                                       the turn may be stored */
 } ngx_http_dsa_ledger_entry_t;
 
 
@@ -351,7 +351,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
             continue;
         }
 
-        if (e->call == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
+        if (e->command == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
             ngx_http_dsa_ledger_queue_retry_later(queue);
             return;
         }
@@ -367,7 +367,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
 static ngx_uint_t
 ngx_http_dsa_ledger_entry_stale(const ngx_http_dsa_ledger_entry_t *e)
 {
-    return e->call == NULL && e->turn == NULL && e->copy.sent != 0
+    return e->command == NULL && e->turn == NULL && e->copy.sent != 0
            && ngx_time() - (time_t) e->copy.sent > DSA_SCHEMA_RESEND;
 }
 
@@ -413,14 +413,14 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
     }
 
     if (dsa_schema_record(&cmd, arena, &entry, e->eval) == DSA_OK) {
-        e->call = ngx_http_dsa_redis_command(queue->redis, &cmd,
-                                             ngx_http_dsa_ledger_entry_reply,
-                                             e, &why);
+        e->command = ngx_http_dsa_redis_command(queue->redis, &cmd,
+                                                ngx_http_dsa_ledger_entry_reply,
+                                                e, &why);
     }
 
     dsa_arena_destroy(arena);
 
-    if (e->call == NULL) {
+    if (e->command == NULL) {
         e->why = why;
 
         if (!e->unconfirmed) {
@@ -464,7 +464,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     assert(queue->sent != 0);
 
     queue->sent--;
-    e->call = NULL;
+    e->command = NULL;
 
     if (reply == NULL) {
         e->unconfirmed = 1;
@@ -584,7 +584,7 @@ ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
     ngx_http_dsa_save_t          *turn = ev->data;
     ngx_http_dsa_ledger_entry_t  *e = turn->data;
 
-    if (e->unconfirmed || e->call != NULL) {
+    if (e->unconfirmed || e->command != NULL) {
         why = ngx_http_dsa_ledger_unconfirmed;
 
     } else if (e->why != NULL) {
@@ -785,8 +785,8 @@ ngx_http_dsa_ledger_queue_done(void *data)
         q = ngx_queue_head(&queue->entries);
         e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
 
-        if (e->call != NULL) {
-            ngx_http_dsa_redis_detach(e->call);
+        if (e->command != NULL) {
+            ngx_http_dsa_redis_detach(e->command);
         }
 
         if (e->turn != NULL) {

@@ -14,10 +14,10 @@
 /* Allocated from the request's pool. */
 
 typedef struct {
-    ngx_http_request_t          *request;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: no command is pending */
-    ngx_http_dsa_responses_pt    handler;
-    void                        *data;
+    ngx_http_request_t             *request;
+    ngx_http_dsa_redis_command_t   *command;    /* NULL: none is pending */
+    ngx_http_dsa_responses_pt       handler;
+    void                           *data;
 } ngx_http_dsa_responses_command_t;
 
 
@@ -46,13 +46,13 @@ ngx_http_dsa_responses_command(ngx_http_request_t *r,
     c->handler = handler;
     c->data = data;
 
-    c->call = ngx_http_dsa_redis_command(redis, cmd,
-                                         ngx_http_dsa_responses_command_reply,
-                                         c, &why);
+    c->command = ngx_http_dsa_redis_command(redis, cmd,
+                                          ngx_http_dsa_responses_command_reply,
+                                          c, &why);
 
     cln->handler = ngx_http_dsa_responses_command_cleanup;
 
-    if (c->call == NULL) {
+    if (c->command == NULL) {
         handler(r, data, NULL, why);
     }
 
@@ -65,8 +65,8 @@ ngx_http_dsa_responses_command_cleanup(void *data)
 {
     ngx_http_dsa_responses_command_t  *c = data;
 
-    if (c->call != NULL) {
-        ngx_http_dsa_redis_detach(c->call);
+    if (c->command != NULL) {
+        ngx_http_dsa_redis_detach(c->command);
     }
 }
 
@@ -79,7 +79,7 @@ ngx_http_dsa_responses_command_reply(void *data, redisReply *reply,
     ngx_http_request_t                *r;
     ngx_http_dsa_responses_command_t  *c = data;
 
-    c->call = NULL;
+    c->command = NULL;
 
     r = c->request;
     connection = r->connection;

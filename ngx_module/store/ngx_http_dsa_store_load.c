@@ -23,10 +23,10 @@
 /* Allocated from the request's pool. */
 
 typedef struct {
-    ngx_http_request_t          *request;
-    ngx_http_dsa_redis_call_t   *call;      /* NULL: no command is pending */
-    ngx_http_dsa_store_load_pt   handler;
-    void                        *data;
+    ngx_http_request_t             *request;
+    ngx_http_dsa_redis_command_t   *command;    /* NULL: none is pending */
+    ngx_http_dsa_store_load_pt      handler;
+    void                           *data;
 } ngx_http_dsa_store_load_t;
 
 
@@ -76,7 +76,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     load->request = r;
     load->handler = handler;
     load->data = data;
-    load->call = NULL;
+    load->command = NULL;
 
     cln->handler = ngx_http_dsa_store_load_cleanup;
 
@@ -96,13 +96,13 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, r->connection->log, 0,
                    "dsa request %V: loads conversation \"%V\"", request_id, id);
 
-    load->call = ngx_http_dsa_redis_command(redis, &cmd,
-                                            ngx_http_dsa_store_load_reply,
-                                            load, &why);
+    load->command = ngx_http_dsa_redis_command(redis, &cmd,
+                                               ngx_http_dsa_store_load_reply,
+                                               load, &why);
 
     dsa_arena_destroy(arena);
 
-    if (load->call == NULL) {
+    if (load->command == NULL) {
         handler(r, data, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
         return NGX_OK;
     }
@@ -123,8 +123,8 @@ ngx_http_dsa_store_load_cleanup(void *data)
 {
     ngx_http_dsa_store_load_t  *load = data;
 
-    if (load->call != NULL) {
-        ngx_http_dsa_redis_detach(load->call);
+    if (load->command != NULL) {
+        ngx_http_dsa_redis_detach(load->command);
     }
 }
 
@@ -136,7 +136,7 @@ ngx_http_dsa_store_load_reply(void *data, redisReply *reply, const char *why)
     ngx_http_request_t         *r;
     ngx_http_dsa_store_load_t  *load = data;
 
-    load->call = NULL;
+    load->command = NULL;
 
     r = load->request;
     c = r->connection;

@@ -9,18 +9,20 @@
 
 #include <assert.h>
 
-#include "ngx_http_dsa_call.h"
+#include "ngx_http_dsa_slots.h"
 
 
 #define NGX_HTTP_DSA_NO_SLOT      0xffffffff
 
 
+static ngx_uint_t ngx_http_dsa_slots_last(uint32_t type);
 static void ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call);
+    ngx_http_dsa_link_request_t *lr);
 static void ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots,
     uint32_t slot);
 static void ngx_http_dsa_slots_event(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data);
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_event_e event,
+    const void *data);
 
 
 void
@@ -48,7 +50,7 @@ ngx_http_dsa_slots_create(ngx_http_dsa_slots_t *slots, uint32_t n,
     }
 
     for (i = 0; i < n; i++) {
-        slots->elts[i].call = NULL;
+        slots->elts[i].request = NULL;
         slots->elts[i].epoch = 0;
         slots->elts[i].next = i + 1;
         slots->elts[i].used = 0;
@@ -81,24 +83,24 @@ ngx_http_dsa_slots_next(ngx_http_dsa_slots_t *slots)
 
 void
 ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_session_t *s)
 {
     ngx_http_dsa_slot_t  *slot;
 
     assert(slots->free < slots->n);
-    assert(call->session == NULL && !call->touched);
+    assert(lr->session == NULL && !lr->touched);
 
-    call->id = ngx_http_dsa_slots_next(slots);
-    call->session = s;
+    lr->id = ngx_http_dsa_slots_next(slots);
+    lr->session = s;
 
     slot = &slots->elts[slots->free];
 
-    assert(!slot->used && slot->call == NULL);
+    assert(!slot->used && slot->request == NULL);
 
     slots->free = slot->next;
 
-    slot->call = call;
-    slot->epoch = dsa_link_epoch(call->id);
+    slot->request = lr;
+    slot->epoch = dsa_link_epoch(lr->id);
     slot->used = 1;
 
     slots->used++;
@@ -109,7 +111,7 @@ ngx_http_dsa_slots_attach(ngx_http_dsa_slots_t *slots,
 
 ngx_int_t
 ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
-    const dsa_link_record_t *record, ngx_http_dsa_call_t **call)
+    const dsa_link_record_t *record, ngx_http_dsa_link_request_t **lr)
 {
     uint32_t              number;
     ngx_http_dsa_slot_t  *slot;
@@ -126,15 +128,13 @@ ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
         return NGX_ERROR;
     }
 
-    *call = slot->call;
+    *lr = slot->request;
 
-    if (slot->call != NULL) {
+    if (slot->request != NULL) {
         return NGX_OK;
     }
 
-    if (record->type == DSA_LINK_DONE || record->type == DSA_LINK_ERROR
-        || record->type == DSA_LINK_COUNTED)
-    {
+    if (ngx_http_dsa_slots_last(record->type)) {
         ngx_http_dsa_slots_free(slots, number);
     }
 
@@ -144,64 +144,51 @@ ngx_http_dsa_slots_find(ngx_http_dsa_slots_t *slots,
 
 void
 ngx_http_dsa_slots_report(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call, uint32_t type, const void *payload)
+    ngx_http_dsa_link_request_t *lr, uint32_t type, const void *payload)
 {
     dsa_link_failure_t  failure;
 
-    switch (type) {
-
-    case DSA_LINK_ACCEPTED:
+    if (type == DSA_LINK_ACCEPTED) {
         assert(slots->unaccepted != 0);
         slots->unaccepted--;
 
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ACCEPTED,
-                                 payload);
-        break;
-
-    case DSA_LINK_TOKENS:
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_TOKENS, payload);
-        break;
-
-    case DSA_LINK_ROLLOUT:
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ROLLOUT,
-                                 payload);
-        break;
-
-    case DSA_LINK_DONE:
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_DONE, payload);
-        break;
-
-    case DSA_LINK_COUNTED:
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_COUNTED,
-                                 payload);
-        break;
-
-    default: /* DSA_LINK_ERROR */
+    } else if (type == DSA_LINK_ERROR && lr->expect.accepted) {
         ngx_memcpy(&failure, payload, sizeof(dsa_link_failure_t));
 
-        if (call->expect.accepted && failure.code == DSA_LINK_E_DRAINING) {
+        if (failure.code == DSA_LINK_E_DRAINING) {
             slots->stopping = 1;
         }
-
-        ngx_http_dsa_slots_end(slots, call);
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_ERROR, payload);
-        break;
     }
+
+    if (ngx_http_dsa_slots_last(type)) {
+        ngx_http_dsa_slots_end(slots, lr);
+    }
+
+    ngx_http_dsa_slots_event(slots, lr, (ngx_http_dsa_event_e) type, payload);
 }
 
 
-/* Detaches a call from its slot and frees the slot. */
+/* Returns 1 if a record of this type ends a request. */
+
+static ngx_uint_t
+ngx_http_dsa_slots_last(uint32_t type)
+{
+    return type == DSA_LINK_DONE || type == DSA_LINK_ERROR
+           || type == DSA_LINK_COUNTED;
+}
+
+
+/* Detaches a request from its slot and frees the slot. */
 
 static void
-ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots, ngx_http_dsa_call_t *call)
+ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots,
+    ngx_http_dsa_link_request_t *lr)
 {
     uint32_t  number;
 
-    number = dsa_link_slot(call->id);
+    number = dsa_link_slot(lr->id);
 
-    ngx_http_dsa_slots_detach(slots, call);
+    ngx_http_dsa_slots_detach(slots, lr);
     ngx_http_dsa_slots_free(slots, number);
 }
 
@@ -209,7 +196,7 @@ ngx_http_dsa_slots_end(ngx_http_dsa_slots_t *slots, ngx_http_dsa_call_t *call)
 static void
 ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots, uint32_t number)
 {
-    assert(slots->elts[number].used && slots->elts[number].call == NULL);
+    assert(slots->elts[number].used && slots->elts[number].request == NULL);
 
     slots->elts[number].used = 0;
     slots->elts[number].next = slots->free;
@@ -221,28 +208,28 @@ ngx_http_dsa_slots_free(ngx_http_dsa_slots_t *slots, uint32_t number)
 ngx_uint_t
 ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots, dsa_link_t *link)
 {
-    uint32_t              i;
-    ngx_uint_t            n;
-    ngx_http_dsa_call_t  *call;
+    uint32_t                      i;
+    ngx_uint_t                    n;
+    ngx_http_dsa_link_request_t  *lr;
 
     n = 0;
 
     for (i = 0; i < slots->n && slots->unaccepted != 0; i++) {
-        call = slots->elts[i].call;
+        lr = slots->elts[i].request;
 
-        if (call == NULL || call->expect.accepted) {
+        if (lr == NULL || lr->expect.accepted) {
             continue;
         }
 
-        slots->elts[i].call = NULL;
+        slots->elts[i].request = NULL;
         slots->active--;
         slots->unaccepted--;
         n++;
 
-        dsa_link_cancel(link, call->id);
+        dsa_link_cancel(link, lr->id);
 
-        call->session = NULL;
-        ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_LOST, NULL);
+        lr->session = NULL;
+        ngx_http_dsa_slots_event(slots, lr, NGX_HTTP_DSA_EV_LOST, NULL);
     }
 
     return n;
@@ -251,35 +238,35 @@ ngx_http_dsa_slots_abandon(ngx_http_dsa_slots_t *slots, dsa_link_t *link)
 
 void
 ngx_http_dsa_slots_detach(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call)
+    ngx_http_dsa_link_request_t *lr)
 {
     uint32_t  number;
 
-    number = dsa_link_slot(call->id);
+    number = dsa_link_slot(lr->id);
 
-    assert(number < slots->n && slots->elts[number].call == call);
+    assert(number < slots->n && slots->elts[number].request == lr);
     assert(slots->active != 0);
 
-    slots->elts[number].call = NULL;
+    slots->elts[number].request = NULL;
     slots->active--;
 
-    if (!call->expect.accepted) {
+    if (!lr->expect.accepted) {
         assert(slots->unaccepted != 0);
         slots->unaccepted--;
     }
 
-    call->session = NULL;
+    lr->session = NULL;
 
-    ngx_http_dsa_call_untouch(call);
+    ngx_http_dsa_link_request_untouch(lr);
 }
 
 
 void
 ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots)
 {
-    uint32_t              i, n;
-    ngx_http_dsa_call_t  *call;
-    ngx_http_dsa_slot_t  *elts;
+    uint32_t                      i, n;
+    ngx_http_dsa_slot_t          *elts;
+    ngx_http_dsa_link_request_t  *lr;
 
     elts = slots->elts;
     n = slots->n;
@@ -292,11 +279,11 @@ ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots)
     slots->unaccepted = 0;
 
     for (i = 0; i < n; i++) {
-        call = elts[i].call;
+        lr = elts[i].request;
 
-        if (call != NULL) {
-            call->session = NULL;
-            ngx_http_dsa_slots_event(slots, call, NGX_HTTP_DSA_EV_LOST, NULL);
+        if (lr != NULL) {
+            lr->session = NULL;
+            ngx_http_dsa_slots_event(slots, lr, NGX_HTTP_DSA_EV_LOST, NULL);
         }
     }
 
@@ -306,51 +293,52 @@ ngx_http_dsa_slots_destroy(ngx_http_dsa_slots_t *slots)
 
 static void
 ngx_http_dsa_slots_event(ngx_http_dsa_slots_t *slots,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_event_e event, const void *data)
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_event_e event,
+    const void *data)
 {
-    if (call->data != NULL && !call->touched) {
-        call->touched = 1;
-        ngx_queue_insert_tail(&slots->touched, &call->queue);
+    if (lr->data != NULL && !lr->touched) {
+        lr->touched = 1;
+        ngx_queue_insert_tail(&slots->touched, &lr->queue);
     }
 
-    /* the handler may free a call without data */
+    /* the handler may free a request without data */
 
-    call->handler(call, event, data);
+    lr->handler(lr, event, data);
 }
 
 
 void
 ngx_http_dsa_slots_flush(ngx_http_dsa_slots_t *slots)
 {
-    ngx_queue_t          *q;
-    ngx_http_dsa_call_t  *call;
+    ngx_queue_t                  *q;
+    ngx_http_dsa_link_request_t  *lr;
 
     /* the FLUSH of one request may end others, so the queue is read again */
 
     while (!ngx_queue_empty(&slots->touched)) {
         q = ngx_queue_head(&slots->touched);
 
-        call = ngx_queue_data(q, ngx_http_dsa_call_t, queue);
+        lr = ngx_queue_data(q, ngx_http_dsa_link_request_t, queue);
 
-        ngx_http_dsa_call_untouch(call);
+        ngx_http_dsa_link_request_untouch(lr);
 
-        call->handler(call, NGX_HTTP_DSA_EV_FLUSH, NULL);
+        lr->handler(lr, NGX_HTTP_DSA_EV_FLUSH, NULL);
     }
 }
 
 
 void
-ngx_http_dsa_call_untouch(ngx_http_dsa_call_t *call)
+ngx_http_dsa_link_request_untouch(ngx_http_dsa_link_request_t *lr)
 {
-    if (call->touched) {
-        ngx_queue_remove(&call->queue);
-        call->touched = 0;
+    if (lr->touched) {
+        ngx_queue_remove(&lr->queue);
+        lr->touched = 0;
     }
 }
 
 
 const char *
-ngx_http_dsa_call_reason(uint32_t code)
+ngx_http_dsa_slots_reason(uint32_t code)
 {
     switch (code) {
 

@@ -60,7 +60,7 @@ static ngx_http_dsa_session_t *ngx_http_dsa_submit_least(
 static void ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_session_t *s);
 static ngx_int_t ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s);
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_submit_sampling(
     const ngx_http_dsa_submit_t *submit, const ngx_http_dsa_session_t *s,
     dsa_sampling_t *sampling);
@@ -71,6 +71,8 @@ static uint32_t ngx_http_dsa_submit_max_tokens(ngx_http_dsa_submit_t *submit,
     uint32_t context);
 static void ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
     uint32_t context, ngx_http_dsa_failure_t *failure);
+static void ngx_http_dsa_submit_grammar(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure);
 
 
 ngx_int_t
@@ -282,8 +284,8 @@ ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit)
 
 
 ngx_int_t
-ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
-    ngx_http_dsa_failure_t *failure)
+ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_failure_t *failure)
 {
     uint32_t                 context;
     ngx_int_t                rc;
@@ -332,7 +334,7 @@ ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit, ngx_http_dsa_call_t *call,
             continue;
         }
 
-        rc = ngx_http_dsa_submit_to(submit, call, s);
+        rc = ngx_http_dsa_submit_to(submit, lr, s);
 
         if (rc == NGX_OK) {
             ngx_http_dsa_submit_record(submit, s);
@@ -478,7 +480,7 @@ ngx_http_dsa_submit_record(ngx_http_dsa_submit_t *submit,
 
 static ngx_int_t
 ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_session_t *s)
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_session_t *s)
 {
     ngx_int_t           rc;
     dsa_chat_t         *chat;
@@ -487,7 +489,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
     chat = submit->chat;
 
     if (submit->count) {
-        return ngx_http_dsa_session_count(s, call, submit->digest,
+        return ngx_http_dsa_session_count(s, lr, submit->digest,
                                           submit->weight, submit->fields,
                                           submit->n_count);
     }
@@ -524,7 +526,7 @@ ngx_http_dsa_submit_to(ngx_http_dsa_submit_t *submit,
 
     ngx_memcpy(head.tenant, submit->digest, sizeof(head.tenant));
 
-    rc = ngx_http_dsa_session_submit(s, call, &head, submit->fields,
+    rc = ngx_http_dsa_session_submit(s, lr, &head, submit->fields,
                                      submit->n_fields);
 
     submit->head = head;
@@ -690,6 +692,40 @@ ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure)
 
 void
 ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
+    const u_char *error, dsa_str_t text, ngx_pool_t *pool,
+    ngx_http_dsa_failure_t *failure)
+{
+    dsa_chat_t         *chat;
+    dsa_link_failure_t  head;
+
+    ngx_memcpy(&head, error, sizeof(dsa_link_failure_t));
+
+    chat = submit->chat;
+
+    if (head.code == DSA_LINK_E_GRAMMAR) {
+        ngx_http_dsa_submit_grammar(submit, error, pool, failure);
+
+    } else if (head.code != DSA_LINK_E_INVALID) {
+        return;
+
+    } else if (ngx_http_dsa_submit_constrained(submit)) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, NULL,
+                                 "%.*s", (int) text.len, text.data);
+
+    } else if (chat->completion != NULL && chat->completion->suffix.len != 0) {
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, "suffix",
+                                 "suffix: the model cannot fill in, because "
+                                 "its tokenizer lacks %s; expected no such "
+                                 "field (%.*s)", submit->family->fim,
+                                 (int) text.len, text.data);
+    }
+}
+
+
+/* The engine has refused the structure of the answer. */
+
+static void
+ngx_http_dsa_submit_grammar(const ngx_http_dsa_submit_t *submit,
     const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure)
 {
     size_t              len;
@@ -713,28 +749,6 @@ ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
                              &refusal);
 
     ngx_http_dsa_failure_refused(failure, pool, &refusal);
-}
-
-
-ngx_uint_t
-ngx_http_dsa_submit_unsupported(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error)
-{
-    return error->code == DSA_LINK_E_INVALID
-           && submit->chat != NULL
-           && ngx_http_dsa_submit_constrained(submit);
-}
-
-
-ngx_uint_t
-ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error)
-{
-    return error->code == DSA_LINK_E_INVALID
-           && submit->chat != NULL
-           && submit->chat->completion != NULL
-           && submit->chat->completion->suffix.len != 0
-           && !ngx_http_dsa_submit_constrained(submit);
 }
 
 
@@ -780,6 +794,23 @@ ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     submit->needed = ngx_max(needed, (uint64_t) submit->context + 1);
 
     return NGX_OK;
+}
+
+
+void
+ngx_http_dsa_submit_copy(ngx_http_dsa_submit_t *to,
+    const ngx_http_dsa_submit_t *from)
+{
+    ngx_memzero(to, sizeof(ngx_http_dsa_submit_t));
+
+    to->pool = from->pool;
+    to->model = from->model;
+    to->family = from->family;
+    to->deadline = from->deadline;
+    to->weight = from->weight;
+    to->priority = from->priority;
+    to->private = from->private;
+    ngx_memcpy(to->digest, from->digest, NGX_HTTP_DSA_DIGEST_LEN);
 }
 
 

@@ -4,8 +4,8 @@
  */
 
 
-#ifndef _NGX_HTTP_DSA_REDIS_CALL_H_INCLUDED_
-#define _NGX_HTTP_DSA_REDIS_CALL_H_INCLUDED_
+#ifndef _NGX_HTTP_DSA_REDIS_COMMAND_H_INCLUDED_
+#define _NGX_HTTP_DSA_REDIS_COMMAND_H_INCLUDED_
 
 
 #include <ngx_config.h>
@@ -37,70 +37,73 @@ typedef struct {
     ngx_queue_t              queue;
     ngx_http_dsa_redis_pt    handler;       /* NULL: the reply is ignored */
     void                    *data;
-    char                    *command;       /* RESP; NULL: it is sent */
+    char                    *text;       /* RESP; NULL: it is sent */
     size_t                   len;
     size_t                   pos;           /* bytes that are sent */
     ngx_msec_t               deadline;      /* for the reply */
     char                     name[16];      /* "HGETALL", for debug logs */
     unsigned                 setup:1;       /* part of the connection setup */
-    unsigned                 last:1;        /* the last call of the setup */
-    unsigned                 role:1;        /* a setup call: ROLE */
+    unsigned                 last:1;        /* the last command of the
+                                               setup */
+    unsigned                 role:1;        /* a setup command: ROLE */
     unsigned                 probe:1;       /* its success does not show that
                                                Redis serves other commands */
-} ngx_http_dsa_redis_call_t;
+} ngx_http_dsa_redis_command_t;
 
 
 typedef struct {
     ngx_queue_t              sent;          /* oldest first */
     ngx_queue_t              unsent;        /* the first may be partly sent */
-    ngx_uint_t               n;             /* calls in both queues */
+    ngx_uint_t               n;             /* commands in both queues */
     size_t                   bytes;         /* still to be sent */
-} ngx_http_dsa_redis_calls_t;
+} ngx_http_dsa_redis_commands_t;
 
 
-/* Starts with no calls. */
-void ngx_http_dsa_redis_calls_init(ngx_http_dsa_redis_calls_t *calls);
+/* Starts with no commands. */
+void ngx_http_dsa_redis_commands_init(ngx_http_dsa_redis_commands_t *commands);
 
 /* Returns 1 if no further command may be added. */
-ngx_uint_t ngx_http_dsa_redis_calls_full(ngx_http_dsa_redis_calls_t *calls);
+ngx_uint_t ngx_http_dsa_redis_commands_full(
+    ngx_http_dsa_redis_commands_t *commands);
 
 /*
  * Formats a command, which copies its words, and adds it to the end of the
- * queue; a setup call is added in front of all calls that are not sent.
+ * queue; a setup command is added in front of all commands that are not sent.
  * timeout: milliseconds until the reply is due.  NULL: out of memory.
  */
-ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_add(
-    ngx_http_dsa_redis_calls_t *calls, const dsa_schema_command_t *cmd,
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_add(
+    ngx_http_dsa_redis_commands_t *commands, const dsa_schema_command_t *cmd,
     ngx_msec_t timeout, ngx_uint_t setup);
 
 /*
  * Writes commands until the socket accepts no more.  If setup is set, writes
- * setup calls only.  NGX_OK or NGX_ERROR.
+ * setup commands only.  NGX_OK or NGX_ERROR.
  */
-ngx_int_t ngx_http_dsa_redis_calls_send(ngx_http_dsa_redis_calls_t *calls,
-    ngx_connection_t *c, ngx_uint_t setup);
+ngx_int_t ngx_http_dsa_redis_commands_send(
+    ngx_http_dsa_redis_commands_t *commands, ngx_connection_t *c,
+    ngx_uint_t setup);
 
-/* Returns the call that the next reply belongs to; NULL if none was sent. */
-ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_next(
-    ngx_http_dsa_redis_calls_t *calls);
+/* Returns the command that the next reply belongs to; NULL if none was sent. */
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_next(
+    ngx_http_dsa_redis_commands_t *commands);
 
 /*
- * Returns the call that has waited longest, sent or not; NULL if there is
+ * Returns the command that has waited longest, sent or not; NULL if there is
  * none.
  */
-ngx_http_dsa_redis_call_t *ngx_http_dsa_redis_calls_oldest(
-    ngx_http_dsa_redis_calls_t *calls);
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_oldest(
+    ngx_http_dsa_redis_commands_t *commands);
 
-/* Removes a call from its queue and frees it. */
-void ngx_http_dsa_redis_calls_remove(ngx_http_dsa_redis_calls_t *calls,
-    ngx_http_dsa_redis_call_t *call);
+/* Removes a command from its queue and frees it. */
+void ngx_http_dsa_redis_commands_remove(ngx_http_dsa_redis_commands_t *commands,
+    ngx_http_dsa_redis_command_t *command);
 
 /*
- * Empties the queues, then calls the handler of each call with why.  The
- * handlers may add new calls.
+ * Empties the queues, then calls the handler of each command with why.  The
+ * handlers may add new commands.
  */
-void ngx_http_dsa_redis_calls_fail(ngx_http_dsa_redis_calls_t *calls,
+void ngx_http_dsa_redis_commands_fail(ngx_http_dsa_redis_commands_t *commands,
     const char *why);
 
 
-#endif /* _NGX_HTTP_DSA_REDIS_CALL_H_INCLUDED_ */
+#endif /* _NGX_HTTP_DSA_REDIS_COMMAND_H_INCLUDED_ */

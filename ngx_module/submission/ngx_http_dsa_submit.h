@@ -17,7 +17,7 @@
 #include "redis_schema/keys.h"
 
 #include "ngx_module/core/ngx_http_dsa_failure.h"
-#include "ngx_module/engine/ngx_http_dsa_call.h"
+#include "ngx_module/engine/ngx_http_dsa_slots.h"
 #include "ngx_module/engine/ngx_http_dsa_pool.h"
 #include "ngx_module/http/ngx_http_dsa_identity.h"
 
@@ -124,18 +124,18 @@ void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
     const char *param, ngx_http_dsa_failure_t *failure);
 
 /*
- * Submits the prompt to the next engine.  NGX_OK: call has a session;
+ * Submits the prompt to the next engine.  NGX_OK: it has a session;
  * NGX_AGAIN: submit again when the waiter's handler is called; NGX_ERROR: no
  * engine can serve the request, and the failure is set.
  */
 ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
-    ngx_http_dsa_call_t *call, ngx_http_dsa_failure_t *failure);
+    ngx_http_dsa_link_request_t *lr, ngx_http_dsa_failure_t *failure);
 
 /* Sets the failure of a request whose tenant fills its part of the queue. */
 void ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure);
 
 /*
- * Call it when an engine has ended the call with error before it accepted the
+ * Call it when an engine has ended a request with error before it accepted the
  * prompt.  NGX_OK: submit the prompt again, to another engine; NGX_DECLINED:
  * another engine would not help.
  */
@@ -143,26 +143,19 @@ ngx_int_t ngx_http_dsa_submit_rejected(ngx_http_dsa_submit_t *submit,
     const dsa_link_failure_t *error);
 
 /*
- * Sets the failure after an engine has refused the structure of the answer.
- * The result would be the same from another engine.  error is the record's
- * payload; the names of fields are copied to pool.
+ * Sets the failure after an engine has refused the prompt, if the client can
+ * change the reason: the structure of the answer, its constraints, its rollout,
+ * or a suffix, which needs control tokens that not every tokenizer has.  The
+ * result would be the same from another engine.  error is the record's payload,
+ * and text is its text for people; the names of fields are copied to pool.
  */
 void ngx_http_dsa_submit_refused(const ngx_http_dsa_submit_t *submit,
-    const u_char *error, ngx_pool_t *pool, ngx_http_dsa_failure_t *failure);
+    const u_char *error, dsa_str_t text, ngx_pool_t *pool,
+    ngx_http_dsa_failure_t *failure);
 
-/*
- * Returns 1 if the engine has rejected the constraints of the answer, or its
- * rollout.  Then the text of the error is for the client.
- */
-ngx_uint_t ngx_http_dsa_submit_unsupported(
-    const ngx_http_dsa_submit_t *submit, const dsa_link_failure_t *error);
-
-/*
- * Returns 1 if the engine has rejected the prompt because of its suffix, which
- * needs control tokens that not every tokenizer has.
- */
-ngx_uint_t ngx_http_dsa_submit_suffix(const ngx_http_dsa_submit_t *submit,
-    const dsa_link_failure_t *error);
+/* Prepares another prompt of the same request. */
+void ngx_http_dsa_submit_copy(ngx_http_dsa_submit_t *to,
+    const ngx_http_dsa_submit_t *from);
 
 /* Frees the prompt, and removes the waiter from its queue. */
 void ngx_http_dsa_submit_free(ngx_http_dsa_submit_t *submit);

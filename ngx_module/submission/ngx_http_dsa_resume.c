@@ -98,7 +98,7 @@ ngx_http_dsa_resume_fits(const ngx_http_dsa_resume_t *resume,
 ngx_int_t
 ngx_http_dsa_resume_submit(ngx_http_dsa_resume_t *resume,
     ngx_http_dsa_pool_t *pool, uint64_t *tried, uint32_t index,
-    const dsa_buf_t *ids, ngx_http_dsa_call_t *call)
+    const dsa_buf_t *ids, ngx_http_dsa_link_request_t *lr)
 {
     uint32_t                 n;
     ngx_str_t                model;
@@ -129,7 +129,7 @@ ngx_http_dsa_resume_submit(ngx_http_dsa_resume_t *resume,
         *tried |= 1ULL << s->index;
 
         if (ngx_http_dsa_resume_fits(resume, s)
-            && ngx_http_dsa_session_submit(s, call, &head, resume->fields, n)
+            && ngx_http_dsa_session_submit(s, lr, &head, resume->fields, n)
                == NGX_OK)
         {
             return NGX_OK;

@@ -14,7 +14,7 @@
 #include "base/buf.h"
 
 #include "ngx_module/core/ngx_http_dsa_failure.h"
-#include "ngx_module/engine/ngx_http_dsa_call.h"
+#include "ngx_module/engine/ngx_http_dsa_slots.h"
 #include "ngx_module/engine/ngx_http_dsa_pool.h"
 #include "ngx_http_dsa_submit.h"
 
@@ -51,12 +51,12 @@ ngx_uint_t ngx_http_dsa_resume_fits(const ngx_http_dsa_resume_t *resume,
 /*
  * Submits a choice to the least busy engine that can continue it and is not in
  * the mask *tried, and adds the engine to the mask.  ids: the uint32_t ids of
- * the tokens that were received.  NGX_OK: call has a session; NGX_ERROR: no
+ * the tokens that were received.  NGX_OK: it has a session; NGX_ERROR: no
  * engine can continue the choice.
  */
 ngx_int_t ngx_http_dsa_resume_submit(ngx_http_dsa_resume_t *resume,
     ngx_http_dsa_pool_t *pool, uint64_t *tried, uint32_t index,
-    const dsa_buf_t *ids, ngx_http_dsa_call_t *call);
+    const dsa_buf_t *ids, ngx_http_dsa_link_request_t *lr);
 
 
 #endif /* _NGX_HTTP_DSA_RESUME_H_INCLUDED_ */
