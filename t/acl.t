@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The users of Redis in conf/README.md have all rights that nginx, dsa and the
-# engines need, and no others.
+# The users of Redis in docs/operate/redis.md have all rights that nginx, dsa
+# and the engines need, and no others.
 
 use strict;
 use warnings;
@@ -16,8 +16,8 @@ my $server = $t->start_redis();
 my $redis = $t->redis();
 my $password = 'a-password-of-the-test';
 
-my ($rules) = read_file("$DSA::Test::root/conf/README.md")
-              =~ /^```\n(user dsa .*?)^```/ms;
+my ($rules) = read_file("$DSA::Test::root/docs/operate/redis.md")
+              =~ /^```text\n(user dsa .*?)^```/ms;
 my %user = map { /^user (\w+) (.*)$/ ? ($1 => $2) : () }
            split /\n/, $rules // '';
 

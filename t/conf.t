@@ -2,7 +2,7 @@
 #
 # The shipped configurations are accepted by nginx, dsa-engine and redis-server.
 # Only paths, ports and the user are changed here.  The numbers in
-# conf/README.md are those that dsa-engine prints.
+# docs/operate/deepseek-v3.2.md are those that dsa-engine prints.
 
 use strict;
 use warnings;
@@ -55,7 +55,8 @@ my $engine = read_file("$root/conf/engine.conf");
 $ENV{CUDA_VISIBLE_DEVICES} = '';
 
 my $v32 = $t->path('v32');
-my $guide = read_file("$root/conf/README.md");
+my $list = read_file("$root/conf/README.md");
+my $guide = read_file("$root/docs/operate/deepseek-v3.2.md");
 my ($stop) = read_file("$root/conf/systemd/dsa-engine@.service")
              =~ /^TimeoutStopSec=(\d+)$/m;
 
@@ -94,7 +95,7 @@ cmp_ok(scalar @engines, '>', 1, 'there are configurations of engines');
 for my $name (@engines) {
     my $conf = read_file("$root/conf/$name");
 
-    like($guide, qr/^\| `\Q$name\E` \|/m, "$name is in the README");
+    like($list, qr/^\| `\Q$name\E` \|/m, "$name is in the README");
     like($conf, qr/^listen\s+\Q$sock\E;/m, "$name: nginx names its socket");
 
     my ($drain) = $conf =~ /^drain_timeout\s+(\d+)s;/m;

@@ -1,23 +1,28 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The names and defaults in the READMEs are those of the programs: directives,
-# variables, metrics, commands.  The configurations in README.md work.
+# The pages of docs/ list what the programs have, in both directions:
+# directives with their contexts and defaults, variables, options of engines,
+# metrics, commands.  The configurations in them are accepted, and links lead
+# somewhere.
 
 use strict;
 use warnings;
 
 use lib 't/lib';
+use DSA::Docs;
+use DSA::Keys;
 use DSA::Test;
 use DSA::Weights;
 use Test::More;
 
 my $t = DSA::Test->new('docs');
 my $root = $DSA::Test::root;
-my $readme = read_file("$root/README.md");
 my $source = join '', map { read_file($_) } glob "$root/ngx_module/{*,*/*}.c";
 
 
 sub set { my %h = map { $_ => 1 } @_; return [ sort keys %h ] }
+
+sub page { read_file("$root/$_[0]") }
 
 
 # (exit status, stdout and stderr) of a program.
@@ -34,66 +39,130 @@ sub output {
 }
 
 
-# nginx's directives and variables
+# The first column's name and the rest of the rows of a table.
+
+sub table {
+    my ($text, $name) = @_;
+
+    return map { my @c = @$_; $c[0] =~ $name ? ($1 => [ @c[1 .. $#c] ]) : () }
+           doc_rows($text);
+}
+
+
+# nginx's directives: a section with syntax, default and context for each
 
 my ($commands) = $source =~ /ngx_http_dsa_commands\[\] = \{(.*?)^\};/ms;
-my @directives = $commands =~ /ngx_string\("(dsa_\w+)"\)/g;
+my %where = $commands =~ /ngx_string\("(dsa_\w+)"\),\s*([A-Z_|\s]+?)
+                          \|NGX_CONF_/gsx;
+my %context = (MAIN => 'http', SRV => 'server', LOC => 'location');
 
-cmp_ok(scalar @directives, '>', 5, 'there are directives');
+my @pool = $source =~ /ngx_strcmp\(value\[0\]\.data, "(\w+)"\) == 0/g;
 
-for my $file ('README.md', 'ngx_module/README.md') {
-    my $text = read_file("$root/$file");
+cmp_ok(scalar keys %where, '>', 15, 'there are directives');
+is_deeply(set(@pool), [qw/ engine prefix_zone /], 'and those of dsa_pool');
 
-    is_deeply(set($text =~ /^\| `(dsa_\w+)[^|\n]*\|/mg), set(@directives),
-              "$file: directives");
+my %section = map { $_ => doc_section('docs/directives.md', "### $_") }
+              page('docs/directives.md') =~ /^### (\w+)$/mg;
 
-    for (qw/ 15s off 30m 256k /) {
-        like($text, qr/^\| `dsa_[^\n]*\| `?$_`? \|/m, "$file: a default, $_");
-    }
+is_deeply(set(keys %section), set(keys %where, @pool),
+          'docs/directives.md has all directives');
+
+for my $name (sort keys %section) {
+    my ($syntax, $default, $in) = map { $_->[1] }
+                                  (doc_rows($section{$name}))[0 .. 2];
+    my @want = map { /NGX_HTTP_(\w+?)_CONF/ ? $context{$1} : () }
+               split /\|/, $where{$name} // '';
+
+    @want = ('dsa_pool') if !exists $where{$name};
+
+    like($syntax, qr/^`\Q$name\E[ ;]/, "$name: syntax");
+    is($in, join(', ', @want), "$name: context");
+    like($default, qr/^(?:[a-z]|`\Q$name\E .*;`$)/, "$name: default");
 }
 
-like($source, qr/\Q$_);\E/, "its default: $_")
-    for 'conf->keepalive, prev->keepalive, 15000',
-        'conf->keepalive_json, prev->keepalive_json, 0',
-        'conf->timeout, prev->timeout, 1800000';
-like($source, qr/^#define NGX_HTTP_DSA_CONTEXT_THRESHOLD  80$/m,
-     'its default: 80%');
-like($readme, qr/`dsa_context_strategy [^\n]*`threshold=`, by default `80%`/,
-     'README.md has it');
-like($source, qr/prev->output_limit,\s+256 \* 1024\);/,
-     'its default: 256k');
+# defaults: the numbers in the code
 
-my ($variables) = $source =~ /ngx_http_dsa_vars\[\] = \{(.*?)^\};/ms;
-my @variables = $variables =~ /ngx_string\("(dsa_\w+)"\)/g;
+sub bytes { $_[0] =~ /^(\d+)([kmg]?)$/ or die;
+            $1 * { '' => 1, k => 2**10, m => 2**20, g => 2**30 }->{$2} }
+sub ms { $_[0] =~ /^(\d+)(s|m|h|d)$/ or die;
+         $1 * { s => 1e3, m => 6e4, h => 3.6e6, d => 8.64e7 }->{$2} }
 
-for my $file ('README.md', 'ngx_module/README.md') {
-    is_deeply(set(read_file("$root/$file") =~ /`\$(dsa_\w+)`/g),
-              set(@variables), "$file: variables");
+sub default {
+    my ($name) = @_;
+
+    return (doc_rows($section{$name}))[1][1] =~ s/^`\Q$name\E (.*);`$/$1/r;
 }
+
+sub merged {
+    my ($field) = @_;
+
+    my ($value) = $source =~ /conf->\Q$field\E,\s+prev->\Q$field\E,\s+
+                              ([^;]*)\);/sx;
+    $value =~ s/NGX_HTTP_DSA_CONTEXT_THRESHOLD/80/;
+
+    return $value =~ /^[\d* ]+$/ ? eval $value : $value;
+}
+
+is(default('dsa_keepalive'), '15s json=off', 'dsa_keepalive');
+is(merged('keepalive'), ms('15s'), 'is its default');
+is(merged('keepalive_json'), 0, 'json=off as well');
+is(merged('timeout'), ms(default('dsa_timeout')), 'dsa_timeout');
+is(merged('output_limit'), bytes(default('dsa_output_limit')),
+   'dsa_output_limit');
+is(merged('rollout'), bytes(default('dsa_rollout')), 'dsa_rollout');
+is(merged('ignore_client_abort'), 0, 'dsa_ignore_client_abort');
+is(default('dsa_ignore_client_abort'), 'off', 'is off');
+is(default('dsa_context_strategy'), 'none threshold=80%',
+   'dsa_context_strategy');
+is(merged('context_strategy'), 'DSA_WINDOW_NONE', 'is its default');
+like($source, qr/^#define NGX_HTTP_DSA_CONTEXT_THRESHOLD  80$/m, '80%');
+is(default('dsa_retention'), 'on ttl=1h', 'dsa_retention');
+is(merged('retention'), 'NGX_HTTP_DSA_RETENTION_ON', 'is its default');
+like(read_file("$root/redis_schema/retained.h"),
+     qr/^#define DSA_SCHEMA_RETAINED_TTL\s+\(?3600\b/m, 'for an hour');
+is(default('prefix_zone'), '4m', 'prefix_zone');
+like($source, qr/^#define NGX_HTTP_DSA_POOL_ZONE +\(4 \* 1024 \* 1024\)$/m,
+     'is its default');
+
+# parameters of dsa_redis, dsa_price and dsa_keys
 
 my ($known) = $source =~ /"expected (user=[^;]*)", arg\)/;
-is_deeply(set($readme =~ /`([a-z_]+)=(?:FILE|NAME|N|SIZE|TIME)`/g),
+
+is_deeply(set(map { /^`(\w+)=/ ? $1 : () } map { $_->[0] }
+              doc_rows($section{dsa_redis})),
           set($known =~ /(\w+)=/g), 'parameters of dsa_redis');
 
+my ($prices) = $source =~ /"expected (miss=.*?)", arg\)/s;
 
-# the engine's directives
+is_deeply(set(map { /`(\w+)=[A-Z]+(?::MM)?`/g } map { $_->[0] }
+              doc_rows($section{dsa_price})),
+          set($prices =~ /(\w+)=/g), 'parameters of dsa_price');
+
+
+# variables
+
+my ($variables) = $source =~ /ngx_http_dsa_vars\[\] = \{(.*?)^\};/ms;
+my %variable = table(doc_section('docs/directives.md', '## Variables'),
+                     qr/^`\$(dsa_\w+)`$/);
+
+is_deeply(set(keys %variable), set($variables =~ /ngx_string\("(dsa_\w+)"\)/g),
+          'variables');
+
+
+# options of an engine
 
 my ($table) = read_file("$root/engine/service/conf.c")
               =~ /dsa_directives\[\] = \{(.*?)^\};/ms;
-my @engine = $table =~ /\{ "(\w+)", dsa_conf_/g;
-my ($listed) = read_file("$root/engine/README.md")
-               =~ /^## Directives\n(.*)/ms;
+my %option = table(doc_section('docs/engine.md', '## Options'),
+                   qr/^`(\w+) [^`]+`$/);
+my %cache = table(doc_section('docs/engine.md', '## redis_cache'),
+                  qr/^`(\w+)=[A-Z]+`$/);
 
-cmp_ok(scalar @engine, '>', 10, 'there are directives of the engine');
-is_deeply(set($listed =~ /^\| `(\w+)[ `]/mg), set(@engine),
-          'engine/README.md: directives');
-
-my @cache = read_file("$root/engine/service/conf_cache.c")
-            =~ /^    \{ "(\w+)=", /mg;
-
-cmp_ok(scalar @cache, '>', 3, 'there are parameters of redis_cache');
-is_deeply(set($listed =~ /^\| `(\w+)=/mg), set(@cache),
-          'engine/README.md: parameters of redis_cache');
+is_deeply(set(keys %option), set($table =~ /\{ "(\w+)", dsa_conf_/g),
+          'docs/engine.md has all options');
+is_deeply(set(keys %cache), set(read_file("$root/engine/service/conf_cache.c")
+                                =~ /^    \{ "(\w+)=", /mg),
+          'and the parameters of redis_cache');
 
 
 # no text names a directive that exists no longer
@@ -106,149 +175,205 @@ my $old = join '|', @old;
 
 cmp_ok(scalar @old, '>=', 8, 'there are former directives');
 
-my @texts = grep { -f } map { glob "$root/$_" }
-            qw{ README.md */README.md */*/README.md conf/* conf/*/* debian/*
-                demo/*.in };
+my @texts = grep { -f }
+            map { glob "$root/$_" }
+            qw{ README.md */README.md */*/README.md docs/*.md docs/*/*.md
+                conf/* conf/*/* debian/* demo/*.in };
 
-cmp_ok(scalar @texts, '>', 50, 'there are texts');
+cmp_ok(scalar @texts, '>', 70, 'there are texts');
 is(join(' ', grep { read_file($_) =~ /$old/ } @texts), '',
    'no text has one of them');
 
 
-# dsa: every list has the same commands, with the options of their usage
+# commands of dsa: all have a section with all options of their --help
 
 my ($rc, $help) = output($t->build . '/dsa', '--help');
 
 is($rc, 0, 'dsa --help');
 
 my @names = do { my %n; grep { !$n{$_}++ } $help =~ /^  dsa (\w+)/mg };
+my $cli = page('docs/cli.md');
 
-for my $file ('README.md', 'tools/README.md') {
-    my ($rows) = join '', grep { /^\| `dsa / }
-                          split /^/, read_file("$root/$file");
-    is_deeply(set($rows =~ /`dsa (\w+)/g), set(@names), "$file: commands");
+is_deeply(set($cli =~ /^## dsa (\w+)$/mg), set(@names),
+          'docs/cli.md has all commands');
+is_deeply(set((join '', grep { /^\| \[dsa / } split /^/, $cli)
+              =~ /\[dsa (\w+)\]/g), set(@names), 'and its list, too');
+
+# and so has the manual page
+
+my $manual = page('debian/dsa.1') =~ s/\\f[A-Z]|\\//gr;
+
+is(join(' ', grep { $manual !~ /\bdsa $_\b|^\.B .*\b$_\b/m } @names), '',
+   'debian/dsa.1 has all commands');
+
+
+# commands in quotes are others
+
+sub options {
+    my ($text) = @_;
+
+    return set(($text =~ s/"dsa [^"]*"//gr)
+               =~ /(?<![\w-])(--?[a-z][a-z-]*)/g);
 }
 
 for my $name (@names) {
     my ($rc, $usage) = output($t->build . '/dsa', $name, '--help');
-    my ($short) = $help =~ /^  dsa $name (.*?)\n {6}\w/ms;
+    my $rows = join "\n", map { $_->[0] }
+               doc_rows(doc_section('docs/cli.md', "## dsa $name"));
 
     is($rc, 0, "dsa $name --help");
     like($usage, qr/^usage: dsa $name /m, 'prints its usage');
 
-    for my $option (($short || '') =~ /(--[a-z-]+)/g) {
-        like($usage, qr/\Q$option\E\b/, "dsa $name: $option");
-    }
+    my @of = grep { !/^--help$/ } @{ options($rows) };
+
+    # what other commands have is repeated by reference
+
+    push @of, '--user', '--password-file', '--db' if $rows =~ /as for/;
+
+    is_deeply(set(@of), set(grep { !/^--help$/ } @{ options($usage) }),
+              "docs/cli.md: the options of dsa $name");
 }
 
 
-# metrics: every name in README.md exists, and every family has its name or a
-# prefix of it there
+# metrics: names, types and labels
 
 $t->start_redis();
 $t->start_fake();
-$t->start_nginx();
+$t->start_engine(conf => { name => 'null', backend => 'null',
+                           kv_memory => '16m', host_memory => '16m' });
+write_keys($t->path('keys'),
+           key_entry('anna', budget => { day => { hard => '10' } }));
+$t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:2m;
+                         dsa_price null miss=1 hit=1 output=1;',
+                server => 'location = /status { dsa_status; }',
+                redis => 'timeout=2s');
 
-my $metrics = $t->get('/metrics')->{body};
-my %family = map { $_ => 1 } $metrics =~ /^# TYPE (\w+) /mg;
-my ($section) = $readme =~ m{^`/metrics`(.*?)\n\n}ms;
-my @named = $section =~ /`(dsa_\w+)/g;
+my $text;
 
-cmp_ok(scalar @named, '>', 10, 'README.md has metrics');
+wait_until(sub {
+    $text = $t->get('/metrics')->{body};
+    $text =~ /^dsa_redis_memory_limit_bytes /m
+}, 20, 'the memory of Redis');
 
-for my $name (@named) {
-    ok((grep { $_ eq $name || $name =~ /_$/ && /^\Q$name\E/ } keys %family),
-       "README.md: $name exists");
+my (%type, %labels) = $text =~ /^# TYPE (\w+) (\w+)$/mg;
+
+for ($text =~ /^(dsa_\w+(?:\{[^}\n]*\})?) /mg) {
+    my ($name, $labels) = /^(\w+?)(?:_bucket|_sum|_count)?(?:\{(.*)\})?$/;
+
+    $name = (/^(\w+)/)[0] if !exists $type{$name};
+    $labels{$name}{$_} = 1 for grep { $_ ne 'le' }
+                               ($labels // '') =~ /(\w+)="/g;
 }
 
-is_deeply([ grep { my $f = $_;
-                   !grep { $_ eq $f || /_$/ && $f =~ /^\Q$_\E/ } @named }
-            sort keys %family ], [], 'README.md: no family is missing');
+my %metric = table(page('docs/metrics.md'), qr/^`(dsa_\w+)`$/);
 
+is_deeply(set(keys %metric), set(keys %type),
+          'docs/metrics.md has all metrics');
 
-# the configurations of README.md
+for my $name (sort keys %metric) {
+    my ($type, $labels) = @{ $metric{$name} };
 
-my ($conf) = $readme =~ /^```nginx\n(.*?)^```/ms;
-my $secret = write_file($t->path('redis.pw'), "secret\n");
-my $sock = $t->{engines}[0]->sock;
-
-chmod 0600, $secret;
-
-$conf =~ s{^load_module .*\n}{%%GLOBALS%%\n};
-$conf =~ s/^http \{\n/http {\n    %%HTTP%%\n/m;
-$conf =~ s{/etc/dsa/redis\.pw}{$secret};
-
-my ($status, $out) = $t->nginx_test(conf => $conf);
-
-is($status, 0, 'nginx accepts it') or diag($out);
-unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
-
-$conf =~ s{unix:/run/dsa/v32\.sock}{unix:$sock};
-$conf =~ s{dsa_redis [^;]*}{dsa_redis %%REDIS%%};
-$conf =~ s{listen \d+}{listen 127.0.0.1:%%PORT%%};
-
-my $before = join ' ', $t->workers;
-
-$t->reload(conf => $conf);
-wait_until(sub { my @w = $t->workers; @w == 1 && "@w" ne $before }, 20,
-           'the new configuration');
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'service');
-
-my $chat = '/v1/chat/completions';
-my $body = { model => 'deepseek-chat',
-             messages => [ { role => 'user', content => 'Hello' } ] };
-
-# the command of README.md makes a key
-
-my ($create) = $readme =~ /`dsa (key create [^`]*)`/;
-my $address = "127.0.0.1:$t->{redises}[0]{port}";
-
-$create =~ s/127\.0\.0\.1:6379/$address/;
-
-my ($alice) = output($t->build . '/dsa', split / /, $create)
-              =~ /^(sk-dsa-\S+)$/m;
-
-ok(defined $alice, "dsa $create") or BAIL_OUT('there is no key');
-$alice = "Bearer $alice";
-
-my @alice = (headers => [ Authorization => $alice ]);
-
-wait_until(sub { $t->get('/v1/models', @alice)->{status} == 200 }, 10,
-           'the key');
-
-for ([ undef, 401 ], [ 'Bearer sk-bob', 401 ], [ $alice, 200 ]) {
-    my ($key, $want) = @$_;
-    my $r = $t->post($chat, $body,
-                     headers => [ $key ? (Authorization => $key) : () ]);
-
-    is($r->{status}, $want, 'Authorization: '
-                            . (!$key ? 'none' : $key eq $alice ? 'the key'
-                               : $key));
-    ok($r->{json}{error}{message} || $r->{json}{choices}, 'in JSON');
+    is($type, $type{$name}, "$name: type");
+    is_deeply(set($labels =~ /`(\w+)`/g), set(keys %{ $labels{$name} || {} }),
+              "$name: labels");
 }
 
-for my $base ('', '/beta') {
-    is($t->post("$base/chat/completions", $body, @alice)->{status}, 200,
-       "base '$base'");
-    is($t->post("$base/chat/completions", $body)->{status}, 401,
-       'it requires a key as well');
+# the example of the status has the members that it has
+
+sub members {
+    my ($value) = @_;
+
+    return ref $value eq 'ARRAY' ? map { members($_) } @$value
+         : ref $value eq 'HASH' ? map { ($_, members($value->{$_})) }
+                                  keys %$value
+         : ();
 }
 
-is($t->get('/beta/', @alice)->{json}{error}{code}, 'not_found',
-   'the root of a base is an error');
-is($t->get('/')->{headers}{'content-type'}, 'text/html; charset=utf-8',
-   'that of the server is the page, which needs no key');
+my $ask = { model => 'null', max_tokens => 2,
+            messages => [ { role => 'user', content => 'Hello' } ] };
 
-is($t->request('OPTIONS', $chat, @alice)->{status}, 405, 'no OPTIONS');
+is($t->post('/v1/chat/completions', $ask, bearer(key_text('anna')))->{status},
+   200, 'a chat');
 
-# the engine's configurations: the second one is for the published model and
-# needs a build with CUDA; no GPU is visible to it, also where there are some
+my $status;
 
-my @confs = $readme =~ /^```\n(model .*?)^```/msg;
+wait_until(sub {
+    $status = $t->get('/status')->{json};
+    ($status->{tenants}[0] || {})->{spent} && $status->{engines}[1]{tiers}
+}, 20, 'the status of the tenant');
+
+my ($example) = map { $_->{text} } grep { $_->{text} =~ /^\{"time"/ }
+                doc_blocks('docs/metrics.md');
+
+# of lists with a member for each status and reason the example has the first
+
+delete $status->{requests}{$_} for qw/ by_status cancelled /;
+
+is_deeply(set(grep { !/^(?:by_status|cancelled|200|other|client)$/ }
+              ($example // '') =~ /"(\w+)":/g),
+          set(members($status)), 'docs/metrics.md: the members of the status');
+
+
+# every fenced block has a known language and mark
+
+my $known_info = qr/^(?:sh\ (?:run|example)|nginx(?:\ (?:http|server))?|engine
+                    |text|js|ini)$/x;
+my @blocks = map { my $p = $_; map { { %$_, page => $p } } doc_blocks($p) }
+             doc_pages();
+
+cmp_ok(scalar @blocks, '>', 60, 'there are blocks');
+
+is(join(' ', grep { page($_) =~ /^[ \t>]+```/m } doc_pages()), '',
+   'no block is indented, where doc_blocks() would not find it');
+
+for (grep { $_->{info} !~ $known_info } @blocks) {
+    fail("$_->{page}:$_->{line}: ```$_->{info} is not in docs/README.md");
+}
+
+
+# nginx's configurations
+
+write_file($t->path($_), $_ x 32)
+    for qw/ redis.pw cache.pw secret secret.new /;
+chmod 0600, map { $t->path($_) } qw/ redis.pw cache.pw secret secret.new /;
+
+for my $block (grep { $_->{info} =~ /^nginx/ } @blocks) {
+    my $name = "$block->{page}:$block->{line}";
+    my $dir = $t->dir;
+    my $conf = $block->{text};
+
+    if ($block->{info} eq 'nginx server') {
+        $conf = "server { listen 80;\n$conf }\n";
+    }
+
+    if ($block->{info} ne 'nginx') {
+        my $pool = $conf =~ /dsa_pool v32/ ? ''
+                   : "dsa_pool v32 { engine unix:/run/dsa/v32.sock; }\n";
+
+        my $redis = $conf =~ /dsa_keys redis/ && $conf !~ /dsa_redis/
+                    ? "dsa_redis 127.0.0.1;\n" : '';
+
+        $conf = "load_module x;\nevents {}\nhttp {\n$pool$redis$conf\n}\n";
+    }
+
+    ok($conf =~ s{^load_module .*\n}{%%GLOBALS%%\n}m, "$name loads the module");
+    $conf =~ s/^http \{\n/http {\n%%HTTP%%\n/m;
+    $conf =~ s{^(?:user|worker_processes)\s.*\n}{}mg;
+    $conf =~ s{/etc/dsa/|/var/lib/nginx/}{$dir/}g;
+    $conf =~ s{listen \d+}{listen 127.0.0.1:%%PORT2%%};
+
+    my ($status, $out) = $t->nginx_test(conf => $conf);
+
+    is($status, 0, "$name: nginx accepts it") or diag($out);
+    unlike($out, qr/\[(?:warn|error|emerg)\]/, 'without a warning');
+}
+
+
+# The engines' configurations.  Those for the published model need a build with
+# CUDA; no GPU is visible to it, also where there are some.
+
 my $small = $t->model;
 my $v32 = $t->path('v32');
-
-is(scalar @confs, 2, 'README.md has two configurations of engines');
 
 mkdir $v32 or die "mkdir: $!\n";
 write_file("$v32/config.json", read_file("$root/bench/v3.2/config.json"));
@@ -256,36 +381,52 @@ write_file("$v32/tokenizer.json", read_file("$small/tokenizer.json"));
 sparse_weights($v32);
 $ENV{CUDA_VISIBLE_DEVICES} = '';
 
-for my $engine (@confs) {
+for my $block (grep { $_->{info} eq 'engine' } @blocks) {
+    my $name = "$block->{page}:$block->{line}";
+    my $dir = $t->dir;
+    my $engine = $block->{text};
     my $model = $engine =~ /^backend\s+cuda;/m ? $v32 : $small;
 
     $engine =~ s{^model\s.*}{model $model;}m;
     $engine =~ s{^socket_group .*\n}{}m if $> != 0;
-    $engine =~ s{unix:/run/dsa/}{'unix:' . $t->dir . '/'}e;
-    $engine =~ s{^(host_memory|kv_memory)\s.*}{$1 64m;}m;
+    $engine =~ s{unix:/run/dsa/}{unix:$dir/};
+    $engine =~ s{/etc/dsa/}{$dir/}g;
+    $engine =~ s{^(host_memory|kv_memory)(\s+)\w+;}{$1${2}64m;}mg;
 
-    ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
-                         write_file($t->path('engine.conf'), $engine));
+    my ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',
+                            write_file($t->path('engine.conf'), $engine));
 
     ok($rc == 0 || ($model eq $v32 && $out =~ /built without nvcc/),
-       "the engine accepts its configuration for $model") or diag($out);
+       "$name: the engine accepts it") or diag($out);
 }
 
-# each folder has a README, and every link leads to a file
+
+# README.md is a front page, each folder has a README, and every link leads to
+# a file and a heading
+
+cmp_ok((() = page('README.md') =~ /\n/g), '<=', 150,
+       'README.md has at most 150 lines');
 
 chdir $root or die "chdir: $!\n";
-
-my @files = grep { !m{^(?:build|node_modules)|/node_modules/} }
-            glob 'README.md */README.md engine/*/README.md t/data/*/README.md';
 
 for my $dir (grep { !/^build/ } map { s{/$}{}r } glob '*/') {
     ok(-e "$dir/README.md", "$dir has a README.md");
 }
 
-for my $file (@files) {
-    my ($at) = $file =~ m{^(.*/)?};
-    my @dead = grep { !/^https?:|^#/ && !-e(($at || '') . $_) }
-               read_file($file) =~ /\]\(([^)\s]+)\)/g;
+for my $file (doc_pages(), doc_readmes()) {
+    my $at = $file =~ m{^(.*/)} ? $1 : '';
+    my @dead;
+
+    for my $link (doc_links($file)) {
+        my ($path, $anchor) = $link =~ /^([^#]*)(?:#(.*))?$/;
+        my $to = $path eq '' ? $file : "$at$path";
+
+        $to .= $to =~ m{/$} ? 'README.md' : '/README.md' if -d $to;
+
+        push @dead, $link
+            if !-e $to || defined $anchor && $to =~ /\.md$/
+                          && !doc_anchors($to)->{$anchor};
+    }
 
     is("@dead", '', "$file: links");
 }

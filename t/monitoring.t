@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 #
 # The rules for Prometheus and the dashboard of Grafana use metrics and labels
-# that /metrics has.  conf/README.md explains each alert.
+# that /metrics has.  docs/operate/alarms.md explains each alert.
 
 use strict;
 use warnings;
@@ -173,11 +173,11 @@ for my $alert (@alerts) {
        "$alert->{alert} is described");
 }
 
-my ($section) = read_file("$conf/README.md") =~ /^## Alarms\n(.*?)^## /ms;
+my $guide = read_file("$DSA::Test::root/docs/operate/alarms.md");
 
-is_deeply([ sort(($section // '') =~ /^\| `(Dsa\w+)`/mg) ],
+is_deeply([ sort $guide =~ /^\| `(Dsa\w+)`/mg ],
           [ sort map { $_->{alert} } @alerts ],
-          'conf/README.md explains each alert');
+          'docs/operate/alarms.md explains each alert');
 
 # panels of the dashboard have ids of their own and do not overlap
 

@@ -18,7 +18,7 @@
 
 /*
  * engine.conf: "name value...;", comments from # to the end of the line,
- * quotes as in nginx.conf.  engine/README.md lists the directives.
+ * quotes as in nginx.conf.  docs/engine.md lists the directives.
  */
 
 #define DSA_CONF_SIZE       65536       /* most bytes of a file */

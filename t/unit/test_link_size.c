@@ -31,7 +31,7 @@ typedef struct {
 } row_t;
 
 
-/* The formulas of engine/README.md, computed by hand. */
+/* The formulas of docs/engine.md, computed by hand. */
 
 static void
 test_sizes(void **state)

@@ -2,7 +2,7 @@ package DSA::Rollout;
 
 # Copyright (C) The nginx-dsa authors
 #
-# Reads the rows of a rollout as ngx_module/README.md documents them, and
+# Reads the rows of a rollout as docs/api/rollout-rows.md documents them, and
 # computes from logits the values that they should have.
 
 use strict;
