@@ -30,7 +30,9 @@
  *     {"type": "tools", "syntax": "dsml", "calls": "one" | "many",
  *      "text": false | true | {"type": "json_schema", ...},
  *      "tools": [{"name": "get_weather", "strict": true,
- *                 "parameters": {...}}, ...]}
+ *                 "parameters": {...}},
+ *                {"name": "calculate",
+ *                 "input": {"syntax": "lark", "definition": "..."}}, ...]}
  *
  * json_object and json_schema: the answer is one JSON value, compact or with
  * JSON's white space, at most a few characters of it between two tokens.
@@ -44,7 +46,8 @@
  * request has strict tools, and tool_choice is auto).  text json_object or
  * json_schema: the answer is the block, or else one JSON value as above.
  * strict false, or no parameters: the name and the syntax are constrained, and
- * the arguments are any JSON.
+ * the arguments are any JSON.  input: the only argument is the string "input",
+ * whose text is in the language of a grammar.
  */
 
 #define DSA_GRAMMAR_SPEC        (1U << 20)  /* most bytes of a spec */
@@ -60,7 +63,8 @@ typedef struct {
     char                path[256];      /* of the schema, "" for its root, for
                                            example "properties.a.items"; in
                                            one of the tools it begins
-                                           "tools[0].function.parameters" */
+                                           "tools[0].function.parameters", or
+                                           is that with "format.definition" */
     char                message[400];   /* what is wrong, and what would be
                                            accepted */
     uint32_t            no_memory;      /* 1: the schema is not at fault */

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "grammar/lark.h"
 #include "grammar/regex.h"
 #include "grammar/schema.h"
 #include "grammar/text.h"
@@ -19,6 +20,8 @@
 
 static void dsa_tools_text(dsa_schema_t *s, uint32_t from, uint32_t to);
 static void dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool,
+    uint32_t index, uint32_t from, uint32_t to);
+static void dsa_tools_input(dsa_schema_t *s, const dsa_json_t *input,
     uint32_t index, uint32_t from, uint32_t to);
 static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t from, uint32_t to);
@@ -124,11 +127,12 @@ dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
     uint32_t from, uint32_t to)
 {
     uint32_t           node, close;
-    const dsa_json_t  *name, *strict, *schema;
+    const dsa_json_t  *name, *strict, *schema, *input;
 
     name = dsa_json_get(tool, "name");
     strict = dsa_json_get(tool, "strict");
     schema = dsa_json_get(tool, "parameters");
+    input = dsa_json_get(tool, "input");
 
     (void) snprintf(s->prefix, sizeof(s->prefix),
                     "tools[%u].function.parameters", index);
@@ -151,7 +155,10 @@ dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
 
     close = dsa_automaton_node(s->a);
 
-    if (strict == NULL || strict->type != DSA_JSON_TRUE || schema == NULL
+    if (input != NULL) {
+        dsa_tools_input(s, input, index, node, close);
+
+    } else if (strict == NULL || strict->type != DSA_JSON_TRUE || schema == NULL
         || schema->type == DSA_JSON_NULL)
     {
         static const dsa_json_t  any = { .type = DSA_JSON_OBJECT };
@@ -367,4 +374,37 @@ dsa_tools_literal(dsa_schema_t *s, dsa_str_t text, uint32_t from)
     dsa_automaton_literal(s->a, from, text, to);
 
     return to;
+}
+
+
+/* The only parameter of a tool, whose text is in the language of a grammar. */
+
+static void
+dsa_tools_input(dsa_schema_t *s, const dsa_json_t *input, uint32_t index,
+    uint32_t from, uint32_t to)
+{
+    uint32_t           node, end;
+    const dsa_json_t  *syntax, *definition;
+
+    (void) snprintf(s->path, sizeof(s->path),
+                    "tools[%u].function.format.definition", index);
+
+    syntax = dsa_json_get(input, "syntax");
+    definition = dsa_json_get(input, "definition");
+
+    if (syntax == NULL || !dsa_str_eqz(syntax->text, "lark")
+        || definition == NULL || definition->type != DSA_JSON_STRING)
+    {
+        dsa_schema_fail(s, NULL, "the input is unknown; expected a syntax "
+                        "\"lark\" and a definition");
+        return;
+    }
+
+    end = dsa_automaton_node(s->a);
+
+    node = dsa_tools_tag(s, "<", "parameter name=\"input\" "
+                         "string=\"true\">", from);
+    dsa_lark_compile(s, definition->text, node, end);
+    node = dsa_tools_tag(s, "</", "parameter>\n", end);
+    dsa_automaton_empty(s->a, node, to);
 }
