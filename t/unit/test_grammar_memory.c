@@ -46,7 +46,12 @@ static const char *const  specs[] = {
 
     "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"many\",\"text\":true,"
     "\"tools\":[{\"name\":\"f\",\"strict\":true,\"parameters\":{\"type\":"
-    "\"object\",\"properties\":{\"c\":{\"type\":\"string\"}}}}]}"
+    "\"object\",\"properties\":{\"c\":{\"type\":\"string\"}}}}]}",
+
+    "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":false,"
+    "\"tools\":[{\"name\":\"f\",\"input\":{\"syntax\":\"lark\",\"definition\":"
+    "\"start: a+\\na: INT | \\\"(\\\" a \\\")\\\" | /[x-z]{2}/i\\n"
+    "%import common.INT\\n%ignore \\\" \\\"\\n\"}}]}"
 };
 
 
@@ -325,13 +330,21 @@ test_tools(void **state)
 }
 
 
+static void
+test_lark(void **state)
+{
+    check(specs[3]);
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_tools)
+        cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_lark)
     };
 
     return cmocka_run_group_tests(tests, setup, teardown);
