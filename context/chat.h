@@ -154,6 +154,9 @@ typedef struct {
     unsigned            json_object:1;
     unsigned            json_strict:1;  /* schema is enforced, or refused */
     unsigned            one_call:1;     /* parallel_tool_calls is false */
+    unsigned            inputs:1;       /* "input" of a tool, beside its
+                                           function, is a grammar that the
+                                           reader of the request put there */
     unsigned            ignore_eos:1;   /* an extension, for load tests */
     unsigned            rollout:1;      /* an extension, for trainers: how
                                            tokens were drawn, */

@@ -40,7 +40,7 @@ static int dsa_format_write_tools(dsa_json_writer_t *w,
     const dsa_chat_t *chat, const dsa_format_t *format,
     const dsa_json_t *schema);
 static int dsa_format_write_tool(dsa_json_writer_t *w,
-    const dsa_json_t *tool);
+    const dsa_chat_t *chat, const dsa_json_t *tool);
 static int dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v);
 static int dsa_format_of_tool(const char *path);
 
@@ -486,7 +486,7 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
          tool = tool->next, i++)
     {
         if ((!named || i == chat->tool)
-            && dsa_format_write_tool(w, tool) != DSA_OK)
+            && dsa_format_write_tool(w, chat, tool) != DSA_OK)
         {
             return DSA_ERROR;
         }
@@ -502,15 +502,17 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
 /* The schema of a tool that is not strict may have any keywords. */
 
 static int
-dsa_format_write_tool(dsa_json_writer_t *w, const dsa_json_t *tool)
+dsa_format_write_tool(dsa_json_writer_t *w, const dsa_chat_t *chat,
+    const dsa_json_t *tool)
 {
     int                rc, strict;
     dsa_json_t        *parameters;
-    const dsa_json_t  *function;
+    const dsa_json_t  *function, *input;
 
     rc = DSA_OK;
     strict = dsa_format_is_strict(tool);
     function = dsa_json_get(tool, "function");
+    input = chat->inputs ? dsa_json_get(tool, "input") : NULL;
 
     dsa_json_object(w);
     dsa_json_key(w, "name");
@@ -518,7 +520,11 @@ dsa_format_write_tool(dsa_json_writer_t *w, const dsa_json_t *tool)
     dsa_json_key(w, "strict");
     dsa_json_bool(w, strict);
 
-    if (strict && dsa_read_any(function, "parameters", &parameters)) {
+    if (input != NULL) {
+        dsa_json_key(w, "input");
+        rc = dsa_format_write(w, input);
+
+    } else if (strict && dsa_read_any(function, "parameters", &parameters)) {
         dsa_json_key(w, "parameters");
         rc = dsa_format_write(w, parameters);
     }

@@ -9,7 +9,8 @@
  *   - A namespace contains functions and custom tools of the client.  The model
  *     reads each under one name, see tool_name.h.
  *   - A custom tool gets a text.  The model reads a function with one string,
- *     "input"; its format is the pattern of this string.
+ *     "input"; its format is the pattern of this string, or a grammar beside
+ *     the function, which the model reads in the string's description.
  *   - A hosted tool would be run by the server, which runs none.  It is not
  *     offered to the model, so that a client need not be configured to leave
  *     it out.  A tool that hosted search would offer later ("defer_loading") is
@@ -32,9 +33,17 @@ static int dsa_responses_members(dsa_items_t *ctx, const dsa_json_t *v,
 static int dsa_responses_describe(dsa_items_t *ctx, const dsa_json_t *v,
     const dsa_json_t *space, dsa_json_t *function);
 static int dsa_responses_custom(dsa_items_t *ctx, const dsa_at_t *at,
-    const dsa_json_t *v, const dsa_json_t *space, dsa_json_t *function);
+    const dsa_json_t *v, const dsa_json_t *space, dsa_json_t *tool,
+    dsa_json_t *function);
 static int dsa_responses_custom_format(dsa_items_t *ctx, const dsa_at_t *at,
-    const dsa_json_t *format, dsa_json_t *function, dsa_json_t *input);
+    const dsa_json_t *format, dsa_json_t *tool, dsa_json_t *function,
+    dsa_json_t *input);
+static int dsa_responses_regex(dsa_items_t *ctx, dsa_json_t *input,
+    dsa_str_t definition);
+static int dsa_responses_lark(dsa_items_t *ctx, dsa_json_t *tool,
+    dsa_json_t *input, const dsa_json_t *definition);
+static int dsa_responses_around(dsa_items_t *ctx, dsa_json_t *to,
+    const char *name, const char *before, dsa_str_t text, const char *after);
 static int dsa_responses_unique(dsa_items_t *ctx, const dsa_at_t *at,
     const dsa_json_t *list, const dsa_json_t *tool);
 static dsa_str_t dsa_responses_tool_name(const dsa_json_t *tool);
@@ -214,7 +223,7 @@ dsa_responses_offer(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
     }
 
     rc = dsa_str_eqz(dsa_json_get(v, "type")->text, "custom")
-         ? dsa_responses_custom(ctx, at, v, space, function)
+         ? dsa_responses_custom(ctx, at, v, space, tool, function)
          : dsa_responses_members(ctx, v, space, function);
 
     if (rc != DSA_OK) {
@@ -346,7 +355,8 @@ dsa_responses_describe(dsa_items_t *ctx, const dsa_json_t *v,
 
 static int
 dsa_responses_custom(dsa_items_t *ctx, const dsa_at_t *at,
-    const dsa_json_t *v, const dsa_json_t *space, dsa_json_t *function)
+    const dsa_json_t *v, const dsa_json_t *space, dsa_json_t *tool,
+    dsa_json_t *function)
 {
     dsa_at_t     format_at = { at, "format", 0 };
     dsa_json_t  *format, *parameters, *properties, *input, *required;
@@ -380,29 +390,23 @@ dsa_responses_custom(dsa_items_t *ctx, const dsa_at_t *at,
         return DSA_OK;
     }
 
-    return dsa_responses_custom_format(ctx, &format_at, format, function,
+    return dsa_responses_custom_format(ctx, &format_at, format, tool, function,
                                        input);
 }
 
 
-/*
- * {"type": "grammar", "syntax": "regex"} is the pattern of the whole input,
- * which "strict" has enforced.
- */
+/* {"type": "text"}, or {"type": "grammar", "syntax": ..., "definition": ...} */
 
 static int
 dsa_responses_custom_format(dsa_items_t *ctx, const dsa_at_t *at,
-    const dsa_json_t *format, dsa_json_t *function, dsa_json_t *input)
+    const dsa_json_t *format, dsa_json_t *tool, dsa_json_t *function,
+    dsa_json_t *input)
 {
-    char        *p;
-    size_t       len;
+    int          lark;
     dsa_at_t     type_at = { at, "type", 0 };
     dsa_at_t     syntax_at = { at, "syntax", 0 };
     dsa_at_t     definition_at = { at, "definition", 0 };
-    dsa_json_t  *type, *syntax, *definition, *pattern;
-
-    static const char  begin[] = "^(?:";
-    static const char  end[] = ")$";
+    dsa_json_t  *type, *syntax, *definition;
 
     if (format->type != DSA_JSON_OBJECT) {
         return dsa_refuse_type(ctx->r.refusal, at, format,
@@ -425,13 +429,14 @@ dsa_responses_custom_format(dsa_items_t *ctx, const dsa_at_t *at,
     }
 
     syntax = dsa_json_get(format, "syntax");
+    lark = syntax != NULL && syntax->type == DSA_JSON_STRING
+           && dsa_str_eqz(syntax->text, "lark");
 
-    if (syntax == NULL || syntax->type != DSA_JSON_STRING
-        || !dsa_str_eqz(syntax->text, "regex"))
+    if (!lark && (syntax == NULL || syntax->type != DSA_JSON_STRING
+                  || !dsa_str_eqz(syntax->text, "regex")))
     {
-        return dsa_refuse_at(ctx->r.refusal, &syntax_at, "this syntax cannot "
-                             "be enforced; expected `regex`, or a format of "
-                             "type `text`");
+        return dsa_refuse_at(ctx->r.refusal, &syntax_at, "expected `lark` or "
+                             "`regex`");
     }
 
     definition = dsa_json_get(format, "definition");
@@ -441,28 +446,76 @@ dsa_responses_custom_format(dsa_items_t *ctx, const dsa_at_t *at,
                                "a string");
     }
 
-    len = sizeof(begin) - 1 + definition->text.len + sizeof(end) - 1;
-    p = dsa_arena_alloc(ctx->r.arena, len);
-    pattern = dsa_responses_add(ctx, input, "pattern", DSA_JSON_STRING, "");
+    /* without "strict" the server would not have to enforce it */
 
-    if (p == NULL || pattern == NULL
-        || dsa_responses_add(ctx, function, "strict", DSA_JSON_TRUE, "")
-           == NULL)
+    if (dsa_responses_add(ctx, function, "strict", DSA_JSON_TRUE, "")
+        == NULL)
     {
         return DSA_AGAIN;
     }
 
-    pattern->text = dsa_str(p, len);
+    return lark ? dsa_responses_lark(ctx, tool, input, definition)
+           : dsa_responses_regex(ctx, input, definition->text);
+}
 
-    memcpy(p, begin, sizeof(begin) - 1);
-    p += sizeof(begin) - 1;
 
-    if (definition->text.len != 0) {
-        memcpy(p, definition->text.data, definition->text.len);
-        p += definition->text.len;
+/* A regular expression is the pattern of the whole input. */
+
+static int
+dsa_responses_regex(dsa_items_t *ctx, dsa_json_t *input, dsa_str_t definition)
+{
+    return dsa_responses_around(ctx, input, "pattern", "^(?:", definition,
+                                ")$");
+}
+
+
+static int
+dsa_responses_lark(dsa_items_t *ctx, dsa_json_t *tool, dsa_json_t *input,
+    const dsa_json_t *definition)
+{
+    dsa_json_t  *grammar;
+
+    grammar = dsa_responses_add(ctx, tool, "input", DSA_JSON_OBJECT, "");
+    (void) dsa_responses_add(ctx, grammar, "syntax", DSA_JSON_STRING, "lark");
+
+    if (dsa_responses_adopt(ctx, grammar, "definition", definition) == NULL) {
+        return DSA_AGAIN;
     }
 
-    memcpy(p, end, sizeof(end) - 1);
+    return dsa_responses_around(ctx, input, "description",
+                                "A text of this Lark grammar:\n",
+                                definition->text, "");
+}
+
+
+/* Adds a string: a text, and what is before and behind it. */
+
+static int
+dsa_responses_around(dsa_items_t *ctx, dsa_json_t *to, const char *name,
+    const char *before, dsa_str_t text, const char *after)
+{
+    char        *p;
+    size_t       n, len;
+    dsa_json_t  *member;
+
+    n = strlen(before);
+    len = n + text.len + strlen(after);
+    p = dsa_arena_alloc(ctx->r.arena, len);
+    member = dsa_responses_add(ctx, to, name, DSA_JSON_STRING, "");
+
+    if (p == NULL || member == NULL) {
+        return DSA_AGAIN;
+    }
+
+    member->text = dsa_str(p, len);
+
+    memcpy(p, before, n);
+
+    if (text.len != 0) {
+        memcpy(p + n, text.data, text.len);
+    }
+
+    memcpy(p + n + text.len, after, strlen(after));
 
     return DSA_OK;
 }

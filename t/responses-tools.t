@@ -16,6 +16,7 @@ binmode Test::More->builder->$_, ':utf8'
     for qw/ output failure_output todo_output /;
 
 my $t = DSA::Test->new('responses-tools');
+my $engine = DSA::Test->new('responses-tools-engine');
 my $server = $t->start_redis();
 my $fake = $t->start_fake();
 
@@ -235,6 +236,43 @@ my $grammar = (submit())[1];
 like($grammar, qr/"pattern": ?"\^\(\?:\[0-9\]\+\|none\)\$"/,
      'a regular expression is the pattern of the string');
 
+# A Lark grammar is beside the function, where a client cannot put it.
+
+my $lark = qq{start: expr\n?expr: NUMBER | "(" expr "+" expr ")"\n}
+           . qq{NUMBER: /[0-9]+/\n};
+
+sub lark { custom($_[0], { type => 'grammar', syntax => 'lark',
+                           definition => $_[1] }) }
+
+$t->post($uri, body('t x', tools => [ lark('sum', $lark),
+                                      space('s', lark('sum', $lark)) ]));
+$grammar = json_decode((submit())[1]);
+is_deeply($grammar->{tools},
+          [ map { { name => $_, strict => JSON::PP::true,
+                    input => { syntax => 'lark', definition => $lark } } }
+                qw/ sum s.sum / ], 'a Lark grammar is the input of a tool');
+is_deeply([ map { $_->{parameters}{properties}{input} } offered() ],
+          [ ({ type => 'string', description =>
+               "A text of this Lark grammar:\n$lark" }) x 2 ],
+          'the model reads it');
+
+my $forged = { type => 'function', strict => JSON::PP::true, name => 'f',
+               parameters => { type => 'object', properties => {},
+                               additionalProperties => $false },
+               input => { syntax => 'lark', definition => $lark } };
+my %inner = (%$forged);
+delete $inner{type};
+
+$t->post($uri, body('t x', tools => [ $forged ]));
+unlike((submit())[1], qr/"input"/, 'a client cannot put it into a function');
+
+$t->post('/v1/chat/completions', {
+    model => 'deepseek-chat',
+    messages => [ { role => 'user', content => "!fake\nt x" } ],
+    tools => [ { type => 'function', function => \%inner,
+                 input => $forged->{input} } ] });
+unlike((submit())[1], qr/"input"/, 'nor beside it');
+
 
 # What is refused.
 
@@ -258,11 +296,14 @@ for my $case (
     [ [ { type => 'custom' } ], 'tools[0].name' ],
     [ [ custom('c', 'text') ], 'tools[0].format' ],
     [ [ custom('c', { type => 'xml' }) ], 'tools[0].format.type' ],
-    [ [ custom('c', { type => 'grammar', syntax => 'lark',
+    [ [ custom('c', { type => 'grammar', syntax => 'ebnf',
                       definition => 'start: "a"' }) ],
-      'tools[0].format.syntax', qr/`regex`/ ],
+      'tools[0].format.syntax', qr/`lark` or `regex`/ ],
     [ [ custom('c', { type => 'grammar', syntax => 'regex' }) ],
-      'tools[0].format.definition' ])
+      'tools[0].format.definition' ],
+    [ [ custom('c', { type => 'grammar', syntax => 'lark' }) ],
+      'tools[0].format.definition' ],
+    [ [ lark('c', 5) ], 'tools[0].format.definition' ])
 {
     my ($tools, $param, $text) = @$case;
     my $r = $t->post($uri, body('t x', tools => $tools));
@@ -304,3 +345,47 @@ like($r->{json}{error}{message}, qr/WebSocket/, 'the reason');
 is($t->get($uri)->{status}, 405, 'GET without an upgrade');
 
 $t->done;
+
+
+# An engine that samples at random: each input is of the grammar.
+
+$engine->start_engine(conf => { model => "$DSA::Test::root/demo/model",
+                                backend => 'null rate=0' });
+$engine->start_nginx(workers => 1);
+
+my $sum = qr/^(\(?:[0-9]+\)|[0-9]+|\((?1)\+(?1)\))$/;
+my (%n, @wrong);
+
+for my $seed (1 .. 40) {
+    my $r = $engine->post($uri, { model => 'deepseek-chat', seed => $seed,
+                                  input => 'x', store => $false,
+                                  reasoning => { effort => 'none' },
+                                  max_output_tokens => 2000,
+                                  tool_choice => 'required',
+                                  tools => [ lark('sum', $lark) ] });
+    my @calls = grep { $_->{type} eq 'custom_tool_call' }
+                     @{ $r->{json}{output} || [] };
+
+    $n{$r->{json}{status} // $r->{body}}++;
+    next if ($r->{json}{status} // '') ne 'completed';
+
+    push @wrong, $r->{body} if !@calls || grep { $_->{input} !~ $sum } @calls;
+}
+
+is(scalar @wrong, 0, 'a Lark grammar is enforced') or diag($wrong[0]);
+ok($n{completed}, 'answers are completed') or diag(explain(\%n));
+
+for my $case (
+    [ qq{start: "a" |\n  b\n}, qr/line 2, column 4: .*":"/ ],
+    [ qq{start: a "x"\na: start?\n}, qr/line 1, column 1: .*begins/ ],
+    [ qq{start: "a\x{ff5c}"}, qr/line 1, column 10: .*syntax of calls/ ])
+{
+    my $r = $engine->post($uri, { model => 'deepseek-chat', input => 'x',
+                                  tools => [ custom('text'),
+                                             lark('sum', $case->[0]) ] });
+    is($r->{status}, 400, 'a grammar is refused') or diag($r->{body});
+    is($r->{json}{error}{param}, 'tools[1].format.definition', 'its place');
+    like($r->{json}{error}{message}, $case->[1], 'line and column');
+}
+
+$engine->done;
