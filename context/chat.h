@@ -154,9 +154,11 @@ typedef struct {
     unsigned            json_object:1;
     unsigned            json_strict:1;  /* schema is enforced, or refused */
     unsigned            one_call:1;     /* parallel_tool_calls is false */
-    unsigned            inputs:1;       /* "input" of a tool, beside its
-                                           function, is a grammar that the
-                                           reader of the request put there */
+    unsigned            made_tools:1;   /* the reader of the request made the
+                                           tools: beside its function, each
+                                           has "place", its path in the
+                                           request, and perhaps "input", the
+                                           grammar of a text */
     unsigned            ignore_eos:1;   /* an extension, for load tests */
     unsigned            rollout:1;      /* an extension, for trainers: how
                                            tokens were drawn, */

@@ -43,6 +43,8 @@ static int dsa_format_write_tool(dsa_json_writer_t *w,
     const dsa_chat_t *chat, const dsa_json_t *tool);
 static int dsa_format_write(dsa_json_writer_t *w, const dsa_json_t *v);
 static int dsa_format_of_tool(const char *path);
+static void dsa_format_place(const dsa_format_t *format, unsigned long n,
+    char *text, size_t size);
 
 
 static const dsa_format_names_t  dsa_format_names = {
@@ -314,6 +316,7 @@ dsa_format_spec(dsa_format_t *format, const dsa_family_t *family,
     format->tools = calls;
     format->schema = chat->schema != NULL && !forced;
     format->either = json && calls && !forced;
+    format->made_tools = chat->made_tools ? chat->tools : NULL;
     format->first_tool = chat->tool_choice == DSA_TOOL_CHOICE_NAMED
                          ? chat->tool : 0;
 
@@ -512,7 +515,7 @@ dsa_format_write_tool(dsa_json_writer_t *w, const dsa_chat_t *chat,
     rc = DSA_OK;
     strict = dsa_format_is_strict(tool);
     function = dsa_json_get(tool, "function");
-    input = chat->inputs ? dsa_json_get(tool, "input") : NULL;
+    input = chat->made_tools ? dsa_json_get(tool, "input") : NULL;
 
     dsa_json_object(w);
     dsa_json_key(w, "name");
@@ -574,6 +577,7 @@ dsa_format_refuse(const dsa_format_t *format, const char *path,
 {
     char                      *end;
     char                       text[sizeof(refusal->param)];
+    size_t                     len;
     dsa_at_t                   at = { NULL, text, 0 };
     const char                *up, *member;
     unsigned long              n;
@@ -600,8 +604,10 @@ dsa_format_refuse(const dsa_format_t *format, const char *path,
             }
         }
 
-        (void) snprintf(text, sizeof(text), "tools[%lu]%s%s%s%s",
-                        n + format->first_tool, up,
+        dsa_format_place(format, n + format->first_tool, text, sizeof(text));
+        len = strlen(text);
+
+        (void) snprintf(text + len, sizeof(text) - len, "%s%s%s%s", up,
                         member[0] != '\0' ? "." : "", member, end);
 
     } else if (format->schema) {
@@ -614,4 +620,31 @@ dsa_format_refuse(const dsa_format_t *format, const char *path,
     }
 
     return dsa_refuse_at(refusal, &at, "%s", message);
+}
+
+
+/* The path of a tool in the request. */
+
+static void
+dsa_format_place(const dsa_format_t *format, unsigned long n, char *text,
+    size_t size)
+{
+    unsigned long      i;
+    const dsa_json_t  *tool, *place;
+
+    tool = format->made_tools != NULL ? format->made_tools->first : NULL;
+
+    for (i = 0; i < n && tool != NULL; i++) {
+        tool = tool->next;
+    }
+
+    place = tool != NULL ? dsa_json_get(tool, "place") : NULL;
+
+    if (place != NULL) {
+        (void) snprintf(text, size, "%.*s", (int) place->text.len,
+                        place->text.data);
+
+    } else {
+        (void) snprintf(text, size, "tools[%lu]", n);
+    }
 }

@@ -42,6 +42,8 @@ typedef struct {
     uint32_t            first_tool;     /* the first one of them is this one of
                                            the request */
     const dsa_format_names_t  *names;   /* for refusals */
+    const dsa_json_t   *made_tools;     /* those with a "place"; NULL: a path
+                                           has the number of a tool */
 } dsa_format_t;
 
 
@@ -58,7 +60,7 @@ int dsa_format_spec(dsa_format_t *format, const dsa_family_t *family,
  * A refusal of a schema that cannot be enforced: path and message are those of
  * the compiler.  path "properties.a" becomes
  * "response_format.json_schema.schema.properties.a"; a path that begins with
- * "tools[0]" keeps its form with the number of the tool in the request.  The
+ * "tools[0]" keeps its form with the place of the tool in the request.  The
  * names are those of the request's API.
  */
 int dsa_format_refuse(const dsa_format_t *format, const char *path,

@@ -20,7 +20,6 @@
 
 static void dsa_refusal_replace(char *text, size_t size,
     const char *const names[2]);
-static void dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at);
 static void dsa_refusal_text(dsa_refusal_t *refusal, size_t len,
     const char *fmt, va_list args);
 
@@ -188,7 +187,7 @@ dsa_refusal_replace(char *text, size_t size, const char *const names[2])
 }
 
 
-static void
+void
 dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at)
 {
     int     n;

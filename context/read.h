@@ -61,6 +61,9 @@ int dsa_refuse_type(dsa_refusal_t *refusal, const dsa_at_t *at,
 int dsa_refuse_variant(dsa_refusal_t *refusal, const dsa_at_t *at,
     const dsa_json_t *v, const char *expected);
 
+/* Sets param to the path of a field. */
+void dsa_refusal_path(dsa_refusal_t *refusal, const dsa_at_t *at);
+
 /* How many bytes of s an error shows: whole characters, without NUL. */
 int dsa_read_shown(dsa_str_t s);
 

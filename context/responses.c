@@ -117,7 +117,7 @@ dsa_responses_chat(dsa_items_t *ctx, dsa_chat_t *chat, const dsa_json_t *root)
     chat->hosted_tools = ctx->hosted;
     chat->messages = NULL;
     chat->n_messages = 0;
-    chat->inputs = 1;
+    chat->made_tools = 1;
 
     if (chat->max_tokens_field != NULL) {
         chat->max_tokens_field = "max_output_tokens";

@@ -28,6 +28,8 @@ static int dsa_responses_namespace(dsa_items_t *ctx, const dsa_at_t *at,
     const dsa_json_t *v, dsa_json_t *to);
 static int dsa_responses_offer(dsa_items_t *ctx, const dsa_at_t *at,
     const dsa_json_t *v, const dsa_json_t *space, dsa_json_t *to);
+static int dsa_responses_place(dsa_items_t *ctx, const dsa_at_t *at,
+    dsa_json_t *tool);
 static int dsa_responses_members(dsa_items_t *ctx, const dsa_json_t *v,
     const dsa_json_t *space, dsa_json_t *function);
 static int dsa_responses_describe(dsa_items_t *ctx, const dsa_json_t *v,
@@ -218,7 +220,7 @@ dsa_responses_offer(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
     (void) dsa_responses_add(ctx, tool, "type", DSA_JSON_STRING, "function");
     function = dsa_responses_add(ctx, tool, "function", DSA_JSON_OBJECT, "");
 
-    if (function == NULL) {
+    if (function == NULL || dsa_responses_place(ctx, at, tool) != DSA_OK) {
         return DSA_AGAIN;
     }
 
@@ -248,6 +250,33 @@ dsa_responses_offer(dsa_items_t *ctx, const dsa_at_t *at, const dsa_json_t *v,
     }
 
     return dsa_responses_unique(ctx, at, to, tool);
+}
+
+
+/*
+ * Adds the path of a tool in the request, which has hosted tools and namespaces
+ * besides those that the model reads.
+ */
+
+static int
+dsa_responses_place(dsa_items_t *ctx, const dsa_at_t *at, dsa_json_t *tool)
+{
+    char           *path;
+    dsa_json_t     *place;
+    dsa_refusal_t   refusal;
+
+    dsa_refusal_path(&refusal, at);
+
+    path = dsa_arena_dup(ctx->r.arena, dsa_strz(refusal.param));
+    place = dsa_responses_add(ctx, tool, "place", DSA_JSON_STRING, "");
+
+    if (path == NULL || place == NULL) {
+        return DSA_AGAIN;
+    }
+
+    place->text = dsa_strz(path);
+
+    return DSA_OK;
 }
 
 

@@ -381,11 +381,25 @@ for my $case (
     [ qq{start: "a\x{ff5c}"}, qr/line 1, column 10: .*syntax of calls/ ])
 {
     my $r = $engine->post($uri, { model => 'deepseek-chat', input => 'x',
-                                  tools => [ custom('text'),
+                                  tools => [ { type => 'web_search' },
+                                             custom('text'),
                                              lark('sum', $case->[0]) ] });
     is($r->{status}, 400, 'a grammar is refused') or diag($r->{body});
-    is($r->{json}{error}{param}, 'tools[1].format.definition', 'its place');
+    is($r->{json}{error}{param}, 'tools[2].format.definition', 'its place');
     like($r->{json}{error}{message}, $case->[1], 'line and column');
+}
+
+for my $case (
+    [ lark('sum', 'start: x'), 'tools[1].tools[1].format.definition' ],
+    [ { %{ function('f') }, strict => JSON::PP::true,
+        parameters => { type => 'x' } }, 'tools[1].tools[1].parameters.type' ])
+{
+    my $r = $engine->post($uri, { model => 'deepseek-chat', input => 'x',
+                                  tools => [ { type => 'web_search' },
+                                             space('s', function('g'),
+                                                   $case->[0]) ] });
+    is($r->{status}, 400, 'a tool in a namespace') or diag($r->{body});
+    is($r->{json}{error}{param}, $case->[1], 'its place');
 }
 
 $engine->done;
