@@ -13,11 +13,12 @@
 
 /* Which values a keyword constrains: types, or one of these. */
 
-#define DSA_KEYWORD_NOTE    0x100       /* none */
 #define DSA_KEYWORD_REF     0x200
 #define DSA_KEYWORD_UNION   0x400
 #define DSA_KEYWORD_ENUM    0x800
 #define DSA_KEYWORD_TYPE    0x1000
+#define DSA_KEYWORD_REFUSED 0x2000      /* any of the types beside it, or all;
+                                           it is not supported */
 
 
 typedef struct {
@@ -43,6 +44,8 @@ static void dsa_schema_alone(dsa_schema_t *s, const dsa_json_t *schema,
 static uint32_t dsa_schema_type(dsa_str_t name);
 
 
+/* All other names, also those of annotations, constrain nothing. */
+
 static const dsa_keyword_t  dsa_keywords[] = {
     { "type", DSA_KEYWORD_TYPE },
     { "properties", DSA_TYPE_OBJECT },
@@ -65,18 +68,24 @@ static const dsa_keyword_t  dsa_keywords[] = {
     { "const", DSA_KEYWORD_ENUM },
     { "anyOf", DSA_KEYWORD_UNION },
     { "$ref", DSA_KEYWORD_REF },
-    { "$defs", DSA_KEYWORD_NOTE },
-    { "definitions", DSA_KEYWORD_NOTE },
-    { "title", DSA_KEYWORD_NOTE },
-    { "description", DSA_KEYWORD_NOTE },
-    { "default", DSA_KEYWORD_NOTE },
-    { "examples", DSA_KEYWORD_NOTE },
-    { "$schema", DSA_KEYWORD_NOTE },
-    { "$id", DSA_KEYWORD_NOTE },
-    { "$comment", DSA_KEYWORD_NOTE },
-    { "deprecated", DSA_KEYWORD_NOTE },
-    { "readOnly", DSA_KEYWORD_NOTE },
-    { "writeOnly", DSA_KEYWORD_NOTE },
+    { "$dynamicRef", DSA_KEYWORD_REFUSED },
+    { "$recursiveRef", DSA_KEYWORD_REFUSED },
+    { "allOf", DSA_KEYWORD_REFUSED },
+    { "oneOf", DSA_KEYWORD_REFUSED },
+    { "not", DSA_KEYWORD_REFUSED },
+    { "if", DSA_KEYWORD_REFUSED },
+    { "patternProperties", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "propertyNames", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "minProperties", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "maxProperties", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "dependencies", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "dependentRequired", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "dependentSchemas", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "unevaluatedProperties", DSA_KEYWORD_REFUSED | DSA_TYPE_OBJECT },
+    { "additionalItems", DSA_KEYWORD_REFUSED | DSA_TYPE_ARRAY },
+    { "contains", DSA_KEYWORD_REFUSED | DSA_TYPE_ARRAY },
+    { "uniqueItems", DSA_KEYWORD_REFUSED | DSA_TYPE_ARRAY },
+    { "unevaluatedItems", DSA_KEYWORD_REFUSED | DSA_TYPE_ARRAY },
     { NULL, 0 }
 };
 
@@ -280,23 +289,18 @@ dsa_schema_keywords(dsa_schema_t *s, const dsa_json_t *schema, uint32_t types)
     for (v = schema->first; v != NULL && !s->failed; v = v->next) {
         k = dsa_schema_keyword(v->key);
 
-        if (k == NULL) {
-            dsa_schema_fail(s, "", "\"%.*s\" is not supported; expected type, "
-                            "properties, required, additionalProperties, "
-                            "items, prefixItems, minItems, maxItems, pattern, "
-                            "format, minLength, maxLength, minimum, maximum, "
-                            "exclusiveMinimum, exclusiveMaximum, multipleOf, "
-                            "enum, const, anyOf, $ref or $defs",
-                            (int) (v->key.len < 40 ? v->key.len : 40),
-                            v->key.data);
-            return;
+        if (k == NULL || (k->what & DSA_KEYWORD_REFUSED) == 0
+            || ((k->what & DSA_TYPE_ANY) != 0 && (k->what & types) == 0))
+        {
+            continue;
         }
 
-        if (k->what < DSA_KEYWORD_NOTE && (k->what & types) == 0) {
-            dsa_schema_fail(s, k->name, "\"type\" permits no value that it "
-                            "applies to; expected another type, or no \"%s\"",
-                            k->name);
-        }
+        dsa_schema_fail(s, "", "\"%s\" is not supported; expected type, "
+                        "properties, required, additionalProperties, items, "
+                        "prefixItems, minItems, maxItems, pattern, format, "
+                        "minLength, maxLength, minimum, maximum, "
+                        "exclusiveMinimum, exclusiveMaximum, multipleOf, "
+                        "enum, const, anyOf or $ref", k->name);
     }
 }
 
@@ -402,8 +406,7 @@ dsa_schema_count(dsa_schema_t *s, const dsa_json_t *schema,
 int
 dsa_schema_is_any(const dsa_json_t *schema)
 {
-    const dsa_json_t     *v;
-    const dsa_keyword_t  *k;
+    const dsa_json_t  *v;
 
     if (schema == NULL || schema->type == DSA_JSON_TRUE) {
         return 1;
@@ -414,9 +417,7 @@ dsa_schema_is_any(const dsa_json_t *schema)
     }
 
     for (v = schema->first; v != NULL; v = v->next) {
-        k = dsa_schema_keyword(v->key);
-
-        if (k == NULL || k->what != DSA_KEYWORD_NOTE) {
+        if (dsa_schema_keyword(v->key) != NULL) {
             return 0;
         }
     }
@@ -738,9 +739,7 @@ dsa_schema_alone(dsa_schema_t *s, const dsa_json_t *schema,
     for (v = schema->first; v != NULL && !s->failed; v = v->next) {
         k = dsa_schema_keyword(v->key);
 
-        if (k->what != DSA_KEYWORD_NOTE && k->what != own
-            && k->what != with)
-        {
+        if (k != NULL && k->what != own && k->what != with) {
             dsa_schema_fail(s, k->name, "it cannot be combined with \"%s\"; "
                             "expected it in a schema of its own",
                             own == DSA_KEYWORD_ENUM ? "enum\" or \"const"

@@ -114,7 +114,9 @@ const dsa_json_t *dsa_schema_resolve(dsa_schema_t *s,
 /* The types of "type", or all; sets failed. */
 uint32_t dsa_schema_types(dsa_schema_t *s, const dsa_json_t *schema);
 
-/* Refuses keywords that are unknown, or of other types than these. */
+/*
+ * Refuses keywords that constrain values of these types and are not supported.
+ */
 void dsa_schema_keywords(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t types);
 

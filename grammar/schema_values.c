@@ -19,6 +19,7 @@ static void dsa_schema_sized_string(dsa_schema_t *s, dsa_values_e values,
     uint32_t min, uint32_t max, uint32_t from, uint32_t to);
 static dsa_dfa_t *dsa_schema_pattern(dsa_schema_t *s,
     const dsa_json_t *schema);
+static const char *dsa_schema_format(const dsa_json_t *schema);
 static dsa_dfa_t *dsa_schema_without_control(dsa_schema_t *s,
     dsa_dfa_t *dfa);
 static void dsa_schema_quoted(dsa_schema_t *s, const dsa_dfa_t *dfa,
@@ -162,7 +163,7 @@ dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
     }
 
     if (dsa_json_get(schema, "pattern") == NULL
-        && dsa_json_get(schema, "format") == NULL)
+        && dsa_schema_format(schema) == NULL)
     {
         if (min == 0 && max == DSA_AUTOMATON_MANY) {
             dsa_schema_free_string(s, values, from, to);
@@ -351,11 +352,11 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
     dsa_dfa_t         *dfa, *other;
     dsa_err_t          error;
     const char        *known;
-    const dsa_json_t  *pattern, *format;
+    const dsa_json_t  *pattern;
 
     dfa = NULL;
+    known = dsa_schema_format(schema);
     pattern = dsa_json_get(schema, "pattern");
-    format = dsa_json_get(schema, "format");
 
     if (pattern != NULL) {
         if (pattern->type != DSA_JSON_STRING) {
@@ -372,24 +373,27 @@ dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
         }
     }
 
-    if (format == NULL) {
-        return dfa;
-    }
-
-    known = format->type == DSA_JSON_STRING ? dsa_format_pattern(format->text)
-                                            : NULL;
-
     if (known == NULL) {
-        dsa_dfa_free(dfa);
-        dsa_schema_fail(s, "format", "it is not supported; expected "
-                        "date-time, date, time, duration, email, hostname, "
-                        "ipv4, ipv6 or uuid");
-        return NULL;
+        return dfa;
     }
 
     other = dsa_regex(dsa_strz(known), &s->work, &error);
 
     return pattern != NULL ? dsa_dfa_intersect(dfa, other) : other;
+}
+
+
+/* The pattern of a known format, or NULL: another one is an annotation. */
+
+static const char *
+dsa_schema_format(const dsa_json_t *schema)
+{
+    const dsa_json_t  *format;
+
+    format = dsa_json_get(schema, "format");
+
+    return format != NULL && format->type == DSA_JSON_STRING
+           ? dsa_format_pattern(format->text) : NULL;
 }
 
 

@@ -52,7 +52,7 @@ my @schemas = (
     [ 'pattern, not anchored', '{"type":"string","pattern":"\\\\d{2}|x.y$",'
                                . '"maxLength":20}' ],
     (map { [ "format $_", qq({"type":"string","format":"$_"}) ] }
-     qw/ date-time date time duration email hostname ipv4 ipv6 uuid /),
+     qw/ date-time date time duration email hostname ipv4 ipv6 uri uuid /),
     [ 'minimum, maximum', '{"type":"integer","minimum":-13,"maximum":1200}' ],
     [ 'minimum', '{"type":"number","minimum":-0.75}' ],
     [ 'maximum', '{"type":"number","maximum":-12.5}' ],
