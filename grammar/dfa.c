@@ -22,6 +22,7 @@ typedef struct {
 } dsa_product_t;
 
 
+static uint8_t *dsa_dfa_ends(const dsa_dfa_t *d);
 static int dsa_dfa_grow(void **array, uint32_t *size, uint32_t n, size_t item);
 static uint32_t dsa_dfa_pair(dsa_product_t *p, uint32_t x, uint32_t y);
 static void dsa_dfa_product_state(dsa_product_t *p, uint32_t x, uint32_t y);
@@ -230,6 +231,36 @@ dsa_dfa_complement(dsa_dfa_t *a)
 
 
 dsa_dfa_t *
+dsa_dfa_either(dsa_dfa_t *a, dsa_dfa_t *b)
+{
+    return dsa_dfa_complement(dsa_dfa_intersect(dsa_dfa_complement(a),
+                                                dsa_dfa_complement(b)));
+}
+
+
+dsa_dfa_t *
+dsa_dfa_copy(const dsa_dfa_t *a)
+{
+    uint32_t          i, k;
+    dsa_dfa_t        *out;
+    dsa_dfa_range_t  *r;
+
+    out = a != NULL ? dsa_dfa_create() : NULL;
+
+    for (i = 0; out != NULL && i < a->n_states; i++) {
+        dsa_dfa_state(out, a->accept[i]);
+
+        for (k = a->first[i]; k < a->first[i + 1]; k++) {
+            r = &a->range[k];
+            dsa_dfa_range(out, r->lo, r->hi, r->to);
+        }
+    }
+
+    return dsa_dfa_done(out);
+}
+
+
+dsa_dfa_t *
 dsa_dfa_lengths(uint32_t min, uint32_t max)
 {
     uint32_t    i, last;
@@ -248,6 +279,84 @@ dsa_dfa_lengths(uint32_t min, uint32_t max)
     }
 
     return dsa_dfa_done(d);
+}
+
+
+/*
+ * The states from which an end can be reached are taken away from the front: a
+ * state without predecessors has the length of the longest way to it.  If some
+ * stay, there is a loop.
+ */
+
+uint32_t
+dsa_dfa_longest(const dsa_dfa_t *d)
+{
+    uint32_t   i, k, n, left, longest, *to, *ways, *length, *queue;
+    uint8_t   *ends;
+
+    ends = dsa_dfa_ends(d);
+    ways = calloc(3 * (size_t) d->n_states, sizeof(uint32_t));
+
+    if (ends == NULL || ways == NULL) {
+        free(ends);
+        free(ways);
+        return UINT32_MAX;
+    }
+
+    length = ways + d->n_states;
+    queue = length + d->n_states;
+    left = 0;
+
+    for (i = 0; i < d->n_states; i++) {
+        left += ends[i];
+
+        for (k = d->first[i]; ends[i] && k < d->first[i + 1]; k++) {
+            ways[d->range[k].to]++;
+        }
+    }
+
+    n = 0;
+    longest = 0;
+
+    if (ends[0] && ways[0] == 0) {
+        queue[n++] = 0;
+    }
+
+    for (i = 0; i < n; i++) {
+        left--;
+        longest = length[queue[i]] > longest ? length[queue[i]] : longest;
+
+        for (k = d->first[queue[i]]; k < d->first[queue[i] + 1]; k++) {
+            to = &d->range[k].to;
+
+            if (length[*to] < length[queue[i]] + 1) {
+                length[*to] = length[queue[i]] + 1;
+            }
+
+            if (--ways[*to] == 0 && ends[*to]) {
+                queue[n++] = *to;
+            }
+        }
+    }
+
+    free(ends);
+    free(ways);
+
+    return left == 0 ? longest : UINT32_MAX;
+}
+
+
+int
+dsa_dfa_empty(const dsa_dfa_t *d)
+{
+    int       empty;
+    uint8_t  *ends;
+
+    ends = dsa_dfa_ends(d);
+    empty = ends != NULL && d->n_states != 0 && !ends[0];
+    free(ends);
+
+    return empty;
 }
 
 
@@ -276,6 +385,67 @@ dsa_dfa_accepts(const dsa_dfa_t *d, dsa_str_t text)
     }
 
     return d->accept[state];
+}
+
+
+/* [n_states], 1: an end can be reached from this state; NULL: no memory. */
+
+static uint8_t *
+dsa_dfa_ends(const dsa_dfa_t *d)
+{
+    uint32_t   i, k, n, *first, *from, *queue;
+    uint8_t   *ends;
+
+    ends = calloc(d->n_states, 1);
+    first = calloc(2 * (size_t) d->n_states + d->n_ranges + 2,
+                   sizeof(uint32_t));
+
+    if (ends == NULL || first == NULL) {
+        free(ends);
+        free(first);
+        return NULL;
+    }
+
+    queue = first + d->n_states + 2;
+    from = queue + d->n_states;
+
+    /* the states that lead to each state */
+
+    for (k = 0; k < d->n_ranges; k++) {
+        first[d->range[k].to + 2]++;
+    }
+
+    for (i = 0; i < d->n_states; i++) {
+        first[i + 2] += first[i + 1];
+    }
+
+    for (i = 0; i < d->n_states; i++) {
+        for (k = d->first[i]; k < d->first[i + 1]; k++) {
+            from[first[d->range[k].to + 1]++] = i;
+        }
+    }
+
+    for (i = 0, n = 0; i < d->n_states; i++) {
+        if (d->accept[i]) {
+            ends[i] = 1;
+            queue[n++] = i;
+        }
+    }
+
+    while (n != 0) {
+        i = queue[--n];
+
+        for (k = first[i]; k < first[i + 1]; k++) {
+            if (!ends[from[k]]) {
+                ends[from[k]] = 1;
+                queue[n++] = from[k];
+            }
+        }
+    }
+
+    free(first);
+
+    return ends;
 }
 
 

@@ -63,11 +63,23 @@ dsa_dfa_t *dsa_dfa_done(dsa_dfa_t *d);
 /* The texts that both accept; consumes both. */
 dsa_dfa_t *dsa_dfa_intersect(dsa_dfa_t *a, dsa_dfa_t *b);
 
+/* The texts that one of both accepts; consumes both. */
+dsa_dfa_t *dsa_dfa_either(dsa_dfa_t *a, dsa_dfa_t *b);
+
+/* NULL is allowed. */
+dsa_dfa_t *dsa_dfa_copy(const dsa_dfa_t *a);
+
 /* The texts of Unicode characters that it does not accept; consumes it. */
 dsa_dfa_t *dsa_dfa_complement(dsa_dfa_t *a);
 
 /* Every text of min to max characters; max UINT32_MAX: no maximum. */
 dsa_dfa_t *dsa_dfa_lengths(uint32_t min, uint32_t max);
+
+/* The characters of its longest text; UINT32_MAX: any number, or no memory. */
+uint32_t dsa_dfa_longest(const dsa_dfa_t *d);
+
+/* 1 if it accepts no text. */
+int dsa_dfa_empty(const dsa_dfa_t *d);
 
 /* 1 if it accepts the text, which is UTF-8. */
 int dsa_dfa_accepts(const dsa_dfa_t *d, dsa_str_t text);

@@ -34,20 +34,35 @@ typedef struct {
 
 
 typedef struct {
-    const char          *keyword;
     int                  lower;
     int                  strict;
-    int                  present;
     dsa_decimal_t        value;
 } dsa_bound_t;
 
 
-#define DSA_NUMBER_BOUNDS   4
+#define DSA_NUMBER_BOUNDS   16          /* most bounds of one number */
 
 
+typedef struct {
+    uint32_t             n;
+    dsa_bound_t          bound[DSA_NUMBER_BOUNDS];
+} dsa_bounds_t;
+
+
+static dsa_dfa_t *dsa_number_free(dsa_schema_t *s, uint32_t types);
+static void dsa_number_bounds(dsa_schema_t *s, const dsa_part_t *part,
+    dsa_bounds_t *bounds);
+static void dsa_number_bound(dsa_schema_t *s, const dsa_json_t *v, int lower,
+    int strict, dsa_bounds_t *bounds);
+static dsa_dfa_t *dsa_number_bounded(dsa_schema_t *s,
+    const dsa_bounds_t *bounds, int integer);
+static dsa_dfa_t *dsa_number_filter(dsa_schema_t *s, const dsa_part_t *part,
+    dsa_dfa_t *dfa, int integer);
+static dsa_dfa_t *dsa_number_other(dsa_schema_t *s, dsa_dfa_t *dfa,
+    const dsa_json_t *v);
 static int dsa_number_decimal(const dsa_json_t *v, dsa_decimal_t *d);
 static int dsa_number_zero(const dsa_decimal_t *d);
-static dsa_dfa_t *dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound,
+static dsa_dfa_t *dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds,
     int negative, int integer, uint32_t digits);
 static dsa_dfa_t *dsa_number_compare(dsa_schema_t *s, const dsa_decimal_t *d,
     int greater, int strict, int negative);
@@ -57,81 +72,69 @@ static void dsa_number_less(dsa_buf_t *b, const dsa_decimal_t *d, int strict);
 static void dsa_number_digit(dsa_buf_t *b, const char *digits, uint32_t i,
     int greater, char lowest);
 static dsa_dfa_t *dsa_number_pattern(dsa_schema_t *s, dsa_buf_t *b);
-static dsa_dfa_t *dsa_number_either(dsa_dfa_t *a, dsa_dfa_t *b);
 static dsa_dfa_t *dsa_number_multiple(dsa_schema_t *s, const dsa_json_t *v,
     int integer);
 static dsa_dfa_t *dsa_number_remainders(uint32_t c, uint32_t places);
 
 
-dsa_dfa_t *
-dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer)
+int
+dsa_number_is_free(const dsa_parts_t *p)
 {
-    uint32_t           i, n, digits;
-    dsa_buf_t          b;
-    dsa_dfa_t         *dfa;
+    uint32_t           i, k;
+    const dsa_part_t  *part;
     const dsa_json_t  *v;
-    dsa_bound_t        bound[DSA_NUMBER_BOUNDS] = {
-        { .keyword = "minimum", .lower = 1 },
-        { .keyword = "exclusiveMinimum", .lower = 1, .strict = 1 },
-        { .keyword = "maximum" },
-        { .keyword = "exclusiveMaximum", .strict = 1 }
+
+    static const char *const  keywords[] = {
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
+        "multipleOf", "enum", "const"
     };
 
-    if (schema == NULL) {
+    for (i = 0; i < p->n; i++) {
+        part = &p->part[i];
+
+        for (k = 0; k < sizeof(keywords) / sizeof(keywords[0]); k++) {
+            v = dsa_part_get(part, keywords[k]);
+
+            if (v != NULL || dsa_part_not(part, keywords[k]) != NULL) {
+                return 0;
+            }
+        }
+    }
+
+    return 1;
+}
+
+
+dsa_dfa_t *
+dsa_number(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types)
+{
+    int           integer;
+    uint32_t      i;
+    dsa_buf_t     b;
+    dsa_dfa_t    *dfa;
+    dsa_bounds_t  bounds;
+
+    if (types != DSA_TYPE_FRACTION && dsa_number_is_free(p)) {
+        return dsa_number_free(s, types);
+    }
+
+    bounds.n = 0;
+    integer = types == DSA_TYPE_INTEGER;
+
+    for (i = 0; i < p->n && !s->failed; i++) {
+        dsa_number_bounds(s, &p->part[i], &bounds);
+    }
+
+    dfa = s->failed ? NULL : dsa_number_bounded(s, &bounds, integer);
+
+    for (i = 0; i < p->n && dfa != NULL; i++) {
+        dfa = dsa_number_filter(s, &p->part[i], dfa, integer);
+    }
+
+    if (types == DSA_TYPE_FRACTION && dfa != NULL) {
         memset(&b, 0, sizeof(dsa_buf_t));
-        dsa_buf_addz(&b, "-?(?:0|[1-9]\\d{0,18})");
-
-        if (!integer) {
-            dsa_buf_addz(&b, "(?:\\.\\d{1,20})?(?:[eE][+-]?\\d{1,2})?");
-        }
-
-        dfa = dsa_number_pattern(s, &b);
-
-        if (dfa == NULL) {
-            dsa_schema_fail(s, NULL, "there is no memory for numbers");
-        }
-
-        return dfa;
-    }
-
-    n = 1;
-    digits = 0;
-
-    for (i = 0; i < DSA_NUMBER_BOUNDS; i++) {
-        v = dsa_json_get(schema, bound[i].keyword);
-
-        if (v == NULL) {
-            continue;
-        }
-
-        if (dsa_number_decimal(v, &bound[i].value) != DSA_OK) {
-            dsa_schema_fail(s, bound[i].keyword, "it is not a number with at "
-                            "most %d digits", DSA_NUMBER_DIGITS);
-            return NULL;
-        }
-
-        bound[i].present = 1;
-        n = bound[i].value.n > n ? bound[i].value.n : n;
-
-        if (bound[i].value.n_fraction > digits) {
-            digits = bound[i].value.n_fraction;
-        }
-    }
-
-    /* with more digits a number would be rounded to the bound by its reader */
-
-    if (n < DSA_NUMBER_EXACT && DSA_NUMBER_EXACT - n > digits) {
-        digits = DSA_NUMBER_EXACT - n;
-    }
-
-    dfa = dsa_number_either(dsa_number_side(s, bound, 0, integer, digits),
-                            dsa_number_side(s, bound, 1, integer, digits));
-
-    v = dsa_json_get(schema, "multipleOf");
-
-    if (v != NULL) {
-        dfa = dsa_dfa_intersect(dfa, dsa_number_multiple(s, v,
-                                                          integer));
+        dsa_buf_addz(&b, "-?\\d+\\.\\d*[1-9]\\d*");
+        dfa = dsa_dfa_intersect(dfa, dsa_number_pattern(s, &b));
     }
 
     if (dfa == NULL) {
@@ -140,6 +143,187 @@ dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer)
     }
 
     return dfa;
+}
+
+
+static dsa_dfa_t *
+dsa_number_free(dsa_schema_t *s, uint32_t types)
+{
+    dsa_buf_t   b;
+    dsa_dfa_t  *dfa;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+    dsa_buf_addz(&b, "-?(?:0|[1-9]\\d{0,18})");
+
+    if (types != DSA_TYPE_INTEGER) {
+        dsa_buf_addz(&b, "(?:\\.\\d{1,20})?(?:[eE][+-]?\\d{1,2})?");
+    }
+
+    dfa = dsa_number_pattern(s, &b);
+
+    if (dfa == NULL) {
+        dsa_schema_fail(s, NULL, "there is no memory for numbers");
+    }
+
+    return dfa;
+}
+
+
+static void
+dsa_number_bounds(dsa_schema_t *s, const dsa_part_t *part,
+    dsa_bounds_t *bounds)
+{
+    int                strict;
+    uint32_t           i;
+    const dsa_json_t  *v, *other;
+
+    static const struct {
+        const char    *keyword;
+        const char    *exclusive;
+        int            lower;
+    } limits[] = {
+        { "minimum", "exclusiveMinimum", 1 },
+        { "maximum", "exclusiveMaximum", 0 }
+    };
+
+    dsa_schema_at(s, part);
+
+    for (i = 0; i < 2; i++) {
+        other = dsa_part_get(part, limits[i].exclusive);
+        strict = other != NULL && other->type == DSA_JSON_TRUE;
+
+        v = dsa_part_get(part, limits[i].keyword);
+        dsa_number_bound(s, v, limits[i].lower, strict, bounds);
+        dsa_number_bound(s, other, limits[i].lower, 1, bounds);
+
+        /* what violates a lower bound is below it */
+
+        v = dsa_part_not(part, limits[i].keyword);
+        dsa_number_bound(s, v, !limits[i].lower, 1, bounds);
+
+        v = dsa_part_not(part, limits[i].exclusive);
+        dsa_number_bound(s, v, !limits[i].lower, 0, bounds);
+    }
+}
+
+
+/* v NULL, or a boolean of draft 4: there is no bound. */
+
+static void
+dsa_number_bound(dsa_schema_t *s, const dsa_json_t *v, int lower, int strict,
+    dsa_bounds_t *bounds)
+{
+    dsa_bound_t  *bound;
+
+    if (v == NULL || v->type == DSA_JSON_TRUE || v->type == DSA_JSON_FALSE) {
+        return;
+    }
+
+    bound = &bounds->bound[bounds->n];
+
+    if (bounds->n == DSA_NUMBER_BOUNDS
+        || dsa_number_decimal(v, &bound->value) != DSA_OK)
+    {
+        dsa_schema_fail(s, NULL, "\"%.*s\" is not a number with at most %d "
+                        "digits, or one of more than %d bounds",
+                        (int) v->key.len, v->key.data, DSA_NUMBER_DIGITS,
+                        DSA_NUMBER_BOUNDS);
+        return;
+    }
+
+    bound->lower = lower;
+    bound->strict = strict;
+    bounds->n++;
+}
+
+
+static dsa_dfa_t *
+dsa_number_bounded(dsa_schema_t *s, const dsa_bounds_t *bounds, int integer)
+{
+    uint32_t              i, n, digits;
+    const dsa_decimal_t  *d;
+
+    n = 1;
+    digits = 0;
+
+    for (i = 0; i < bounds->n; i++) {
+        d = &bounds->bound[i].value;
+        n = d->n > n ? d->n : n;
+        digits = d->n_fraction > digits ? d->n_fraction : digits;
+    }
+
+    /* with more digits a number would be rounded to the bound by its reader */
+
+    if (n < DSA_NUMBER_EXACT && DSA_NUMBER_EXACT - n > digits) {
+        digits = DSA_NUMBER_EXACT - n;
+    }
+
+    return dsa_dfa_either(dsa_number_side(s, bounds, 0, integer, digits),
+                          dsa_number_side(s, bounds, 1, integer, digits));
+}
+
+
+/* Applies multipleOf and negations to numbers without an exponent. */
+
+static dsa_dfa_t *
+dsa_number_filter(dsa_schema_t *s, const dsa_part_t *part, dsa_dfa_t *dfa,
+    int integer)
+{
+    const dsa_json_t  *v, *list;
+
+    dsa_schema_at(s, part);
+    v = dsa_part_get(part, "multipleOf");
+
+    if (v != NULL) {
+        dfa = dsa_dfa_intersect(dfa, dsa_number_multiple(s, v, integer));
+    }
+
+    v = dsa_part_not(part, "multipleOf");
+
+    if (v != NULL) {
+        dfa = dsa_dfa_intersect(dfa, dsa_dfa_complement(
+                                    dsa_number_multiple(s, v, integer)));
+    }
+
+    list = dsa_part_not(part, "enum");
+
+    for (v = list != NULL ? list->first : NULL; v != NULL; v = v->next) {
+        dfa = dsa_number_other(s, dfa, v);
+    }
+
+    v = dsa_part_not(part, "const");
+
+    return v != NULL ? dsa_number_other(s, dfa, v) : dfa;
+}
+
+
+/* Removes a number in all its spellings; consumes dfa. */
+
+static dsa_dfa_t *
+dsa_number_other(dsa_schema_t *s, dsa_dfa_t *dfa, const dsa_json_t *v)
+{
+    dsa_buf_t      b;
+    dsa_decimal_t  d;
+
+    if ((v->type != DSA_JSON_INTEGER && v->type != DSA_JSON_FLOAT)
+        || dsa_number_decimal(v, &d) != DSA_OK || d.huge)
+    {
+        return dfa;
+    }
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+    dsa_buf_printf(&b, "%s%.*s", d.negative ? "-" : dsa_number_zero(&d)
+                   ? "-?" : "", (int) d.n, d.integer);
+
+    if (d.n_fraction != 0) {
+        dsa_buf_printf(&b, "\\.%.*s0*", (int) d.n_fraction, d.fraction);
+
+    } else {
+        dsa_buf_addz(&b, "(?:\\.0+)?");
+    }
+
+    return dsa_dfa_intersect(dfa,
+                             dsa_dfa_complement(dsa_number_pattern(s, &b)));
 }
 
 
@@ -257,13 +441,14 @@ dsa_number_zero(const dsa_decimal_t *d)
 /* The numbers with or without a minus sign that satisfy all bounds. */
 
 static dsa_dfa_t *
-dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound, int negative,
+dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds, int negative,
     int integer, uint32_t digits)
 {
     int                   greater, strict;
     uint32_t              i;
     dsa_buf_t             b;
     dsa_dfa_t            *dfa;
+    const dsa_bound_t    *bound;
     const dsa_decimal_t  *d;
 
     static const dsa_decimal_t  zero = { .n = 1, .integer = "0" };
@@ -284,18 +469,14 @@ dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound, int negative,
         dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, &zero, 1, 1, 1));
     }
 
-    for (i = 0; i < DSA_NUMBER_BOUNDS && dfa != NULL; i++) {
-
-        if (!bound[i].present) {
-            continue;
-        }
-
-        d = &bound[i].value;
-        strict = bound[i].strict;
+    for (i = 0; i < bounds->n && dfa != NULL; i++) {
+        bound = &bounds->bound[i];
+        d = &bound->value;
+        strict = bound->strict;
 
         /* the magnitude of a negative number is compared the other way */
 
-        greater = bound[i].lower != negative;
+        greater = bound->lower != negative;
 
         if (d->negative != negative) {
 
@@ -304,7 +485,7 @@ dsa_number_side(dsa_schema_t *s, const dsa_bound_t *bound, int negative,
              * this sign are on one side of it.
              */
 
-            if (bound[i].lower == negative) {
+            if (bound->lower == negative) {
                 dfa = dsa_dfa_intersect(dfa, dsa_number_compare(s, &zero, 0, 1,
                                                                 negative));
             }
@@ -476,16 +657,6 @@ dsa_number_pattern(dsa_schema_t *s, dsa_buf_t *b)
     dsa_buf_free(&whole);
 
     return dfa;
-}
-
-
-/* What one of two automata accepts; consumes both. */
-
-static dsa_dfa_t *
-dsa_number_either(dsa_dfa_t *a, dsa_dfa_t *b)
-{
-    return dsa_dfa_complement(dsa_dfa_intersect(dsa_dfa_complement(a),
-                                                dsa_dfa_complement(b)));
 }
 
 

@@ -23,6 +23,9 @@
  * calls do nothing.  s->path names the schema that is being compiled.
  */
 
+typedef struct dsa_schema_s  dsa_schema_t;
+
+
 #define DSA_SCHEMA_DEPTH        128     /* most schemas in one another */
 #define DSA_SCHEMA_PROPERTIES   2000    /* most properties of an object */
 #define DSA_SCHEMA_ENUM         10000   /* most values of an enum */
@@ -34,36 +37,113 @@
 typedef enum {
     DSA_VALUES_JSON = 0,
     DSA_VALUES_NOT_STRINGS,             /* JSON, without strings */
-    DSA_VALUES_TEXT                     /* strings only, as their text */
+    DSA_VALUES_TEXT,                    /* strings only, as their text */
+    DSA_VALUES_ELEMENTS                 /* objects only, as the elements of a
+                                           call's parameters */
 } dsa_values_e;
 
 
 #define DSA_TYPE_NULL       0x01
 #define DSA_TYPE_BOOLEAN    0x02
 #define DSA_TYPE_INTEGER    0x04
-#define DSA_TYPE_NUMBER     0x08
+#define DSA_TYPE_FRACTION   0x08        /* it has digits behind the point */
+#define DSA_TYPE_NUMBER     0x0c
 #define DSA_TYPE_STRING     0x10
 #define DSA_TYPE_ARRAY      0x20
 #define DSA_TYPE_OBJECT     0x40
 #define DSA_TYPE_ANY        0x7f
 
 
-/* A rule that a $ref refers to. */
+/* What a keyword constrains: values of these types, or one of the following. */
+
+#define DSA_KEYWORD_REF         0x100
+#define DSA_KEYWORD_ALL_OF      0x200
+#define DSA_KEYWORD_ANY_OF      0x400
+#define DSA_KEYWORD_ONE_OF      0x800
+#define DSA_KEYWORD_NOT         0x1000
+#define DSA_KEYWORD_IF          0x2000
+#define DSA_KEYWORD_DEPENDENT   0x4000
+#define DSA_KEYWORD_ENUM        0x8000
+#define DSA_KEYWORD_TYPE        0x10000
+#define DSA_KEYWORD_REFUSED     0x20000     /* besides; it is not supported */
+#define DSA_KEYWORD_NEGATED     0x40000     /* besides; "not" supports it */
+#define DSA_KEYWORD_APART                                                     \
+    (DSA_KEYWORD_PARTS | DSA_KEYWORD_REF | DSA_KEYWORD_IF)
+#define DSA_KEYWORD_PARTS                                                     \
+    (DSA_KEYWORD_ALL_OF | DSA_KEYWORD_ANY_OF | DSA_KEYWORD_ONE_OF             \
+     | DSA_KEYWORD_NOT | DSA_KEYWORD_DEPENDENT)
+
+
+/*
+ * 1 if a value satisfies a keyword.  schema: that of the keyword; NULL in a
+ * negation.
+ */
+typedef int dsa_valid_pt(dsa_schema_t *s, const dsa_json_t *schema,
+    const dsa_json_t *keyword, const dsa_json_t *v);
+
+
+typedef struct {
+    const char          *name;
+    uint32_t             what;
+    dsa_valid_pt        *valid;         /* NULL: it is refused */
+} dsa_keyword_t;
+
+
+/*
+ * A part is one of the conditions on a value.  All parts of a list apply, so
+ * that allOf, $ref beside other keywords, and what several schemas demand of
+ * one property are lists.  A part with alternatives (anyOf, for example) is
+ * replaced by one of them at a time, until there is none.
+ */
+
+typedef enum {
+    DSA_PART_SCHEMA = 0,        /* the whole schema */
+    DSA_PART_OWN,               /* the schema without keywords that have a part
+                                   of their own */
+    DSA_PART_ANY_OF,            /* schema: the list */
+    DSA_PART_ONE_OF,
+    DSA_PART_IF,                /* if, then and else of the schema */
+    DSA_PART_DEPENDENT,         /* schema: what the property of its name
+                                   demands */
+    DSA_PART_NOT,               /* not the schema */
+    DSA_PART_NOT_KEYWORD,       /* schema: a keyword's value; not the keyword */
+    DSA_PART_OBJECT,            /* an object */
+    DSA_PART_REQUIRED,          /* schema: a list of required names */
+    DSA_PART_PRESENT,           /* the property of the name is present, */
+    DSA_PART_ABSENT,            /* or absent, if it is an object */
+    DSA_PART_MEMBER_NOT         /* the property of its name is not the schema */
+} dsa_part_e;
+
+
+typedef struct {
+    const dsa_json_t    *schema;
+    uintptr_t            kind;          /* dsa_part_e */
+    const char          *path;          /* of the schema */
+} dsa_part_t;
+
+
+typedef struct {
+    dsa_part_t          *part;
+    uint32_t             n;
+    uint32_t             size;
+    int                  never;         /* no value satisfies it */
+    int                  refers;        /* a $ref was followed */
+} dsa_parts_t;
+
+
+/* A rule for the values of a list of parts. */
 
 typedef struct dsa_schema_rule_s  dsa_schema_rule_t;
 
 struct dsa_schema_rule_s {
-    struct {
-        const dsa_json_t    *schema;
-        uintptr_t            values;    /* dsa_values_e */
-    } key;
+    dsa_parts_t              parts;
+    dsa_values_e             values;
     uint32_t                 entry;
-    const char              *path;
     dsa_schema_rule_t       *next;      /* that is not compiled yet */
 };
 
 
-typedef struct {
+struct dsa_schema_s {
     dsa_automaton_t         *a;
     dsa_grammar_error_t     *error;
     dsa_arena_t             *arena;
@@ -76,8 +156,14 @@ typedef struct {
     int                      loose;     /* a schema that is not strict is not
                                            enforced */
     int                      optional;  /* there is one */
+    const dsa_json_t        *listed;    /* the enum whose values are checked
+                                           against other conditions */
+    uint32_t                 probing;   /* whether schemas are disjoint: the
+                                           ones of a oneOf need not be */
 
     dsa_map_t                rules;
+    dsa_map_t                patterns;  /* dsa_schema_pattern_t by the address
+                                           of their keyword */
     dsa_schema_rule_t       *pending;
 
     /* entries of rules that many schemas use; 0: not made */
@@ -88,7 +174,7 @@ typedef struct {
     uint32_t                 number;
     uint32_t                 integer;
     uint32_t                 members;   /* of an object, each any JSON */
-} dsa_schema_t;
+};
 
 
 /* schema.c */
@@ -100,34 +186,16 @@ typedef struct {
 int dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
     uint32_t to);
 
-/* Paths for the values of a schema.  Pending rules stay uncompiled. */
-void dsa_schema_compile(dsa_schema_t *s, const dsa_json_t *schema,
-    dsa_values_e values, uint32_t from, uint32_t to);
-
-/* Compiles rules that $ref referred to. */
-void dsa_schema_rules(dsa_schema_t *s);
-
-/* Follows $ref to a schema without one; NULL: error is set. */
-const dsa_json_t *dsa_schema_resolve(dsa_schema_t *s,
-    const dsa_json_t *schema);
-
-/* The types of "type", or all; sets failed. */
-uint32_t dsa_schema_types(dsa_schema_t *s, const dsa_json_t *schema);
-
-/*
- * Refuses keywords that constrain values of these types and are not supported.
- */
-void dsa_schema_keywords(dsa_schema_t *s, const dsa_json_t *schema,
-    uint32_t types);
-
 /* Sets the error for a keyword of the current schema; NULL: the schema. */
 void dsa_schema_fail(dsa_schema_t *s, const char *keyword, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
 
-/* Appends to the path, and takes it back to a length that it had. */
-size_t dsa_schema_push(dsa_schema_t *s, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-void dsa_schema_pop(dsa_schema_t *s, size_t len);
+/* The same for a part of a list. */
+void dsa_schema_at(dsa_schema_t *s, const dsa_part_t *part);
+
+/* A path in the arena, or "": there is no memory. */
+const char *dsa_schema_path(dsa_schema_t *s, const char *path,
+    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /* Subtracts steps from the work; refuses a schema that needs too many. */
 void dsa_schema_spend(dsa_schema_t *s, uint32_t steps);
@@ -135,12 +203,127 @@ void dsa_schema_spend(dsa_schema_t *s, uint32_t steps);
 /* The same for the steps that an automaton takes. */
 void dsa_schema_charge(dsa_schema_t *s, const dsa_dfa_t *dfa);
 
-/* The value of a keyword that is a count; absent if the schema lacks it. */
-uint32_t dsa_schema_count(dsa_schema_t *s, const dsa_json_t *schema,
-    const char *keyword, uint32_t absent);
 
-/* 1 if a schema permits every value. */
-int dsa_schema_is_any(const dsa_json_t *schema);
+/* schema_keyword.c */
+
+/* NULL: it constrains nothing. */
+const dsa_keyword_t *dsa_schema_keyword(dsa_str_t name);
+
+/* The types of "type", or all; sets failed. */
+uint32_t dsa_schema_types(dsa_schema_t *s, const dsa_json_t *type);
+
+/* The value of a keyword that is a count. */
+uint32_t dsa_schema_count(dsa_schema_t *s, const dsa_json_t *v);
+
+/* The schema of a $ref and its path, or NULL: error is set. */
+const dsa_json_t *dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref,
+    const char **path);
+
+
+/* schema_parts.c */
+
+/* Adds a part that the list does not have yet, as it is. */
+void dsa_parts_add(dsa_schema_t *s, dsa_parts_t *p, dsa_part_e kind,
+    const dsa_json_t *schema, const char *path);
+
+/* Adds the parts of a part: no schema, allOf or $ref is left. */
+void dsa_parts_expand(dsa_schema_t *s, dsa_parts_t *p,
+    const dsa_part_t *part);
+
+/*
+ * Adds that an object lacks a name of "required", or has a property that is not
+ * its schema.
+ */
+void dsa_parts_add_not_member(dsa_schema_t *s, dsa_parts_t *p,
+    const dsa_json_t *v, const char *path);
+
+/* The name of a part that has one. */
+dsa_str_t dsa_part_name(const dsa_part_t *part);
+
+/* A keyword of a part DSA_PART_OWN, or NULL. */
+const dsa_json_t *dsa_part_get(const dsa_part_t *part, const char *keyword);
+
+/* The keyword of a part DSA_PART_NOT_KEYWORD, or NULL. */
+const dsa_json_t *dsa_part_not(const dsa_part_t *part, const char *keyword);
+
+
+/* schema_choice.c: lists of expanded parts with alternatives */
+
+/* The first part with alternatives, or p->n. */
+uint32_t dsa_parts_choice(const dsa_parts_t *p, uint32_t *alternatives);
+
+/*
+ * Adds p to out, with one of the alternatives in place of part k.  0: the
+ * alternative is a negation that is not supported.
+ */
+int dsa_parts_choose(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
+    uint32_t alternative, dsa_parts_t *out);
+
+/* 0: the part is a negation that is not supported. */
+int dsa_part_supported(const dsa_part_t *part);
+
+/* 1: no value satisfies the list; 0: this is not known. */
+int dsa_parts_never(dsa_schema_t *s, const dsa_parts_t *p, uint32_t depth);
+
+
+/* schema_merge.c: lists of expanded parts without alternatives */
+
+uint32_t dsa_parts_types(dsa_schema_t *s, const dsa_parts_t *p);
+
+/* Refuses keywords that are not supported and constrain these types. */
+void dsa_parts_refuse(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types);
+
+/* The enum or const of a part of the list, or NULL. */
+const dsa_json_t *dsa_parts_enum(const dsa_parts_t *p);
+
+/* The bounds of a count.  DSA_ERROR: nothing is between them, or failed. */
+int dsa_parts_range(dsa_schema_t *s, const dsa_parts_t *p,
+    const char *least, const char *most, uint32_t *min, uint32_t *max);
+
+/* Sets the path of errors to the first part with a keyword. */
+void dsa_parts_at(dsa_schema_t *s, const dsa_parts_t *p, const char *keyword);
+
+/* Adds to out what the list demands of the property of a name. */
+void dsa_parts_member(dsa_schema_t *s, const dsa_parts_t *p, dsa_str_t name,
+    dsa_parts_t *out);
+
+/* The same for the item of an index; DSA_AUTOMATON_MANY: the other ones. */
+void dsa_parts_item(dsa_schema_t *s, const dsa_parts_t *p, uint32_t index,
+    dsa_parts_t *out);
+
+/* The schemas of the first items of a part, or NULL. */
+const dsa_json_t *dsa_part_prefix(const dsa_part_t *part);
+
+/* The automaton of a pattern, made once, or NULL: error is set. */
+const dsa_dfa_t *dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v,
+    dsa_str_t pattern);
+void dsa_schema_regex_free(dsa_schema_t *s);
+
+
+/* schema_valid.c */
+
+/* 1 if a value satisfies a part, or a list. */
+int dsa_part_valid(dsa_schema_t *s, const dsa_part_t *part,
+    const dsa_json_t *v);
+int dsa_parts_valid(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_json_t *v);
+
+dsa_valid_pt  dsa_valid_type, dsa_valid_enum, dsa_valid_all_of,
+    dsa_valid_any_of, dsa_valid_not, dsa_valid_if, dsa_valid_dependent,
+    dsa_valid_ref, dsa_valid_required, dsa_valid_properties,
+    dsa_valid_patterns, dsa_valid_additional, dsa_valid_names,
+    dsa_valid_prefix, dsa_valid_items, dsa_valid_count, dsa_valid_pattern,
+    dsa_valid_format, dsa_valid_bound, dsa_valid_multiple;
+
+
+/* schema_compile.c */
+
+/* Paths for the values of a list of parts.  Pending rules stay uncompiled. */
+void dsa_schema_compile(dsa_schema_t *s, const dsa_parts_t *parts,
+    dsa_values_e values, uint32_t from, uint32_t to);
+
+/* Compiles rules that were called. */
+void dsa_schema_rules(dsa_schema_t *s);
 
 
 /* schema_values.c */
@@ -148,36 +331,72 @@ int dsa_schema_is_any(const dsa_json_t *schema);
 void dsa_schema_any(dsa_schema_t *s, dsa_values_e values, uint32_t from,
     uint32_t to);
 void dsa_schema_any_object(dsa_schema_t *s, uint32_t from, uint32_t to);
-void dsa_schema_enum(dsa_schema_t *s, const dsa_json_t *schema,
+void dsa_schema_enum(dsa_schema_t *s, const dsa_parts_t *p,
     dsa_values_e values, uint32_t from, uint32_t to);
-void dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
+void dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p,
     dsa_values_e values, uint32_t from, uint32_t to);
-void dsa_schema_number(dsa_schema_t *s, const dsa_json_t *schema,
-    int integer, uint32_t from, uint32_t to);
-
-
-/* schema_object.c, schema_array.c */
-
-void dsa_schema_object(dsa_schema_t *s, const dsa_json_t *schema,
+void dsa_schema_number(dsa_schema_t *s, const dsa_parts_t *p,
+    uint32_t types, uint32_t from, uint32_t to);
+void dsa_schema_words(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     uint32_t from, uint32_t to);
-void dsa_schema_array(dsa_schema_t *s, const dsa_json_t *schema,
-    uint32_t from, uint32_t to);
+
+/* A pattern for exactly this text, without anchors. */
+void dsa_schema_literal(dsa_buf_t *b, dsa_str_t text);
+
+
+/* schema_text.c */
+
+/*
+ * The strings of min to max characters that a list without alternatives
+ * permits, or NULL: error is set.
+ */
+dsa_dfa_t *dsa_schema_text(dsa_schema_t *s, const dsa_parts_t *p, uint32_t min,
+    uint32_t max);
+
+/* The automaton of the keyword "pattern", or NULL. */
+dsa_dfa_t *dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *v);
+
+/* 1: the list permits strings of any characters. */
+int dsa_schema_text_is_free(const dsa_parts_t *p);
+
+/* The strings that a list of expanded parts permits, or NULL: error is set. */
+dsa_dfa_t *dsa_schema_names(dsa_schema_t *s, const dsa_parts_t *p);
+
+
+/* schema_object.c, schema_array.c, schema_names.c */
+
+void dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
+    uint32_t to);
+void dsa_schema_array(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
+    uint32_t to);
 
 /* properties and required of an object, in order, required ones behind. */
 
 typedef struct {
-    dsa_str_t                name;
-    const dsa_json_t        *schema;    /* NULL: that of additionalProperties */
-    int                      required;
+    dsa_str_t            name;
+    int                  required;
 } dsa_property_t;
 
 /* NULL: error is set.  The list may be empty. */
-dsa_property_t *dsa_schema_properties(dsa_schema_t *s,
-    const dsa_json_t *schema, uint32_t *n);
+dsa_property_t *dsa_schema_properties(dsa_schema_t *s, const dsa_parts_t *p,
+    uint32_t *n);
 
-/* The names that no property has, or NULL with an error. */
-dsa_dfa_t *dsa_schema_other_names(dsa_schema_t *s,
-    const dsa_property_t *property, uint32_t n);
+/* 1: there are no other names, and nothing constrains them. */
+int dsa_parts_closed(const dsa_parts_t *p);
+int dsa_parts_open(const dsa_parts_t *p);
+
+/* Makes paths for members whose names are in a set. */
+typedef void (*dsa_members_pt)(dsa_schema_t *s, const dsa_dfa_t *names,
+    const dsa_parts_t *value, void *data);
+
+/*
+ * Calls handler for each set of names that no property has and that demand the
+ * same of their values.  limit: the names that are possible at all, or NULL;
+ * it is consumed.
+ */
+void dsa_schema_others(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_dfa_t *limit,
+    dsa_members_pt handler, void *data);
 
 
 /* schema_space.c */
@@ -194,10 +413,17 @@ void dsa_schema_colon(dsa_schema_t *s, uint32_t from, uint32_t to);
 void dsa_tools_compile(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
     uint32_t to);
 
+/* The elements of a call's parameters, whose schema is a list. */
+void dsa_tools_elements(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
+    uint32_t to);
 
-/* number.c: numbers of a schema, or NULL with an error. */
 
-dsa_dfa_t *dsa_number(dsa_schema_t *s, const dsa_json_t *schema, int integer);
+/* number.c: numbers of a list of these types, or NULL with an error. */
+
+dsa_dfa_t *dsa_number(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types);
+
+/* 1: the list constrains no numbers, beyond their types. */
+int dsa_number_is_free(const dsa_parts_t *p);
 
 
 /* format.c: the pattern of a format, or NULL: it is unknown. */

@@ -7,38 +7,23 @@
 #include "grammar/schema.h"
 
 
-static uint32_t dsa_schema_items(dsa_schema_t *s, const dsa_json_t *items);
-static uint32_t dsa_schema_prefix(dsa_schema_t *s, const dsa_json_t *prefix,
+static uint32_t dsa_schema_first_items(dsa_schema_t *s, const dsa_parts_t *p);
+static uint32_t dsa_schema_items(dsa_schema_t *s, const dsa_parts_t *p);
+static uint32_t dsa_schema_prefix(dsa_schema_t *s, const dsa_parts_t *p,
     uint32_t min, uint32_t n, uint32_t from, uint32_t close);
 
 
 void
-dsa_schema_array(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+dsa_schema_array(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     uint32_t to)
 {
-    uint32_t           min, max, n, open, close, item, body, end, node;
-    const dsa_json_t  *prefix, *items;
+    uint32_t  min, max, n, open, close, item, body, end, node;
 
-    min = dsa_schema_count(s, schema, "minItems", 0);
-    max = dsa_schema_count(s, schema, "maxItems", DSA_AUTOMATON_MANY);
-    prefix = dsa_json_get(schema, "prefixItems");
-    items = dsa_json_get(schema, "items");
-
-    if (min > max) {
-        dsa_schema_fail(s, "minItems", "it is greater than maxItems, so that "
-                        "no array satisfies both");
-    }
-
-    if (prefix != NULL && (prefix->type != DSA_JSON_ARRAY || prefix->n == 0)) {
-        dsa_schema_fail(s, "prefixItems", "it is not a list of schemas; "
-                        "expected an array with at least one schema");
-    }
-
-    if (s->failed) {
+    if (dsa_parts_range(s, p, "minItems", "maxItems", &min, &max) != DSA_OK) {
         return;
     }
 
-    n = prefix != NULL ? prefix->n : 0;
+    n = dsa_schema_first_items(s, p);
     n = n < max ? n : max;
 
     open = dsa_automaton_node(s->a);
@@ -50,13 +35,13 @@ dsa_schema_array(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
     dsa_automaton_bytes(s->a, close, ']', ']', to);
 
     if (n != 0) {
-        node = dsa_schema_prefix(s, prefix, min, n, node, close);
+        node = dsa_schema_prefix(s, p, min, n, node, close);
     }
 
     min = min > n ? min - n : 0;
     max = max != DSA_AUTOMATON_MANY ? max - n : max;
 
-    item = dsa_schema_items(s, items);
+    item = dsa_schema_items(s, p);
 
     if (n == 0) {
         if (min == 0) {
@@ -94,27 +79,48 @@ dsa_schema_array(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
 }
 
 
+/* The number of items that have schemas of their own. */
+
+static uint32_t
+dsa_schema_first_items(dsa_schema_t *s, const dsa_parts_t *p)
+{
+    uint32_t           i, n;
+    const dsa_json_t  *v;
+
+    n = 0;
+
+    for (i = 0; i < p->n; i++) {
+        v = dsa_part_get(&p->part[i], "prefixItems");
+
+        if (v != NULL && v->type != DSA_JSON_ARRAY) {
+            dsa_schema_fail(s, "prefixItems", "it is not a list of schemas; "
+                            "expected an array");
+        }
+
+        v = dsa_part_prefix(&p->part[i]);
+        n = v != NULL && v->n > n ? v->n : n;
+    }
+
+    return n;
+}
+
+
 /* The entry of a rule for one item. */
 
 static uint32_t
-dsa_schema_items(dsa_schema_t *s, const dsa_json_t *items)
+dsa_schema_items(dsa_schema_t *s, const dsa_parts_t *p)
 {
-    size_t    len;
-    uint32_t  entry, end;
+    uint32_t     entry, end;
+    dsa_parts_t  item;
 
     entry = dsa_automaton_node(s->a);
     end = dsa_automaton_node(s->a);
 
     dsa_automaton_end(s->a, end);
 
-    if (items == NULL) {
-        dsa_schema_any(s, DSA_VALUES_JSON, entry, end);
-        return entry;
-    }
-
-    len = dsa_schema_push(s, "items");
-    dsa_schema_compile(s, items, DSA_VALUES_JSON, entry, end);
-    dsa_schema_pop(s, len);
+    memset(&item, 0, sizeof(dsa_parts_t));
+    dsa_parts_item(s, p, DSA_AUTOMATON_MANY, &item);
+    dsa_schema_compile(s, &item, DSA_VALUES_JSON, entry, end);
 
     return entry;
 }
@@ -123,14 +129,13 @@ dsa_schema_items(dsa_schema_t *s, const dsa_json_t *items)
 /* The first n items; the array may end behind min of them. */
 
 static uint32_t
-dsa_schema_prefix(dsa_schema_t *s, const dsa_json_t *prefix, uint32_t min,
+dsa_schema_prefix(dsa_schema_t *s, const dsa_parts_t *p, uint32_t min,
     uint32_t n, uint32_t from, uint32_t close)
 {
-    size_t             len;
-    uint32_t           i, comma, node;
-    const dsa_json_t  *v;
+    uint32_t     i, comma, node;
+    dsa_parts_t  item;
 
-    for (i = 0, v = prefix->first; i < n; i++, v = v->next) {
+    for (i = 0; i < n && !s->failed; i++) {
 
         if (i >= min && i == 0) {
             dsa_automaton_empty(s->a, from, close);
@@ -150,9 +155,9 @@ dsa_schema_prefix(dsa_schema_t *s, const dsa_json_t *prefix, uint32_t min,
 
         node = dsa_automaton_node(s->a);
 
-        len = dsa_schema_push(s, "prefixItems[%u]", i);
-        dsa_schema_compile(s, v, DSA_VALUES_JSON, from, node);
-        dsa_schema_pop(s, len);
+        memset(&item, 0, sizeof(dsa_parts_t));
+        dsa_parts_item(s, p, i, &item);
+        dsa_schema_compile(s, &item, DSA_VALUES_JSON, from, node);
 
         from = node;
     }

@@ -5,282 +5,282 @@
 
 
 #include "base/json_write.h"
-#include "grammar/regex.h"
 #include "grammar/schema.h"
 #include "grammar/text.h"
 
 
-static dsa_property_t *dsa_schema_find(dsa_property_t *property, uint32_t n,
-    dsa_str_t name);
-static void dsa_schema_member(dsa_schema_t *s, const dsa_property_t *property,
-    const dsa_json_t *other, uint32_t from, uint32_t to);
-static void dsa_schema_key(dsa_schema_t *s, dsa_str_t name, uint32_t from,
-    uint32_t to);
-static void dsa_schema_others(dsa_schema_t *s, const dsa_json_t *other,
-    const dsa_property_t *property, uint32_t n, uint32_t empty,
-    uint32_t more);
+#define DSA_OBJECT_COUNTED  64          /* members that are counted */
 
 
 /*
- * Before each property there are two nodes: one for an object without members
- * so far, and one behind a member.  Both lead to the property's name, and past
- * it if it is optional.
+ * Between two members there is a node for each number of members so far.  If
+ * there is no maximum, the last one stands for more as well.
  */
 
+typedef struct {
+    uint32_t             min;
+    uint32_t             max;           /* DSA_AUTOMATON_MANY: none */
+    uint32_t             last;
+    uint32_t             node[DSA_OBJECT_COUNTED + 1];
+} dsa_counted_t;
+
+
+/* Where members with other names begin and end. */
+
+typedef struct {
+    uint32_t             from;
+    uint32_t             to;
+} dsa_others_t;
+
+
+static int dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_counted_t *c);
+static void dsa_object_property(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, dsa_counted_t *c);
+static void dsa_object_others(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_counted_t *c);
+static uint32_t dsa_object_end(dsa_schema_t *s, const dsa_counted_t *c,
+    const uint32_t *to);
+static void dsa_object_members(dsa_schema_t *s, const dsa_counted_t *c,
+    uint32_t entry, const uint32_t *to);
+static void dsa_object_named(dsa_schema_t *s, const dsa_parts_t *p,
+    dsa_str_t name, uint32_t from, uint32_t to);
+static void dsa_object_key(dsa_schema_t *s, dsa_str_t name, uint32_t from,
+    uint32_t to);
+static void dsa_object_other(dsa_schema_t *s, const dsa_dfa_t *names,
+    const dsa_parts_t *value, void *data);
+
+
 void
-dsa_schema_object(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     uint32_t to)
 {
-    uint32_t           i, n, open, close, empty, more, name, comma, node;
-    dsa_property_t    *property;
-    const dsa_json_t  *other;
+    uint32_t         i, n, open, close;
+    dsa_counted_t    c;
+    dsa_property_t  *property;
 
-    other = dsa_json_get(schema, "additionalProperties");
-    property = dsa_schema_properties(s, schema, &n);
+    property = dsa_schema_properties(s, p, &n);
 
-    if (s->failed) {
+    if (property == NULL
+        || dsa_object_count(s, p, property, n, &c) != DSA_OK)
+    {
         return;
     }
 
-    if (n == 0 && dsa_schema_is_any(other)) {
+    if (n == 0 && c.min == 0 && c.max == DSA_AUTOMATON_MANY
+        && dsa_parts_open(p))
+    {
         dsa_schema_any_object(s, from, to);
         return;
     }
 
     open = dsa_automaton_node(s->a);
     close = dsa_automaton_node(s->a);
-    empty = dsa_automaton_node(s->a);
-    more = dsa_automaton_node(s->a);
+
+    for (i = 0; i <= c.last; i++) {
+        c.node[i] = dsa_automaton_node(s->a);
+    }
 
     dsa_automaton_bytes(s->a, from, '{', '{', open);
     dsa_automaton_bytes(s->a, close, '}', '}', to);
-    dsa_schema_blank(s, open, empty);
+    dsa_schema_blank(s, open, c.node[0]);
 
     for (i = 0; i < n && !s->failed; i++) {
-        name = dsa_automaton_node(s->a);
-        comma = dsa_automaton_node(s->a);
-
-        dsa_automaton_empty(s->a, empty, name);
-        dsa_automaton_bytes(s->a, more, ',', ',', comma);
-        dsa_schema_blank(s, comma, name);
-
-        node = dsa_automaton_node(s->a);
-
-        if (!property[i].required) {
-            dsa_automaton_empty(s->a, more, node);
-        }
-
-        more = node;
-        dsa_schema_member(s, &property[i], other, name, more);
-
-        node = dsa_automaton_node(s->a);
-
-        if (!property[i].required) {
-            dsa_automaton_empty(s->a, empty, node);
-        }
-
-        empty = node;
+        dsa_object_property(s, p, &property[i], &c);
     }
 
-    if (other == NULL || other->type != DSA_JSON_FALSE) {
-        dsa_schema_others(s, other, property, n, empty, more);
+    if (!dsa_parts_closed(p)) {
+        dsa_object_others(s, p, property, n, &c);
     }
 
-    dsa_automaton_empty(s->a, empty, close);
-    dsa_schema_blank(s, more, close);
+    if (c.min == 0) {
+        dsa_automaton_empty(s->a, c.node[0], close);
+    }
+
+    for (i = c.min > 1 ? c.min : 1; i <= c.last; i++) {
+        dsa_schema_blank(s, c.node[i], close);
+    }
 }
 
 
-dsa_property_t *
-dsa_schema_properties(dsa_schema_t *s, const dsa_json_t *schema, uint32_t *n)
+/* The numbers of members; DSA_ERROR: there are no objects, or failed. */
+
+static int
+dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_counted_t *c)
 {
-    uint32_t           size;
-    dsa_property_t    *list, *p;
-    const dsa_json_t  *properties, *required, *other, *v;
+    uint32_t     i, required;
+    const char  *keyword;
 
-    *n = 0;
-    properties = dsa_json_get(schema, "properties");
-    required = dsa_json_get(schema, "required");
-    other = dsa_json_get(schema, "additionalProperties");
-
-    if (properties != NULL && properties->type != DSA_JSON_OBJECT) {
-        dsa_schema_fail(s, "properties", "it is not an object; expected the "
-                        "schema of each property by its name");
-        return NULL;
-    }
-
-    if (required != NULL && required->type != DSA_JSON_ARRAY) {
-        dsa_schema_fail(s, "required", "it is not a list; expected an array "
-                        "of names of properties");
-        return NULL;
-    }
-
-    size = (properties != NULL ? properties->n : 0)
-           + (required != NULL ? required->n : 0);
-
-    if (size > DSA_SCHEMA_PROPERTIES) {
-        dsa_schema_fail(s, "properties", "there are too many; expected at "
-                        "most %d", DSA_SCHEMA_PROPERTIES);
-        return NULL;
-    }
-
-    list = dsa_arena_calloc(s->arena, (size + 1) * sizeof(dsa_property_t));
-
-    if (list == NULL) {
-        dsa_schema_fail(s, "properties", "there is no memory for them");
-        return NULL;
-    }
-
-    if (properties != NULL) {
-        for (v = properties->first; v != NULL; v = v->next) {
-            list[*n].name = v->key;
-            list[*n].schema = v;
-            *n += 1;
-        }
-    }
-
-    for (v = required != NULL ? required->first : NULL; v != NULL;
-         v = v->next)
+    if (dsa_parts_range(s, p, "minProperties", "maxProperties", &c->min,
+                        &c->max) != DSA_OK)
     {
-        if (v->type != DSA_JSON_STRING) {
-            dsa_schema_fail(s, "required", "a name is not a string");
-            return NULL;
-        }
-
-        dsa_schema_spend(s, *n);
-        p = dsa_schema_find(list, *n, v->text);
-
-        if (p == NULL) {
-            if (other != NULL && other->type == DSA_JSON_FALSE) {
-                dsa_schema_fail(s, "required", "\"%.*s\" is not in "
-                                "\"properties\", and additionalProperties is "
-                                "false, so that no object satisfies both",
-                                (int) (v->text.len < 60 ? v->text.len : 60),
-                                v->text.data);
-                return NULL;
-            }
-
-            p = &list[*n];
-            p->name = v->text;
-            *n += 1;
-        }
-
-        p->required = 1;
+        return DSA_ERROR;
     }
 
-    return list;
+    required = 0;
+
+    for (i = 0; i < n; i++) {
+        required += (uint32_t) property[i].required;
+    }
+
+    c->min = required < c->min ? c->min : 0;
+
+    if (dsa_parts_closed(p)) {
+        c->max = n <= c->max ? DSA_AUTOMATON_MANY : c->max;
+
+        if (n < c->min) {
+            return DSA_ERROR;
+        }
+
+    } else if (c->min > 1) {
+
+        /* other names may be repeated, and count only once then */
+
+        dsa_parts_at(s, p, "minProperties");
+        dsa_schema_fail(s, "minProperties", "it is not supported beside "
+                        "additional properties; expected at most 1, "
+                        "additionalProperties false, or as many required "
+                        "properties");
+        return DSA_ERROR;
+    }
+
+    c->last = c->max != DSA_AUTOMATON_MANY ? c->max
+              : c->min > 1 ? c->min : 1;
+
+    if (c->last > DSA_OBJECT_COUNTED) {
+        keyword = c->max != DSA_AUTOMATON_MANY ? "maxProperties"
+                                               : "minProperties";
+        dsa_parts_at(s, p, keyword);
+        dsa_schema_fail(s, keyword, "it is too large; expected at most %d",
+                        DSA_OBJECT_COUNTED);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
 }
 
 
-dsa_dfa_t *
-dsa_schema_other_names(dsa_schema_t *s, const dsa_property_t *property,
-    uint32_t n)
+/* A property and, if it is optional, the way past it. */
+
+static void
+dsa_object_property(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, dsa_counted_t *c)
 {
-    size_t      k;
-    uint32_t    i;
-    dsa_buf_t   b;
-    dsa_dfa_t  *dfa;
-    dsa_err_t   error;
+    uint32_t  i, entry, to[DSA_OBJECT_COUNTED + 1];
 
-    memset(&b, 0, sizeof(dsa_buf_t));
+    entry = dsa_automaton_node(s->a);
 
-    /* a pattern for any of the names */
+    for (i = 0; i <= c->last; i++) {
+        to[i] = dsa_automaton_node(s->a);
 
-    dsa_buf_addz(&b, "^(?:");
+        if (!property->required) {
+            dsa_automaton_empty(s->a, c->node[i], to[i]);
+        }
+    }
 
-    for (i = 0; i < n; i++) {
+    dsa_object_named(s, p, property->name, entry, dsa_object_end(s, c, to));
+    dsa_object_members(s, c, entry, to);
+
+    memcpy(c->node, to, (c->last + 1) * sizeof(uint32_t));
+}
+
+
+/* Any number of members with other names. */
+
+static void
+dsa_object_others(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_counted_t *c)
+{
+    dsa_others_t  others;
+
+    others.from = dsa_automaton_node(s->a);
+    others.to = dsa_object_end(s, c, c->node);
+
+    dsa_schema_others(s, p, property, n, NULL, dsa_object_other, &others);
+    dsa_object_members(s, c, others.from, c->node);
+}
+
+
+/*
+ * Where the value of a member ends.  If the number of members makes a
+ * difference behind it, the member is a rule.
+ */
+
+static uint32_t
+dsa_object_end(dsa_schema_t *s, const dsa_counted_t *c, const uint32_t *to)
+{
+    uint32_t  end;
+
+    if (c->last == 1 && c->max == DSA_AUTOMATON_MANY) {
+        return to[1];
+    }
+
+    end = dsa_automaton_node(s->a);
+    dsa_automaton_end(s->a, end);
+
+    return end;
+}
+
+
+/* The ways to a member, and from it if it is a rule. */
+
+static void
+dsa_object_members(dsa_schema_t *s, const dsa_counted_t *c, uint32_t entry,
+    const uint32_t *to)
+{
+    int       rule;
+    uint32_t  i, comma, node;
+
+    rule = c->last != 1 || c->max != DSA_AUTOMATON_MANY;
+
+    for (i = 0; i <= c->last; i++) {
+        if (i == c->last && c->max != DSA_AUTOMATON_MANY) {
+            return;
+        }
+
+        node = c->node[i];
+
         if (i != 0) {
-            dsa_buf_addz(&b, "|");
+            comma = dsa_automaton_node(s->a);
+            dsa_automaton_bytes(s->a, node, ',', ',', comma);
+
+            node = dsa_automaton_node(s->a);
+            dsa_schema_blank(s, comma, node);
         }
 
-        for (k = 0; k < property[i].name.len; k++) {
-            if (property[i].name.data[k] == '\0') {
-                dsa_buf_addz(&b, "\\0");
-                continue;
-            }
+        if (rule) {
+            dsa_automaton_call(s->a, node, entry,
+                               to[i < c->last ? i + 1 : i]);
 
-            if (strchr("^$\\.*+?()[]{}|/", property[i].name.data[k]) != NULL) {
-                dsa_buf_addz(&b, "\\");
-            }
-
-            dsa_buf_add(&b, &property[i].name.data[k], 1);
+        } else {
+            dsa_automaton_empty(s->a, node, entry);
         }
     }
-
-    dsa_buf_addz(&b, n != 0 ? ")$" : "[])$");
-
-    dfa = b.failed ? NULL : dsa_regex(dsa_str(b.data, b.len),
-                                           &s->work, &error);
-    dfa = dsa_dfa_complement(dfa);
-
-    dsa_buf_free(&b);
-    dsa_schema_charge(s, dfa);
-
-    if (dfa == NULL) {
-        dsa_schema_fail(s, "additionalProperties", "the names of the "
-                        "properties are too long to be distinguished from "
-                        "others; expected additionalProperties false, or "
-                        "fewer and shorter names");
-    }
-
-    return dfa;
-}
-
-
-static dsa_property_t *
-dsa_schema_find(dsa_property_t *property, uint32_t n, dsa_str_t name)
-{
-    uint32_t  i;
-
-    for (i = 0; i < n; i++) {
-        if (dsa_str_eq(property[i].name, name)) {
-            return &property[i];
-        }
-    }
-
-    return NULL;
 }
 
 
 static void
-dsa_schema_member(dsa_schema_t *s, const dsa_property_t *property,
-    const dsa_json_t *other, uint32_t from, uint32_t to)
+dsa_object_named(dsa_schema_t *s, const dsa_parts_t *p, dsa_str_t name,
+    uint32_t from, uint32_t to)
 {
-    size_t             len;
-    uint32_t           key, value;
-    const dsa_json_t  *schema;
+    uint32_t     key, value;
+    dsa_parts_t  member;
 
     key = dsa_automaton_node(s->a);
     value = dsa_automaton_node(s->a);
 
-    dsa_schema_key(s, property->name, from, key);
+    memset(&member, 0, sizeof(dsa_parts_t));
+    dsa_parts_member(s, p, name, &member);
+
+    dsa_object_key(s, name, from, key);
     dsa_schema_colon(s, key, value);
-
-    if (property->schema != NULL) {
-        schema = property->schema;
-        len = dsa_schema_push(s, "properties.%.*s",
-                              (int) (property->name.len < 100
-                                     ? property->name.len : 100),
-                              property->name.data);
-
-    } else {
-        schema = other;
-        len = dsa_schema_push(s, "additionalProperties");
-    }
-
-    if (schema == NULL) {
-        dsa_schema_any(s, DSA_VALUES_JSON, value, to);
-
-    } else {
-        dsa_schema_compile(s, schema, DSA_VALUES_JSON, value, to);
-    }
-
-    dsa_schema_pop(s, len);
+    dsa_schema_compile(s, &member, DSA_VALUES_JSON, value, to);
 }
 
 
 static void
-dsa_schema_key(dsa_schema_t *s, dsa_str_t name, uint32_t from, uint32_t to)
+dsa_object_key(dsa_schema_t *s, dsa_str_t name, uint32_t from, uint32_t to)
 {
     dsa_buf_t  b;
 
@@ -301,46 +301,21 @@ dsa_schema_key(dsa_schema_t *s, dsa_str_t name, uint32_t from, uint32_t to)
 }
 
 
-/* Any number of members with other names. */
-
 static void
-dsa_schema_others(dsa_schema_t *s, const dsa_json_t *other,
-    const dsa_property_t *property, uint32_t n, uint32_t empty, uint32_t more)
+dsa_object_other(dsa_schema_t *s, const dsa_dfa_t *names,
+    const dsa_parts_t *value, void *data)
 {
-    size_t      len;
-    uint32_t    name, inside, end, key, value, comma;
-    dsa_dfa_t  *dfa;
+    uint32_t             inside, end, key, node;
+    const dsa_others_t  *others = data;
 
-    name = dsa_automaton_node(s->a);
     inside = dsa_automaton_node(s->a);
     end = dsa_automaton_node(s->a);
     key = dsa_automaton_node(s->a);
-    value = dsa_automaton_node(s->a);
-    comma = dsa_automaton_node(s->a);
+    node = dsa_automaton_node(s->a);
 
-    dsa_automaton_empty(s->a, empty, name);
-    dsa_automaton_bytes(s->a, more, ',', ',', comma);
-    dsa_schema_blank(s, comma, name);
-
-    dsa_automaton_bytes(s->a, name, '"', '"', inside);
+    dsa_automaton_bytes(s->a, others->from, '"', '"', inside);
+    dsa_text_dfa(s->a, names, DSA_TEXT_JSON, inside, end);
     dsa_automaton_bytes(s->a, end, '"', '"', key);
-    dsa_schema_colon(s, key, value);
-
-    dfa = dsa_schema_other_names(s, property, n);
-
-    if (dfa == NULL) {
-        return;
-    }
-
-    dsa_text_dfa(s->a, dfa, DSA_TEXT_JSON, inside, end);
-    dsa_dfa_free(dfa);
-
-    if (other == NULL) {
-        dsa_schema_any(s, DSA_VALUES_JSON, value, more);
-        return;
-    }
-
-    len = dsa_schema_push(s, "additionalProperties");
-    dsa_schema_compile(s, other, DSA_VALUES_JSON, value, more);
-    dsa_schema_pop(s, len);
+    dsa_schema_colon(s, key, node);
+    dsa_schema_compile(s, value, DSA_VALUES_JSON, node, others->to);
 }

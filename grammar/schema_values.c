@@ -17,15 +17,12 @@ static void dsa_schema_free_string(dsa_schema_t *s, dsa_values_e values,
     uint32_t from, uint32_t to);
 static void dsa_schema_sized_string(dsa_schema_t *s, dsa_values_e values,
     uint32_t min, uint32_t max, uint32_t from, uint32_t to);
-static dsa_dfa_t *dsa_schema_pattern(dsa_schema_t *s,
-    const dsa_json_t *schema);
-static const char *dsa_schema_format(const dsa_json_t *schema);
 static dsa_dfa_t *dsa_schema_without_control(dsa_schema_t *s,
     dsa_dfa_t *dfa);
 static void dsa_schema_quoted(dsa_schema_t *s, const dsa_dfa_t *dfa,
     dsa_values_e values, uint32_t from, uint32_t to);
 static int dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v,
-    uint32_t types, dsa_values_e values, dsa_str_t *out);
+    dsa_values_e values, dsa_str_t *out);
 static int dsa_schema_choice_compare(const void *a, const void *b);
 static void dsa_schema_choices(dsa_schema_t *s, dsa_str_t *choice,
     uint32_t n, uint32_t from, uint32_t to);
@@ -94,33 +91,26 @@ dsa_schema_any_object(dsa_schema_t *s, uint32_t from, uint32_t to)
 
 
 void
-dsa_schema_enum(dsa_schema_t *s, const dsa_json_t *schema,
-    dsa_values_e values, uint32_t from, uint32_t to)
+dsa_schema_enum(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
+    uint32_t from, uint32_t to)
 {
-    uint32_t           n, types;
+    int                one;
+    uint32_t           n;
     dsa_str_t         *choice;
-    const dsa_json_t  *v, *list, *value;
+    const dsa_json_t  *v, *list;
 
-    types = dsa_schema_types(s, schema);
-    list = dsa_json_get(schema, "enum");
-    value = dsa_json_get(schema, "const");
+    list = dsa_parts_enum(p);
+    one = dsa_str_eqz(list->key, "const");
 
-    if (list != NULL && value != NULL) {
-        dsa_schema_fail(s, "const", "it cannot be combined with \"enum\"; "
-                        "expected one of them");
-        return;
-    }
-
-    if (list != NULL && (list->type != DSA_JSON_ARRAY || list->n == 0
-                         || list->n > DSA_SCHEMA_ENUM))
+    if (!one && (list->type != DSA_JSON_ARRAY || list->n == 0
+                 || list->n > DSA_SCHEMA_ENUM))
     {
         dsa_schema_fail(s, "enum", "it is not a list of values; expected an "
                         "array with 1 to %d values", DSA_SCHEMA_ENUM);
         return;
     }
 
-    n = list != NULL ? list->n : 1;
-    choice = malloc(n * sizeof(dsa_str_t));
+    choice = malloc((one ? 1 : list->n) * sizeof(dsa_str_t));
 
     if (choice == NULL) {
         dsa_schema_fail(s, "enum", "there is no memory for it");
@@ -128,12 +118,17 @@ dsa_schema_enum(dsa_schema_t *s, const dsa_json_t *schema,
     }
 
     n = 0;
+    s->listed = list;
 
-    for (v = list != NULL ? list->first : value; v != NULL && !s->failed;
-         v = list != NULL ? v->next : NULL)
+    for (v = one ? list : list->first; v != NULL && !s->failed;
+         v = one ? NULL : v->next)
     {
-        n += (uint32_t) dsa_schema_choice(s, v, types, values, &choice[n]);
+        if (dsa_parts_valid(s, p, v)) {
+            n += (uint32_t) dsa_schema_choice(s, v, values, &choice[n]);
+        }
     }
+
+    s->listed = NULL;
 
     if (!s->failed) {
         dsa_schema_choices(s, choice, n, from, to);
@@ -144,27 +139,42 @@ dsa_schema_enum(dsa_schema_t *s, const dsa_json_t *schema,
 
 
 void
-dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
-    dsa_values_e values, uint32_t from, uint32_t to)
+dsa_schema_words(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
+    uint32_t from, uint32_t to)
+{
+    uint32_t  i;
+
+    static const struct {
+        const char  *text;
+        dsa_json_t   value;
+    } words[] = {
+        { "null", { .type = DSA_JSON_NULL } },
+        { "true", { .type = DSA_JSON_TRUE } },
+        { "false", { .type = DSA_JSON_FALSE } }
+    };
+
+    for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if ((types & (DSA_TYPE_NULL | DSA_TYPE_BOOLEAN)) != 0
+            && dsa_parts_valid(s, p, &words[i].value))
+        {
+            dsa_automaton_literal(s->a, from, dsa_strz(words[i].text), to);
+        }
+    }
+}
+
+
+void
+dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
+    uint32_t from, uint32_t to)
 {
     uint32_t    min, max;
     dsa_dfa_t  *dfa;
 
-    min = dsa_schema_count(s, schema, "minLength", 0);
-    max = dsa_schema_count(s, schema, "maxLength", DSA_AUTOMATON_MANY);
-
-    if (min > max) {
-        dsa_schema_fail(s, "minLength", "it is greater than maxLength, so "
-                        "that no string satisfies both");
-    }
-
-    if (s->failed) {
+    if (dsa_parts_range(s, p, "minLength", "maxLength", &min, &max) != DSA_OK) {
         return;
     }
 
-    if (dsa_json_get(schema, "pattern") == NULL
-        && dsa_schema_format(schema) == NULL)
-    {
+    if (dsa_schema_text_is_free(p)) {
         if (min == 0 && max == DSA_AUTOMATON_MANY) {
             dsa_schema_free_string(s, values, from, to);
 
@@ -175,73 +185,77 @@ dsa_schema_string(dsa_schema_t *s, const dsa_json_t *schema,
         return;
     }
 
-    dfa = dsa_schema_pattern(s, schema);
-
-    if (min != 0 || max != DSA_AUTOMATON_MANY) {
-        dfa = dsa_dfa_intersect(dfa, dsa_dfa_lengths(min, max));
-    }
+    dfa = dsa_schema_text(s, p, min, max);
 
     if (values == DSA_VALUES_TEXT) {
         dfa = dsa_schema_without_control(s, dfa);
     }
 
     if (dfa == NULL) {
-        dsa_schema_fail(s, NULL, "pattern, format, minLength and maxLength "
-                        "together need too much memory; expected smaller "
-                        "lengths or a simpler pattern");
+        dsa_schema_fail(s, NULL, "there is no memory for its strings");
         return;
     }
 
-    dsa_schema_charge(s, dfa);
     dsa_schema_quoted(s, dfa, values, from, to);
     dsa_dfa_free(dfa);
 }
 
 
 void
-dsa_schema_number(dsa_schema_t *s, const dsa_json_t *schema, int integer,
+dsa_schema_number(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     uint32_t from, uint32_t to)
 {
     uint32_t    end, *rule;
     dsa_dfa_t  *dfa;
 
-    static const char *const  keywords[] = {
-        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum",
-        "multipleOf"
-    };
+    rule = types == DSA_TYPE_INTEGER ? &s->integer : &s->number;
 
-    for (end = 0; end < sizeof(keywords) / sizeof(keywords[0]); end++) {
-        if (dsa_json_get(schema, keywords[end]) != NULL) {
-            dfa = dsa_number(s, schema, integer);
-            dsa_schema_charge(s, dfa);
-
-            if (dfa != NULL) {
-                dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, from, to);
-            }
-
-            dsa_dfa_free(dfa);
-            return;
-        }
+    if (types != DSA_TYPE_FRACTION && dsa_number_is_free(p) && *rule != 0) {
+        dsa_automaton_call(s->a, from, *rule, to);
+        return;
     }
 
-    rule = integer ? &s->integer : &s->number;
+    dfa = dsa_number(s, p, types);
 
-    if (*rule == 0) {
-        dfa = dsa_number(s, NULL, integer);
+    if (dfa == NULL) {
+        return;
+    }
 
-        if (dfa == NULL) {
-            return;
-        }
+    dsa_schema_charge(s, dfa);
 
+    if (types == DSA_TYPE_FRACTION || !dsa_number_is_free(p)) {
+        dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, from, to);
+
+    } else {
         *rule = dsa_automaton_node(s->a);
         end = dsa_automaton_node(s->a);
 
         dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, *rule, end);
         dsa_automaton_end(s->a, end);
-        dsa_dfa_free(dfa);
+        dsa_automaton_call(s->a, from, *rule, to);
     }
 
-    dsa_automaton_call(s->a, from, *rule, to);
+    dsa_dfa_free(dfa);
+}
+
+
+void
+dsa_schema_literal(dsa_buf_t *b, dsa_str_t text)
+{
+    size_t  i;
+
+    for (i = 0; i < text.len; i++) {
+        if (text.data[i] == '\0') {
+            dsa_buf_addz(b, "\\0");
+            continue;
+        }
+
+        if (strchr("^$\\.*+?()[]{}|/", text.data[i]) != NULL) {
+            dsa_buf_addz(b, "\\");
+        }
+
+        dsa_buf_add(b, &text.data[i], 1);
+    }
 }
 
 
@@ -250,8 +264,8 @@ dsa_schema_number(dsa_schema_t *s, const dsa_json_t *schema, int integer,
 static uint32_t
 dsa_schema_any_rule(dsa_schema_t *s, dsa_values_e values)
 {
-    uint32_t           end, entry;
-    static dsa_json_t  none = { .type = DSA_JSON_OBJECT };
+    uint32_t                  end, entry;
+    static const dsa_parts_t  none;
 
     if (s->any[values] != 0) {
         return s->any[values];
@@ -271,7 +285,7 @@ dsa_schema_any_rule(dsa_schema_t *s, dsa_values_e values)
     dsa_automaton_literal(s->a, entry, dsa_strz("null"), end);
     dsa_automaton_literal(s->a, entry, dsa_strz("true"), end);
     dsa_automaton_literal(s->a, entry, dsa_strz("false"), end);
-    dsa_schema_number(s, &none, 0, entry, end);
+    dsa_schema_number(s, &none, DSA_TYPE_NUMBER, entry, end);
     dsa_schema_any_object(s, entry, end);
     dsa_schema_array(s, &none, entry, end);
 
@@ -344,78 +358,17 @@ dsa_schema_sized_string(dsa_schema_t *s, dsa_values_e values, uint32_t min,
 }
 
 
-/* The strings that pattern and format permit; NULL: an error, or no memory. */
-
-static dsa_dfa_t *
-dsa_schema_pattern(dsa_schema_t *s, const dsa_json_t *schema)
-{
-    dsa_dfa_t         *dfa, *other;
-    dsa_err_t          error;
-    const char        *known;
-    const dsa_json_t  *pattern;
-
-    dfa = NULL;
-    known = dsa_schema_format(schema);
-    pattern = dsa_json_get(schema, "pattern");
-
-    if (pattern != NULL) {
-        if (pattern->type != DSA_JSON_STRING) {
-            dsa_schema_fail(s, "pattern", "it is not a string; expected a "
-                            "regular expression");
-            return NULL;
-        }
-
-        dfa = dsa_regex(pattern->text, &s->work, &error);
-
-        if (dfa == NULL) {
-            dsa_schema_fail(s, "pattern", "%.350s", error.text);
-            return NULL;
-        }
-    }
-
-    if (known == NULL) {
-        return dfa;
-    }
-
-    other = dsa_regex(dsa_strz(known), &s->work, &error);
-
-    return pattern != NULL ? dsa_dfa_intersect(dfa, other) : other;
-}
-
-
-/* The pattern of a known format, or NULL: another one is an annotation. */
-
-static const char *
-dsa_schema_format(const dsa_json_t *schema)
-{
-    const dsa_json_t  *format;
-
-    format = dsa_json_get(schema, "format");
-
-    return format != NULL && format->type == DSA_JSON_STRING
-           ? dsa_format_pattern(format->text) : NULL;
-}
-
-
 /* Consumes dfa. */
 
 static dsa_dfa_t *
 dsa_schema_without_control(dsa_schema_t *s, dsa_dfa_t *dfa)
 {
-    size_t      i;
     dsa_buf_t   pattern;
     dsa_dfa_t  *control;
     dsa_err_t   error;
 
     memset(&pattern, 0, sizeof(dsa_buf_t));
-
-    for (i = 0; i < s->a->control.len; i++) {
-        if (strchr("^$\\.*+?()[]{}|/", s->a->control.data[i]) != NULL) {
-            dsa_buf_add(&pattern, "\\", 1);
-        }
-
-        dsa_buf_add(&pattern, s->a->control.data + i, 1);
-    }
+    dsa_schema_literal(&pattern, s->a->control);
 
     control = pattern.failed ? NULL
               : dsa_regex(dsa_str(pattern.data, pattern.len), &s->work,
@@ -449,31 +402,16 @@ dsa_schema_quoted(dsa_schema_t *s, const dsa_dfa_t *dfa, dsa_values_e values,
 /* The text of a value of an enum; 0: it is left out. */
 
 static int
-dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, uint32_t types,
-    dsa_values_e values, dsa_str_t *out)
+dsa_schema_choice(dsa_schema_t *s, const dsa_json_t *v, dsa_values_e values,
+    dsa_str_t *out)
 {
     char               *copy;
-    uint32_t            type;
     dsa_buf_t           b;
     dsa_str_t           control;
     dsa_json_writer_t   w;
 
-    static const uint32_t  type_of[] = {
-        [DSA_JSON_NULL] = DSA_TYPE_NULL,
-        [DSA_JSON_FALSE] = DSA_TYPE_BOOLEAN,
-        [DSA_JSON_TRUE] = DSA_TYPE_BOOLEAN,
-        [DSA_JSON_INTEGER] = DSA_TYPE_INTEGER | DSA_TYPE_NUMBER,
-        [DSA_JSON_FLOAT] = DSA_TYPE_NUMBER,
-        [DSA_JSON_STRING] = DSA_TYPE_STRING,
-        [DSA_JSON_ARRAY] = DSA_TYPE_ARRAY,
-        [DSA_JSON_OBJECT] = DSA_TYPE_OBJECT
-    };
-
-    type = type_of[v->type];
-
-    if ((type & types) == 0
-        || (values == DSA_VALUES_TEXT && type != DSA_TYPE_STRING)
-        || (values == DSA_VALUES_NOT_STRINGS && type == DSA_TYPE_STRING))
+    if (v->type == DSA_JSON_STRING ? values == DSA_VALUES_NOT_STRINGS
+                                   : values == DSA_VALUES_TEXT)
     {
         return 0;
     }

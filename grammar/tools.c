@@ -25,11 +25,17 @@ static void dsa_tools_input(dsa_schema_t *s, const dsa_json_t *input,
     uint32_t index, uint32_t from, uint32_t to);
 static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t from, uint32_t to);
+static int dsa_tools_empty(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n);
+static void dsa_tools_element(dsa_schema_t *s, const dsa_parts_t *p,
+    dsa_str_t name, uint32_t from, uint32_t to);
 static int dsa_tools_name(dsa_str_t name, dsa_str_t control);
-static void dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
+static void dsa_tools_others(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_property_t *property, uint32_t n, uint32_t empty,
     uint32_t more);
-static void dsa_tools_parameter(dsa_schema_t *s, const dsa_json_t *schema,
+static void dsa_tools_other(dsa_schema_t *s, const dsa_dfa_t *names,
+    const dsa_parts_t *value, void *data);
+static void dsa_tools_parameter(dsa_schema_t *s, const dsa_parts_t *value,
     uint32_t from, uint32_t to);
 static uint32_t dsa_tools_tag(dsa_schema_t *s, const char *before,
     const char *after, uint32_t from);
@@ -176,100 +182,138 @@ dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
 }
 
 
+static void
+dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+    uint32_t to)
+{
+    dsa_part_t   part = { schema, DSA_PART_SCHEMA, s->prefix };
+    dsa_parts_t  p;
+
+    memset(&p, 0, sizeof(dsa_parts_t));
+    dsa_parts_expand(s, &p, &part);
+    dsa_schema_at(s, &part);
+
+    if (!s->failed && (dsa_parts_types(s, &p) & DSA_TYPE_OBJECT) == 0) {
+        dsa_schema_fail(s, "type", "the parameters are not an object; "
+                        "expected type \"object\"");
+    }
+
+    memset(&p, 0, sizeof(dsa_parts_t));
+    dsa_parts_add(s, &p, DSA_PART_SCHEMA, schema, part.path);
+    dsa_schema_compile(s, &p, DSA_VALUES_ELEMENTS, from, to);
+}
+
+
 /*
  * The properties of the parameters' schema, one element each, as the members
  * of an object: before each there is a node for no element so far, and one for
  * some.
  */
 
-static void
-dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+void
+dsa_tools_elements(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     uint32_t to)
 {
-    size_t             len;
-    uint32_t           i, n, empty, more, node, name;
-    dsa_property_t    *p;
-    const dsa_json_t  *other, *v;
+    uint32_t         i, n, empty, more, node, name;
+    dsa_property_t  *property;
 
-    static const dsa_json_t  any = { .type = DSA_JSON_TRUE };
-
-    schema = dsa_schema_resolve(s, schema);
-
-    if (schema == NULL) {
-        return;
-    }
-
-    v = dsa_json_get(schema, "type");
-
-    if (schema->type != DSA_JSON_OBJECT
-        || (v != NULL && (v->type != DSA_JSON_STRING
-                          || !dsa_str_eqz(v->text, "object"))))
-    {
-        dsa_schema_fail(s, "type", "the parameters are not an object; "
-                        "expected type \"object\"");
-        return;
-    }
-
-    if (dsa_json_get(schema, "anyOf") != NULL
-        || dsa_json_get(schema, "enum") != NULL
-        || dsa_json_get(schema, "const") != NULL)
-    {
-        dsa_schema_fail(s, NULL, "the parameters have anyOf, enum or const; "
-                        "expected type \"object\" with properties");
-        return;
-    }
-
-    dsa_schema_keywords(s, schema, DSA_TYPE_OBJECT);
-    p = dsa_schema_properties(s, schema, &n);
-    other = dsa_json_get(schema, "additionalProperties");
+    property = dsa_schema_properties(s, p, &n);
 
     empty = from;
     more = dsa_automaton_node(s->a);
 
     for (i = 0; i < n && !s->failed; i++) {
-        len = dsa_schema_push(s, "properties.%.*s",
-                              (int) (p[i].name.len < 100 ? p[i].name.len : 100),
-                              p[i].name.data);
-
-        if (!dsa_tools_name(p[i].name, s->a->control)) {
-            dsa_schema_fail(s, NULL, "a parameter cannot have this name; "
-                            "expected 1 to %d bytes without quotes, \"<\", "
-                            "\">\" and control characters", DSA_TOOLS_NAME);
-            return;
-        }
-
         name = dsa_automaton_node(s->a);
         dsa_automaton_empty(s->a, empty, name);
         dsa_automaton_empty(s->a, more, name);
 
-        node = dsa_tools_tag(s, "<", "parameter name=\"", name);
-        node = dsa_tools_literal(s, p[i].name, node);
+        node = dsa_automaton_node(s->a);
+        dsa_tools_element(s, p, property[i].name, name, node);
 
         name = dsa_automaton_node(s->a);
 
-        dsa_tools_parameter(s, p[i].schema != NULL ? p[i].schema
-                               : other != NULL ? other : &any, node, name);
-        dsa_schema_pop(s, len);
-
-        node = dsa_automaton_node(s->a);
-
-        if (!p[i].required) {
-            dsa_automaton_empty(s->a, more, name);
-            dsa_automaton_empty(s->a, empty, node);
+        if (!property[i].required) {
+            dsa_automaton_empty(s->a, more, node);
+            dsa_automaton_empty(s->a, empty, name);
         }
 
-        more = name;
-        empty = node;
+        more = node;
+        empty = name;
     }
 
-    if (!s->failed && (other == NULL || other->type != DSA_JSON_FALSE)) {
-        dsa_tools_others(s, other != NULL ? other : &any, p, n, empty, more);
+    if (!s->failed && !dsa_parts_closed(p)) {
+        dsa_tools_others(s, p, property, n, empty, more);
     }
 
     /* a call without parameters has an empty line */
 
-    dsa_automaton_bytes(s->a, empty, '\n', '\n', to);
+    if (!s->failed && dsa_tools_empty(s, p, property, n)) {
+        dsa_automaton_bytes(s->a, empty, '\n', '\n', to);
+    }
+
     dsa_automaton_empty(s->a, more, to);
+}
+
+
+/* 1: a call may have no parameters. */
+
+static int
+dsa_tools_empty(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n)
+{
+    uint32_t     i, min, max, required;
+    const char  *keyword;
+
+    if (dsa_parts_range(s, p, "minProperties", "maxProperties", &min, &max)
+        != DSA_OK)
+    {
+        return 0;
+    }
+
+    required = 0;
+
+    for (i = 0; i < n; i++) {
+        required += (uint32_t) property[i].required;
+    }
+
+    min = required < min ? min : 0;
+
+    if (min > 1 || max < n || (max != DSA_AUTOMATON_MANY
+                               && !dsa_parts_closed(p)))
+    {
+        keyword = min > 1 ? "minProperties" : "maxProperties";
+        dsa_parts_at(s, p, keyword);
+        dsa_schema_fail(s, keyword, "it is not supported for parameters");
+    }
+
+    return min == 0;
+}
+
+
+static void
+dsa_tools_element(dsa_schema_t *s, const dsa_parts_t *p, dsa_str_t name,
+    uint32_t from, uint32_t to)
+{
+    uint32_t     node;
+    dsa_parts_t  value;
+
+    memset(&value, 0, sizeof(dsa_parts_t));
+    dsa_parts_member(s, p, name, &value);
+
+    if (!dsa_tools_name(name, s->a->control)) {
+        if (value.n != 0) {
+            dsa_schema_at(s, &value.part[0]);
+        }
+
+        dsa_schema_fail(s, NULL, "a parameter cannot have this name; "
+                        "expected 1 to %d bytes without quotes, \"<\", "
+                        "\">\" and control characters", DSA_TOOLS_NAME);
+        return;
+    }
+
+    node = dsa_tools_tag(s, "<", "parameter name=\"", from);
+    node = dsa_tools_literal(s, name, node);
+    dsa_tools_parameter(s, &value, node, to);
 }
 
 
@@ -295,43 +339,49 @@ dsa_tools_name(dsa_str_t name, dsa_str_t control)
 /* Any number of elements with other names. */
 
 static void
-dsa_tools_others(dsa_schema_t *s, const dsa_json_t *schema,
+dsa_tools_others(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_property_t *property, uint32_t n, uint32_t empty, uint32_t more)
 {
-    size_t      len;
-    uint32_t    node, name;
-    dsa_dfa_t  *dfa;
+    uint32_t    node[2];
+    dsa_dfa_t  *limit;
     dsa_err_t   error;
 
-    dfa = dsa_schema_other_names(s, property, n);
-    dfa = dsa_dfa_intersect(dfa, dsa_regex(dsa_strz("^[A-Za-z0-9_.-]{1,64}$"),
-                                           &s->work, &error));
+    limit = dsa_regex(dsa_strz("^[A-Za-z0-9_.-]{1,64}$"), &s->work, &error);
 
-    if (dfa == NULL) {
+    if (limit == NULL) {
         dsa_schema_fail(s, "additionalProperties", "there is no memory for "
                         "the names of other parameters");
         return;
     }
 
-    node = dsa_automaton_node(s->a);
-    dsa_automaton_empty(s->a, empty, node);
-    dsa_automaton_empty(s->a, more, node);
+    node[0] = dsa_automaton_node(s->a);
+    dsa_automaton_empty(s->a, empty, node[0]);
+    dsa_automaton_empty(s->a, more, node[0]);
 
-    node = dsa_tools_tag(s, "<", "parameter name=\"", node);
+    node[0] = dsa_tools_tag(s, "<", "parameter name=\"", node[0]);
+    node[1] = more;
+
+    dsa_schema_others(s, p, property, n, limit, dsa_tools_other, node);
+}
+
+
+static void
+dsa_tools_other(dsa_schema_t *s, const dsa_dfa_t *names,
+    const dsa_parts_t *value, void *data)
+{
+    uint32_t         name;
+    const uint32_t  *node = data;
+
     name = dsa_automaton_node(s->a);
-    dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, node, name);
-    dsa_dfa_free(dfa);
-
-    len = dsa_schema_push(s, "additionalProperties");
-    dsa_tools_parameter(s, schema, name, more);
-    dsa_schema_pop(s, len);
+    dsa_text_dfa(s->a, names, DSA_TEXT_PLAIN, node[0], name);
+    dsa_tools_parameter(s, value, name, node[1]);
 }
 
 
 /* A parameter behind its name, to the end of its element. */
 
 static void
-dsa_tools_parameter(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
+dsa_tools_parameter(dsa_schema_t *s, const dsa_parts_t *value, uint32_t from,
     uint32_t to)
 {
     uint32_t  node, end;
@@ -339,10 +389,10 @@ dsa_tools_parameter(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
     end = dsa_automaton_node(s->a);
 
     node = dsa_tools_literal(s, dsa_strz("\" string=\"true\">"), from);
-    dsa_schema_compile(s, schema, DSA_VALUES_TEXT, node, end);
+    dsa_schema_compile(s, value, DSA_VALUES_TEXT, node, end);
 
     node = dsa_tools_literal(s, dsa_strz("\" string=\"false\">"), from);
-    dsa_schema_compile(s, schema, DSA_VALUES_NOT_STRINGS, node, end);
+    dsa_schema_compile(s, value, DSA_VALUES_NOT_STRINGS, node, end);
 
     node = dsa_tools_tag(s, "</", "parameter>\n", end);
     dsa_automaton_empty(s->a, node, to);

@@ -121,7 +121,7 @@ sub calls_are {
 
 my @tools = (tool('weather', $weather, strict => $true),
              tool('rows', $list, strict => $true));
-my @loose = tool('loose', { type => 'object', patternProperties => {} });
+my @loose = tool('loose', { type => 'object', unevaluatedProperties => {} });
 
 # name, fields, check, finish_reason
 
@@ -157,7 +157,7 @@ my @open = (
     [ 'a JSON object', { response_format => { type => 'json_object' } },
       sub { $_[0]{content} =~ /^\s*\{/ } ],
     [ 'a schema that is optional and cannot be enforced',
-      { schema({ type => 'object', patternProperties => {} }) },
+      { schema({ type => 'object', unevaluatedProperties => {} }) },
       sub { $_[0]{content} =~ /^\s*\{/ } ],
     [ 'several calls', { tools => \@tools, tool_choice => 'required' },
       sub {
@@ -198,7 +198,7 @@ my @either = (
       content_is(\&is_object), \&called ],
     [ 'an object, in place of a schema that is optional, or calls',
       { tools => \@loose, schema({ type => 'object',
-                                   patternProperties => {} }) },
+                                   unevaluatedProperties => {} }) },
       content_is(\&is_object), \&called ],
 );
 
@@ -472,7 +472,7 @@ for (
 
 # the path of what cannot be enforced is that of the API
 
-my $no = { type => 'object', properties => { a => { if => {} } } };
+my $no = { type => 'object', properties => { a => { contains => {} } } };
 
 for ([ '/anthropic/v1/messages',
        { output_format => { type => 'json_schema', schema => $no } },
@@ -507,20 +507,20 @@ $t->start_nginx(workers => 1);
 
 my $bad = { type => 'object', additionalProperties => $false,
             properties => { a => { type => 'object', properties => {},
-                                   patternProperties => {} } },
+                                   unevaluatedProperties => {} } },
             required => ['a'] };
 
 for ([ 'a keyword', { schema($bad, strict => $true) },
        'response_format.json_schema.schema.properties.a',
-       qr/patternProperties/ ],
+       qr/unevaluatedProperties/ ],
      [ 'a keyword of a strict tool',
        { tools => [ @loose, tool('b', $bad, strict => $true) ] },
-       'tools[1].function.parameters.properties.a', qr/patternProperties/ ],
+       'tools[1].function.parameters.properties.a', qr/unevaluatedProperties/ ],
      [ 'a keyword of a named tool',
        { tools => [ @tools, tool('b', $bad, strict => $true) ],
          tool_choice => { type => 'function',
                           function => { name => 'b' } } },
-       'tools[2].function.parameters.properties.a', qr/patternProperties/ ],
+       'tools[2].function.parameters.properties.a', qr/unevaluatedProperties/ ],
      [ 'a schema of 2 MB',
        { schema({ enum => [ map { 'x' x 1000 . $_ } 1 .. 2000 ] },
                 strict => $true) },
@@ -528,11 +528,11 @@ for ([ 'a keyword', { schema($bad, strict => $true) },
      [ 'a keyword of a schema beside tools that may be called',
        { tools => \@loose, schema($bad, strict => $true) },
        'response_format.json_schema.schema.properties.a',
-       qr/patternProperties/ ],
+       qr/unevaluatedProperties/ ],
      [ 'a keyword of a tool beside a schema',
        { tools => [ @loose, tool('b', $bad, strict => $true) ],
          schema($weather) },
-       'tools[1].function.parameters.properties.a', qr/patternProperties/ ],
+       'tools[1].function.parameters.properties.a', qr/unevaluatedProperties/ ],
      [ 'required without tools', { tool_choice => 'required' },
        'tool_choice', qr/without tools/ ],
      [ 'a name that no tool has',
@@ -692,7 +692,7 @@ sub together {
 }
 
 
-my $odd = { type => 'object', patternProperties => {} };
+my $odd = { type => 'object', unevaluatedProperties => {} };
 
 for ([ 'a structure', { schema(numbered(1), strict => $true) }, 200 ],
      [ 'one that is refused', { schema($odd, strict => $true) }, 400 ],

@@ -270,10 +270,10 @@ test_refused(void **state)
 
     static const char  bad[] = "{\"type\":\"json_schema\",\"strict\":true,"
                                "\"schema\":{\"properties\":{\"a\":"
-                               "{\"if\":{}}}}}";
+                               "{\"contains\":{}}}}}";
     static const char  loose[] = "{\"type\":\"json_schema\",\"strict\":false,"
                                  "\"schema\":{\"properties\":{\"a\":"
-                                 "{\"if\":{}}}}}";
+                                 "{\"contains\":{}}}}}";
 
     host_start(&h, "");
 
@@ -293,7 +293,7 @@ test_refused(void **state)
         assert_int_equal(a.error, DSA_LINK_E_GRAMMAR);
         assert_int_equal(a.accepted, 0);
         assert_string_equal(a.path, "properties.a");
-        assert_non_null(strstr(a.reason, "\"if\""));
+        assert_non_null(strstr(a.reason, "\"contains\""));
         assert_null(strstr(a.reason, "properties.a"));
         free(a.text);
     }

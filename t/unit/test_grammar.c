@@ -173,7 +173,107 @@ static const schema_case_t  cases[] = {
       { "\"http://u:p@a.b:80/c/d?e=/f#g?\"", "\"urn:isbn:1\"", "\"file:///a\"",
         "\"a://[::1]/%c3\"", "\"m:/a\"", "\"mailto:a@b.c\"" },
       { "\"\"", "\"a\"", "\"/a/b\"", "\"http://a b\"", "\"http://[1]/\"",
-        "\"x:\"", "\"1:a\"", "\"a:%g0\"", "\"http://a:1b\"" } }
+        "\"x:\"", "\"1:a\"", "\"a:%g0\"", "\"http://a:1b\"" } },
+
+    /* all that is demanded of one value */
+
+    { "{\"allOf\":[{\"type\":\"integer\"},{\"minimum\":3},{\"type\":"
+      "[\"number\",\"null\"],\"maximum\":5}]}",
+      { "3", "5" }, { "2", "6", "null", "3.5" } },
+    { "{\"$ref\":\"#/$defs/s\",\"maxLength\":3,\"$defs\":{\"s\":{\"type\":"
+      "\"string\",\"minLength\":2,\"$ref\":\"#/$defs/p\"},\"p\":{\"pattern\":"
+      "\"^a\"}}}",
+      { "\"ab\"", "\"abc\"" }, { "\"a\"", "\"abcd\"", "\"bb\"" } },
+    { "{\"properties\":{\"a\":{\"type\":\"integer\"}},\"required\":[\"a\"],"
+      "\"allOf\":[{\"properties\":{\"a\":{\"minimum\":2},\"b\":{\"const\":1}},"
+      "\"required\":[\"b\"]}],\"type\":\"object\"}",
+      { "{\"a\":2,\"b\":1}", "{\"a\":2,\"b\":1,\"c\":[]}" },
+      { "{\"a\":1,\"b\":1}", "{\"a\":2}", "{\"a\":2.5,\"b\":1}" } },
+    { "{\"allOf\":[{\"items\":{\"type\":\"integer\"}},{\"prefixItems\":["
+      "{\"minimum\":5}],\"maxItems\":2}],\"type\":\"array\"}",
+      { "[]", "[5]", "[6,1]" }, { "[4]", "[5,\"\"]", "[5,1,1]" } },
+    { "{\"enum\":[1,\"ab\",\"abc\",null,7],\"minimum\":3,\"allOf\":[{"
+      "\"maxLength\":2},{\"not\":{\"const\":null}}]}",
+      { "\"ab\"", "7" }, { "1", "\"abc\"", "null" } },
+    { "{\"type\":\"string\",\"anyOf\":[{\"maxLength\":1},{\"pattern\":\"^b\"}],"
+      "\"minLength\":1}",
+      { "\"a\"", "\"bcd\"" }, { "\"\"", "\"aa\"", "1" } },
+    { "{\"$ref\":\"#/$defs/t\",\"$defs\":{\"t\":{\"type\":\"object\","
+      "\"properties\":{\"l\":{\"allOf\":[{\"$ref\":\"#/$defs/t\"},{"
+      "\"required\":[\"k\"]}]}},\"patternProperties\":{\"^k$\":{\"type\":"
+      "\"null\"}},\"additionalProperties\":false}}}",
+      { "{}", "{\"l\":{\"k\":null}}", "{\"l\":{\"l\":{\"k\":null},"
+        "\"k\":null}}" },
+      { "{\"l\":{}}", "{\"l\":{\"k\":1}}", "{\"x\":1}" } },
+
+    /* alternatives that exclude each other */
+
+    { "{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\","
+      "\"minimum\":2}]}",
+      { "1", "2.5", "0" }, { "2", "3", "2.0", "1.5" } },
+    { "{\"type\":\"object\",\"oneOf\":[{\"required\":[\"a\"]},{\"required\":"
+      "[\"b\"]}]}",
+      { "{\"a\":1}", "{\"b\":1}", "{\"a\":1,\"c\":1}" },
+      { "{}", "{\"a\":1,\"b\":1}", "{\"b\":1,\"a\":1}" } },
+    { "{\"oneOf\":[{\"properties\":{\"t\":{\"const\":\"x\"},\"v\":{\"type\":"
+      "\"integer\"}},\"required\":[\"t\",\"v\"]},{\"properties\":{\"t\":{"
+      "\"enum\":[\"y\",\"z\"]},\"v\":{\"type\":\"null\"}},\"required\":[\"t\","
+      "\"v\"]}],\"type\":\"object\"}",
+      { "{\"t\":\"x\",\"v\":1}", "{\"t\":\"z\",\"v\":null}" },
+      { "{\"t\":\"x\",\"v\":null}", "{\"t\":\"y\",\"v\":1}",
+        "{\"t\":\"x\"}" } },
+    { "{\"type\":\"string\",\"not\":{\"enum\":[\"a\",\"b.\"]}}",
+      { "\"\"", "\"aa\"", "\"bc\"" }, { "\"a\"", "\"b.\"", "1" } },
+    { "{\"type\":[\"integer\",\"boolean\"],\"not\":{\"anyOf\":[{\"const\":5.0},"
+      "{\"const\":true}]}}",
+      { "4", "55", "false" }, { "5", "true" } },
+    { "{\"type\":\"string\",\"not\":{\"pattern\":\"x\",\"minLength\":3}}",
+      { "\"x\"", "\"abc\"" }, { "\"axb\"" } },
+    { "{\"type\":\"object\",\"not\":{\"properties\":{\"a\":{\"type\":"
+      "\"integer\"}}}}",
+      { "{\"a\":\"\"}" }, { "{}", "{\"a\":1}", "{\"b\":1}" } },
+    { "{\"type\":\"object\",\"properties\":{\"k\":{\"enum\":[\"x\",\"y\"]}},"
+      "\"required\":[\"k\"],\"if\":{\"properties\":{\"k\":{\"const\":\"x\"}}},"
+      "\"then\":{\"required\":[\"v\"]},\"else\":{\"properties\":{\"v\":"
+      "false}}}",
+      { "{\"k\":\"x\",\"v\":1}", "{\"k\":\"y\"}", "{\"k\":\"y\",\"w\":1}" },
+      { "{\"k\":\"x\"}", "{\"k\":\"y\",\"v\":1}" } },
+    { "{\"type\":\"object\",\"dependentRequired\":{\"a\":[\"b\"]},"
+      "\"properties\":{\"a\":{},\"b\":{}}}",
+      { "{}", "{\"b\":1}", "{\"a\":1,\"b\":1}" }, { "{\"a\":1}" } },
+    { "{\"type\":\"object\",\"dependencies\":{\"a\":{\"properties\":{\"b\":{"
+      "\"type\":\"null\"}}}},\"properties\":{\"a\":{},\"b\":{}}}",
+      { "{}", "{\"b\":1}", "{\"a\":1,\"b\":null}", "{\"a\":1}" },
+      { "{\"a\":1,\"b\":1}" } },
+
+    /* names */
+
+    { "{\"type\":\"object\",\"properties\":{\"ab\":{\"minimum\":2}},"
+      "\"patternProperties\":{\"^a\":{\"type\":\"integer\"},\"b$\":{"
+      "\"maximum\":9}},\"additionalProperties\":{\"type\":\"null\"}}",
+      { "{\"ab\":2}", "{\"ab\":9,\"ax\":10,\"xb\":1.5}", "{\"x\":null}",
+        "{\"aab\":9}" },
+      { "{\"ab\":1}", "{\"ab\":10}", "{\"ab\":2.5}", "{\"ax\":\"\"}",
+        "{\"aab\":10}", "{\"x\":1}" } },
+    { "{\"type\":\"object\",\"propertyNames\":{\"anyOf\":[{\"pattern\":\"^[a-c]"
+      "{2}$\"},{\"const\":\"x\"}]},\"properties\":{\"y\":{}}}",
+      { "{}", "{\"ab\":1,\"x\":1}" }, { "{\"a\":1}", "{\"y\":1}" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{},\"c\":{}},"
+      "\"minProperties\":2,\"maxProperties\":2,\"additionalProperties\":false}",
+      { "{\"a\":1,\"b\":1}", "{\"a\":1,\"c\":1}", "{\"b\":1,\"c\":1}" },
+      { "{}", "{\"b\":1}", "{\"a\":1,\"b\":1,\"c\":1}" } },
+    { "{\"type\":\"object\",\"minProperties\":1,\"maxProperties\":2}",
+      { "{\"a\":1}", "{\"a\":1,\"b\":1}" },
+      { "{}", "{\"a\":1,\"b\":1,\"c\":1}" } },
+
+    /* draft 4 */
+
+    { "{\"type\":\"integer\",\"minimum\":1,\"exclusiveMinimum\":true,"
+      "\"maximum\":4,\"exclusiveMaximum\":false}",
+      { "2", "4" }, { "1", "5" } },
+    { "{\"type\":\"array\",\"items\":[{\"type\":\"integer\"},{\"type\":"
+      "\"null\"}],\"additionalItems\":{\"type\":\"boolean\"}}",
+      { "[]", "[1,null,true]" }, { "[null]", "[1,null,1]" } }
 };
 
 
@@ -192,7 +292,7 @@ static const refused_t  refused[] = {
     { "{\"type\":\"strin\"}", "type", "unknown" },
     { "{\"type\":[]}", "type", "no types" },
     { "{\"enum\":[]}", "enum", "1 to" },
-    { "{\"enum\":[1],\"minimum\":0}", "minimum", "cannot be combined" },
+    { "{\"enum\":[1],\"minimum\":2}", "", "no value" },
     { "{\"enum\":[1],\"type\":\"string\"}", "", "no value" },
     { "{\"type\":\"array\",\"minItems\":3,\"maxItems\":2}", "minItems",
       "greater" },

@@ -105,7 +105,7 @@ test_once(void **state)
 
     static const char  good[] = "{\"type\":\"json_object\"}";
     static const char  bad[] = "{\"type\":\"json_schema\",\"schema\":{"
-                               "\"properties\":{\"a\":{\"if\":{}}}}}";
+                               "\"properties\":{\"a\":{\"contains\":1}}}}";
 
     c = dsa_grammar_cache_create(dsa_strz(DSML));
     assert_non_null(c);
@@ -402,7 +402,7 @@ static void
 test_together(void **state)
 {
     check_together("{\"type\":\"json_object\"}", DSA_OK);
-    check_together("{\"type\":\"json_schema\",\"schema\":{\"if\":1}}",
+    check_together("{\"type\":\"json_schema\",\"schema\":{\"contains\":1}}",
                    DSA_ERROR);
 
     no_memory = 1;

@@ -87,8 +87,8 @@ static const char *text_of(const dsa_json_t *object, const char *name);
 static const char *const  files[] = {
     "additionalProperties", "allOf", "anchor", "anyOf", "boolean_schema",
     "const", "contains", "content", "default", "defs", "dependentRequired",
-    "dependentSchemas", "enum", "exclusiveMaximum", "exclusiveMinimum",
-    "if-then-else", "infinite-loop-detection", "items",
+    "dependentSchemas", "dynamicRef", "enum", "exclusiveMaximum",
+    "exclusiveMinimum", "if-then-else", "infinite-loop-detection", "items",
     "maxContains", "maxItems", "maxLength", "maxProperties", "maximum",
     "minContains", "minItems", "minLength", "minProperties", "minimum",
     "multipleOf", "not", "oneOf", "pattern", "patternProperties",
@@ -109,41 +109,39 @@ static const char *const  files[] = {
 /* The keywords that are refused by name. */
 
 static const char *const  refused[] = {
-    "$dynamicRef", "allOf", "oneOf", "not", "if", "patternProperties",
-    "propertyNames", "minProperties", "maxProperties", "dependencies",
-    "dependentRequired", "dependentSchemas", "unevaluatedProperties",
-    "additionalItems", "contains", "uniqueItems", "unevaluatedItems"
+    "$dynamicRef", "unevaluatedProperties", "contains", "uniqueItems",
+    "unevaluatedItems"
 };
 
 
 static exclusion_t  exclusions[] = {
 
-    /* $ref, anyOf, enum and const stand alone */
-
-    { "anyOf", "anyOf with base schema", NULL, 0 },
-    { "ref", "ref applies alongside sibling keywords", NULL, 0 },
-    { "ref", "refs with relative uris and defs", NULL, 0 },
-    { "ref", "relative refs with absolute uris and defs", NULL, 0 },
-    { "ref", "ref creates new scope when adjacent to keywords", NULL, 0 },
-    { "unevaluatedItems",
-      "item is evaluated in an uncle schema to unevaluatedItems", NULL, 0 },
-    { "unevaluatedProperties",
-      "property is evaluated in an uncle schema to unevaluatedProperties",
-      NULL, 0 },
-
     /* no value satisfies the schema, so that there is no answer */
 
+    { "allOf", "allOf with boolean schemas, some false", NULL, 0 },
+    { "allOf", "allOf with boolean schemas, all false", NULL, 0 },
     { "anyOf", "anyOf with boolean schemas, all false", NULL, 0 },
     { "boolean_schema", "boolean schema 'false'", NULL, 0 },
     { "enum", "empty enum", NULL, 0 },
+    { "not", "forbid everything with empty schema", NULL, 0 },
+    { "not", "forbid everything with boolean schema true", NULL, 0 },
+    { "not", "collect annotations inside a 'not', even if collection is "
+      "disabled", NULL, 0 },
+    { "oneOf", "oneOf with boolean schemas, all true", NULL, 0 },
+    { "oneOf", "oneOf with boolean schemas, more than one true", NULL, 0 },
+    { "oneOf", "oneOf with boolean schemas, all false", NULL, 0 },
     { "ref", "$ref to boolean schema false", NULL, 0 },
 
-    /* counts are written as integers */
+    /* a oneOf that is negated */
 
-    { "maxItems", "maxItems validation with a decimal", NULL, 0 },
-    { "maxLength", "maxLength validation with a decimal", NULL, 0 },
-    { "minItems", "minItems validation with a decimal", NULL, 0 },
-    { "minLength", "minLength validation with a decimal", NULL, 0 },
+    { "unevaluatedProperties", "dynamic evalation inside nested refs", NULL,
+      0 },
+
+    /* two properties at least, of which none has a name */
+
+    { "dependentSchemas", "dependencies with escaped characters", NULL, 0 },
+    { "optional/dependencies-compatibility",
+      "schema dependencies with escaped characters", NULL, 0 },
 
     /* bounds and steps of 309 digits */
 
@@ -158,6 +156,11 @@ static exclusion_t  exclusions[] = {
     { ECMA, "ECMA 262 regex escapes control codes with \\c and lower letter",
       NULL, 0 },
     { ECMA, "patterns always use unicode semantics with pattern", NULL, 0 },
+    { ECMA, "patterns always use unicode semantics with patternProperties",
+      NULL, 0 },
+    { ECMA, "patternProperties with non-ASCII digits", NULL, 0 },
+    { "patternProperties", "patternProperties with Unicode property escape",
+      NULL, 0 },
     { ECMA, "pattern with non-ASCII digits", NULL, 0 },
 
     /* a number in enum and const is written as it is there */
