@@ -31,6 +31,7 @@ struct dsa_shared_s {
 struct dsa_grammar_s {
     dsa_automaton_t      automaton;
     dsa_str_t            control;   /* of the automaton */
+    uint32_t             skipped;   /* see dsa_grammar_skipped() */
     pthread_mutex_t      lock;      /* of shared */
     dsa_shared_t        *shared;
 };

@@ -121,6 +121,13 @@ dsa_grammar_free(dsa_grammar_t *grammar)
 }
 
 
+uint32_t
+dsa_grammar_skipped(const dsa_grammar_t *grammar)
+{
+    return grammar->skipped;
+}
+
+
 size_t
 dsa_grammar_bytes(dsa_grammar_t *grammar)
 {
@@ -259,6 +266,8 @@ dsa_grammar_build(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
     dsa_schema_regex_free(&s);
 
     error->work += work - s.work;
+
+    g->skipped = s.skipped;
 
     if (optional != NULL) {
         *optional = s.optional;

@@ -36,9 +36,9 @@
  *
  * json_object and json_schema: the answer is one JSON value, compact or with
  * JSON's white space, at most a few characters of it between two tokens.
- * Properties appear in the order of the schema.  strict false: if the schema
- * cannot be enforced, the answer is any JSON object instead.  It is true by
- * default.
+ * Properties appear in the order of the schema.  strict false: keywords that
+ * cannot be enforced are left out; if that does not suffice, the answer is any
+ * JSON object.  It is true by default.
  *
  * tools: the answer is a block of calls in the syntax of the model family, of
  * one of the tools each.  calls "one": exactly one; "many": one or more.  text
@@ -89,6 +89,12 @@ typedef struct dsa_matcher_s  dsa_matcher_t;
 int dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,
     dsa_str_t control, dsa_grammar_error_t *error);
 void dsa_grammar_free(dsa_grammar_t *grammar);      /* NULL is allowed */
+
+/*
+ * How many conditions of schemas that are not strict were left out; one if the
+ * answer is any JSON object instead.
+ */
+uint32_t dsa_grammar_skipped(const dsa_grammar_t *grammar);
 
 /* The bytes that a grammar takes now, with the states of its answers. */
 size_t dsa_grammar_bytes(dsa_grammar_t *grammar);

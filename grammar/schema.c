@@ -45,10 +45,13 @@ dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
         s->optional = 1;
 
         if (s->loose) {
+            s->skipped++;
             dsa_schema_any_object(s, from, to);
             return 1;
         }
     }
+
+    s->lenient = s->optional;
 
     memset(&parts, 0, sizeof(dsa_parts_t));
     dsa_parts_add(s, &parts, DSA_PART_SCHEMA, s->root,
@@ -56,6 +59,8 @@ dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
 
     dsa_schema_compile(s, &parts, DSA_VALUES_JSON, from, to);
     dsa_schema_rules(s);
+
+    s->lenient = 0;
 
     return 1;
 }
@@ -84,6 +89,19 @@ dsa_schema_fail(dsa_schema_t *s, const char *keyword, const char *fmt, ...)
     va_start(args, fmt);
     (void) vsnprintf(s->error->message, sizeof(s->error->message), fmt, args);
     va_end(args);
+}
+
+
+int
+dsa_schema_skip(dsa_schema_t *s)
+{
+    if (!s->lenient || s->failed) {
+        return 0;
+    }
+
+    s->skipped++;
+
+    return 1;
 }
 
 

@@ -154,8 +154,11 @@ struct dsa_schema_s {
     int                      failed;
     uint32_t                 work;      /* steps that are left */
     int                      loose;     /* a schema that is not strict is not
-                                           enforced */
+                                           enforced at all */
     int                      optional;  /* there is one */
+    int                      lenient;   /* it is being compiled: what is not
+                                           supported is left out */
+    uint32_t                 skipped;   /* how often */
     const dsa_json_t        *listed;    /* the enum whose values are checked
                                            against other conditions */
     uint32_t                 probing;   /* whether schemas are disjoint: the
@@ -190,7 +193,13 @@ int dsa_schema_spec(dsa_schema_t *s, const dsa_json_t *spec, uint32_t from,
 void dsa_schema_fail(dsa_schema_t *s, const char *keyword, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
 
-/* The same for a part of a list. */
+/*
+ * 1: the schema is not strict, and what is not supported is left out of it.
+ * 0: the caller refuses it.
+ */
+int dsa_schema_skip(dsa_schema_t *s);
+
+/* Sets the path of errors to that of a part. */
 void dsa_schema_at(dsa_schema_t *s, const dsa_part_t *part);
 
 /* A path in the arena, or "": there is no memory. */
@@ -215,7 +224,7 @@ uint32_t dsa_schema_types(dsa_schema_t *s, const dsa_json_t *type);
 /* The value of a keyword that is a count. */
 uint32_t dsa_schema_count(dsa_schema_t *s, const dsa_json_t *v);
 
-/* The schema of a $ref and its path, or NULL: error is set. */
+/* The schema of a $ref and its path, or NULL: it is skipped, or failed. */
 const dsa_json_t *dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref,
     const char **path);
 
@@ -259,8 +268,8 @@ uint32_t dsa_parts_choice(const dsa_parts_t *p, uint32_t *alternatives);
 int dsa_parts_choose(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
     uint32_t alternative, dsa_parts_t *out);
 
-/* 0: the part is a negation that is not supported. */
-int dsa_part_supported(const dsa_part_t *part);
+/* 0: the part is a negation that is not supported for these types. */
+int dsa_part_supported(const dsa_part_t *part, uint32_t types);
 
 /* 1: no value satisfies the list; 0: this is not known. */
 int dsa_parts_never(dsa_schema_t *s, const dsa_parts_t *p, uint32_t depth);
@@ -270,7 +279,7 @@ int dsa_parts_never(dsa_schema_t *s, const dsa_parts_t *p, uint32_t depth);
 
 uint32_t dsa_parts_types(dsa_schema_t *s, const dsa_parts_t *p);
 
-/* Refuses keywords that are not supported and constrain these types. */
+/* Refuses, or skips, unsupported keywords that constrain these types. */
 void dsa_parts_refuse(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types);
 
 /* The enum or const of a part of the list, or NULL. */
@@ -294,7 +303,10 @@ void dsa_parts_item(dsa_schema_t *s, const dsa_parts_t *p, uint32_t index,
 /* The schemas of the first items of a part, or NULL. */
 const dsa_json_t *dsa_part_prefix(const dsa_part_t *part);
 
-/* The automaton of a pattern, made once, or NULL: error is set. */
+/*
+ * The automaton of a pattern, made once, or NULL: error is set.  That of a
+ * "pattern" that is skipped permits every text.
+ */
 const dsa_dfa_t *dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v,
     dsa_str_t pattern);
 void dsa_schema_regex_free(dsa_schema_t *s);

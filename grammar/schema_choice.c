@@ -329,7 +329,7 @@ dsa_parts_place_not(dsa_schema_t *s, dsa_parts_t *out, const dsa_part_t *part,
     }
 
     for ( /* void */ ; i < out->n; i++) {
-        if (!dsa_part_supported(&out->part[i])) {
+        if (!dsa_part_supported(&out->part[i], DSA_TYPE_ANY)) {
             return 0;
         }
     }
@@ -385,12 +385,35 @@ dsa_parts_disjoint(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
 
 
 int
-dsa_part_supported(const dsa_part_t *part)
+dsa_part_supported(const dsa_part_t *part, uint32_t types)
 {
-    return part->kind != DSA_PART_NOT_KEYWORD
-           || dsa_part_alternatives(part) != 0
-           || (dsa_schema_keyword(part->schema->key)->what
-               & DSA_KEYWORD_NEGATED) != 0;
+    const dsa_json_t  *v, *list;
+
+    if (part->kind != DSA_PART_NOT_KEYWORD || dsa_part_alternatives(part) != 0)
+    {
+        return 1;
+    }
+
+    if ((dsa_schema_keyword(part->schema->key)->what & DSA_KEYWORD_NEGATED)
+        == 0)
+    {
+        return 0;
+    }
+
+    /* constants that are not texts or numbers are not compared */
+
+    list = dsa_part_not(part, "enum");
+    v = list != NULL ? list->first : dsa_part_not(part, "const");
+
+    for ( /* void */ ; v != NULL; v = list != NULL ? v->next : NULL) {
+        if ((v->type == DSA_JSON_ARRAY && (types & DSA_TYPE_ARRAY) != 0)
+            || (v->type == DSA_JSON_OBJECT && (types & DSA_TYPE_OBJECT) != 0))
+        {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

@@ -256,7 +256,19 @@ dsa_schema_alternatives(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
         }
     }
 
-    if (used == 0) {
+    if (used == 0 && dsa_schema_skip(s)) {
+        memset(&q, 0, sizeof(dsa_parts_t));
+
+        for (i = 0; i < p->n; i++) {
+            if (i != k) {
+                dsa_parts_add(s, &q, (dsa_part_e) p->part[i].kind,
+                              p->part[i].schema, p->part[i].path);
+            }
+        }
+
+        dsa_schema_expanded(s, &q, values, from, to);
+
+    } else if (used == 0) {
         dsa_schema_at(s, &p->part[k]);
         dsa_schema_fail(s, NULL, "none of its keywords is supported in "
                         "\"not\", and in a schema of \"oneOf\" that does not "

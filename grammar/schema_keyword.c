@@ -178,6 +178,10 @@ dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref, const char **path)
         || ref->text.data[0] != '#'
         || (ref->text.len > 1 && ref->text.data[1] != '/'))
     {
+        if (dsa_schema_skip(s)) {
+            return NULL;
+        }
+
         dsa_schema_fail(s, "$ref", "it does not refer into this schema; "
                         "expected \"#\" or, for example, \"#/$defs/name\"");
         return NULL;
@@ -201,7 +205,7 @@ dsa_schema_pointer(dsa_schema_t *s, const dsa_json_t *ref, const char **path)
     *path = dsa_schema_path(s, "", "%.*s", (int) b.len, b.data);
     dsa_buf_free(&b);
 
-    if (v == NULL) {
+    if (v == NULL && !dsa_schema_skip(s)) {
         dsa_schema_fail(s, "$ref", "there is nothing at \"%.*s\"; expected "
                         "the path of a schema, for example \"#/$defs/name\"",
                         (int) (ref->text.len < 100 ? ref->text.len : 100),

@@ -92,7 +92,7 @@ dsa_parts_refuse(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types)
     for (i = 0; i < p->n; i++) {
         part = &p->part[i];
 
-        if (!dsa_part_supported(part)) {
+        if (!dsa_part_supported(part, types) && !dsa_schema_skip(s)) {
             dsa_schema_at(s, part);
             dsa_schema_fail(s, NULL, "\"%.*s\" is not supported in \"not\", "
                             "and in a schema of \"oneOf\" that does not "
@@ -122,7 +122,8 @@ dsa_part_refuse(dsa_schema_t *s, const dsa_part_t *part, const dsa_json_t *v,
 
     if (k == NULL || (k->what & DSA_KEYWORD_REFUSED) == 0
         || ((k->what & DSA_TYPE_ANY) != 0 && (k->what & types) == 0)
-        || (v->type == DSA_JSON_FALSE && dsa_str_eqz(v->key, "uniqueItems")))
+        || (v->type == DSA_JSON_FALSE && dsa_str_eqz(v->key, "uniqueItems"))
+        || dsa_schema_skip(s))
     {
         return;
     }
@@ -419,6 +420,10 @@ dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
 
     p->keyword = v;
     p->dfa = dsa_regex(pattern, &s->work, &error);
+
+    if (p->dfa == NULL && !dsa_str_eq(v->key, pattern) && dsa_schema_skip(s)) {
+        p->dfa = dsa_dfa_lengths(0, UINT32_MAX);
+    }
 
     if (p->dfa == NULL) {
         dsa_schema_fail(s, dsa_str_eq(v->key, pattern)

@@ -133,6 +133,9 @@ dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
             return DSA_ERROR;
         }
 
+    } else if (c->min > 1 && dsa_schema_skip(s)) {
+        c->min = 1;
+
     } else if (c->min > 1) {
 
         /* other names may be repeated, and count only once then */
@@ -147,6 +150,12 @@ dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
 
     c->last = c->max != DSA_AUTOMATON_MANY ? c->max
               : c->min > 1 ? c->min : 1;
+
+    if (c->last > DSA_OBJECT_COUNTED && dsa_schema_skip(s)) {
+        c->min = c->min != 0;
+        c->max = DSA_AUTOMATON_MANY;
+        c->last = 1;
+    }
 
     if (c->last > DSA_OBJECT_COUNTED) {
         keyword = c->max != DSA_AUTOMATON_MANY ? "maxProperties"

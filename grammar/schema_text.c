@@ -70,6 +70,10 @@ dsa_schema_text(dsa_schema_t *s, const dsa_parts_t *p, uint32_t min,
         dfa = dsa_schema_sized(s, dfa, min, max);
     }
 
+    if (dfa == NULL && dsa_schema_skip(s)) {
+        dfa = dsa_dfa_lengths(0, UINT32_MAX);
+    }
+
     if (dfa == NULL || s->failed) {
         dsa_dfa_free(dfa);
         dsa_schema_fail(s, NULL, "pattern, format, minLength and maxLength "

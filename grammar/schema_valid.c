@@ -74,7 +74,7 @@ dsa_part_valid(dsa_schema_t *s, const dsa_part_t *part, const dsa_json_t *v)
         return !dsa_valid(s, schema, 0, v);
 
     case DSA_PART_NOT_KEYWORD:
-        return dsa_part_supported(part)
+        return dsa_part_supported(part, 0)
                && !dsa_schema_keyword(schema->key)->valid(s, NULL, schema, v);
 
     case DSA_PART_REQUIRED:
@@ -134,6 +134,10 @@ dsa_valid(dsa_schema_t *s, const dsa_json_t *schema, int own,
         k = dsa_schema_keyword(keyword->key);
 
         if (k == NULL || (own && (k->what & DSA_KEYWORD_APART) != 0)) {
+            continue;
+        }
+
+        if (k->valid == NULL && dsa_schema_skip(s)) {
             continue;
         }
 
@@ -276,7 +280,7 @@ dsa_valid_ref(dsa_schema_t *s, const dsa_json_t *schema,
 
     target = dsa_schema_pointer(s, keyword, &path);
 
-    return target != NULL && dsa_valid(s, target, 0, v);
+    return target != NULL ? dsa_valid(s, target, 0, v) : !s->failed;
 }
 
 

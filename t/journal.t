@@ -81,6 +81,18 @@ is($sum, $events[-1]{sent}, 'the tokens that were sent add up');
 like($engine->output, qr/\Q$body->{id}\E: finished/,
      "the engine's log has the id");
 
+is($events[0]{skipped}, 0, 'no condition of a schema was left out');
+
+my %schema = (type => 'object',
+              properties => { a => { type => 'array', contains => {} } });
+
+$r = $t->post($chat, ask('Repeat this text.', max_tokens => 7,
+                         response_format => { type => 'json_schema',
+                             json_schema => { name => 'x',
+                                              schema => \%schema } }));
+is((events(json_decode($r->{body})->{id}))[0]{skipped}, 1,
+   'a condition of a schema was left out');
+
 my ($c, $id) = stream(1000);
 $c->next_event;
 $c->close;

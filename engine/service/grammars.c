@@ -411,6 +411,13 @@ dsa_constraint_time(dsa_constraint_t *c, uint64_t start)
 }
 
 
+uint32_t
+dsa_constraint_skipped(const dsa_constraint_t *c)
+{
+    return dsa_grammar_skipped(dsa_grammar_entry_grammar(c->entry));
+}
+
+
 dsa_constraint_stats_t
 dsa_constraint_stats(const dsa_constraint_t *c)
 {

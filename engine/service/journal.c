@@ -83,8 +83,10 @@ dsa_journal_accepted(dsa_journal_t *j, const dsa_request_t *r)
         dsa_buf_printf(&j->lines, "%02x", r->sched.tenant[i]);
     }
 
-    dsa_buf_printf(&j->lines, "\",\"prompt\":%u,\"cached\":%u}\n",
-                   r->accepted.prompt_tokens, r->accepted.cached_tokens);
+    dsa_buf_printf(&j->lines, "\",\"prompt\":%u,\"cached\":%u,"
+                   "\"skipped\":%u}\n",
+                   r->accepted.prompt_tokens, r->accepted.cached_tokens,
+                   r->skipped);
 }
 
 

@@ -398,6 +398,10 @@ dsa_prepare_grammar(const dsa_service_t *service, dsa_request_t *r,
 
     r->cost += error.work / DSA_PREPARE_STEPS;
 
+    if (rc == DSA_OK) {
+        r->skipped = dsa_constraint_skipped(r->constraint);
+    }
+
     if (rc != DSA_ERROR) {
         return rc;
     }

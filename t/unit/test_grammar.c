@@ -772,11 +772,11 @@ test_optional(void **state)
     dsa_vocabulary_t     *v;
     dsa_grammar_error_t   error;
 
-    /* a keyword, too much work, no value, no end, too deep */
+    /* a type, a name, no value, no end, too deep */
 
     static const char *const  bad[] = {
-        "{\"properties\":{\"a\":{\"contains\":{}}}}",
-        "{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){15}\"}",
+        "{\"properties\":{\"a\":{\"type\":7}}}",
+        "{\"patternProperties\":{\"(\":{}}}",
         "false",
         "{\"$ref\":\"#\"}",
         "{\"type\":\"object\",\"properties\":{\"a\":{\"$ref\":\"#\"}},"
@@ -826,6 +826,7 @@ test_optional(void **state)
                                  dsa_strz("{\"x\":[1]}")), 1);
             assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("[1]")), 0);
             assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("\"a\"")), 0);
+            assert_int_equal(dsa_grammar_skipped(g), 1);
             dsa_grammar_free(g);
         }
     }
@@ -836,6 +837,7 @@ test_optional(void **state)
                    "{\"const\":7}}");
     assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("7")), 1);
     assert_int_equal(grammar_accepts(g, v, 0, dsa_strz("{}")), 0);
+    assert_int_equal(dsa_grammar_skipped(g), 0);
     dsa_grammar_free(g);
 
     assert_int_equal(dsa_grammar_compile(&g, dsa_strz(
@@ -847,6 +849,80 @@ test_optional(void **state)
     assert_string_equal(error.path,
                         "tools[1].function.parameters.properties.a");
     assert_non_null(strstr(error.message, "\"unevaluatedItems\""));
+
+    dsa_vocabulary_free(v);
+}
+
+
+/*
+ * What is not supported is left out of a schema that is not strict, and the
+ * rest is enforced.
+ */
+
+static void
+test_lenient(void **state)
+{
+    char                  spec[600];
+    uint32_t              i, k;
+    dsa_grammar_t        *g;
+    dsa_vocabulary_t     *v;
+    dsa_grammar_error_t   error;
+
+    static const struct {
+        const char  *schema;
+        const char  *accepted;
+        const char  *rejected[2];
+    } t[] = {
+        { "{\"type\":\"array\",\"contains\":{\"const\":1},\"maxItems\":1}",
+          "[2]", { "[1,2]", "{}" } },
+        { "{\"type\":\"integer\",\"multipleOf\":99999,\"minimum\":5}",
+          "6", { "4", "\"\"" } },
+        { "{\"type\":\"string\",\"pattern\":\"(?=a)\",\"maxLength\":2}",
+          "\"bb\"", { "\"bbb\"", "1" } },
+        { "{\"type\":\"string\",\"pattern\":\"(a|b)*a(a|b){15}\"}",
+          "\"\"", { "1", "{}" } },
+        { "{\"type\":\"array\",\"not\":{\"items\":{}},\"maxItems\":1}",
+          "[1]", { "[1,1]", "1" } },
+        { "{\"type\":\"array\",\"maxItems\":1,\"not\":{\"items\":{},"
+          "\"uniqueItems\":true}}",
+          "[1]", { "[1,1]", "1" } },
+        { "{\"type\":\"array\",\"items\":{\"$ref\":\"other.json\"},"
+          "\"maxItems\":1}",
+          "[{}]", { "[1,2]", "1" } },
+        { "{\"type\":\"object\",\"required\":[\"a\"],\"minProperties\":3}",
+          "{\"a\":1}", { "{}", "{\"b\":1}" } },
+        { "{\"type\":\"object\",\"maxProperties\":300,\"properties\":"
+          "{\"a\":{\"type\":\"null\"}}}",
+          "{\"a\":null}", { "{\"a\":1}", "[]" } }
+    };
+
+    v = vocabulary_bytes(0);
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
+                        "\"strict\":true,\"schema\":%s}", t[i].schema);
+
+        if (dsa_grammar_compile(&g, dsa_strz(spec), dsa_strz(DSML), &error)
+            == 0)
+        {
+            fail_msg("%s is strict", t[i].schema);
+        }
+
+        (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
+                        "\"strict\":false,\"schema\":%s}", t[i].schema);
+
+        g = grammar_of(spec);
+        assert_int_equal(dsa_grammar_skipped(g), 1);
+        assert_int_equal(grammar_accepts(g, v, 0, dsa_strz(t[i].accepted)), 1);
+
+        for (k = 0; k < 2; k++) {
+            if (grammar_accepts(g, v, 0, dsa_strz(t[i].rejected[k]))) {
+                fail_msg("%s accepts %s", t[i].schema, t[i].rejected[k]);
+            }
+        }
+
+        dsa_grammar_free(g);
+    }
 
     dsa_vocabulary_free(v);
 }
@@ -939,6 +1015,7 @@ main(void)
         cmocka_unit_test(test_union),
         cmocka_unit_test(test_union_errors),
         cmocka_unit_test(test_optional),
+        cmocka_unit_test(test_lenient),
         cmocka_unit_test(test_begin_and_drafts)
     };
 
