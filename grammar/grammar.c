@@ -263,6 +263,7 @@ dsa_grammar_build(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
     }
 
     dsa_map_free(&s.rules);
+    dsa_map_free(&s.leaves);
     dsa_schema_regex_free(&s);
 
     error->work += work - s.work;

@@ -165,8 +165,9 @@ struct dsa_schema_s {
                                            ones of a oneOf need not be */
 
     dsa_map_t                rules;
-    dsa_map_t                patterns;  /* dsa_schema_pattern_t by the address
-                                           of their keyword */
+    dsa_map_t                patterns;  /* their automata, by their text */
+    dsa_map_t                leaves;    /* entries of rules for strings and
+                                           numbers, by what demands them */
     dsa_schema_rule_t       *pending;
 
     /* entries of rules that many schemas use; 0: not made */
@@ -174,8 +175,6 @@ struct dsa_schema_s {
     uint32_t                 blank;
     uint32_t                 any[DSA_VALUES_TEXT + 1];
     uint32_t                 string;
-    uint32_t                 number;
-    uint32_t                 integer;
     uint32_t                 members;   /* of an object, each any JSON */
 };
 
@@ -289,6 +288,13 @@ const dsa_json_t *dsa_parts_enum(const dsa_parts_t *p);
 int dsa_parts_range(dsa_schema_t *s, const dsa_parts_t *p,
     const char *least, const char *most, uint32_t *min, uint32_t *max);
 
+/*
+ * What these keywords demand of strings or numbers, as a key of s->leaves;
+ * failed: a negation demands something, or there is no memory.
+ */
+dsa_buf_t dsa_parts_key(const dsa_parts_t *p, uint32_t types,
+    dsa_values_e values);
+
 /* Sets the path of errors to the first part with a keyword. */
 void dsa_parts_at(dsa_schema_t *s, const dsa_parts_t *p, const char *keyword);
 
@@ -345,10 +351,8 @@ void dsa_schema_any(dsa_schema_t *s, dsa_values_e values, uint32_t from,
 void dsa_schema_any_object(dsa_schema_t *s, uint32_t from, uint32_t to);
 void dsa_schema_enum(dsa_schema_t *s, const dsa_parts_t *p,
     dsa_values_e values, uint32_t from, uint32_t to);
-void dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p,
+void dsa_schema_leaf(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     dsa_values_e values, uint32_t from, uint32_t to);
-void dsa_schema_number(dsa_schema_t *s, const dsa_parts_t *p,
-    uint32_t types, uint32_t from, uint32_t to);
 void dsa_schema_words(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     uint32_t from, uint32_t to);
 

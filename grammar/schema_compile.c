@@ -297,7 +297,7 @@ dsa_schema_typed(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
     }
 
     if ((types & DSA_TYPE_STRING) != 0 && values != DSA_VALUES_NOT_STRINGS) {
-        dsa_schema_string(s, p, values, from, to);
+        dsa_schema_leaf(s, p, DSA_TYPE_STRING, values, from, to);
     }
 
     if (values == DSA_VALUES_TEXT) {
@@ -307,7 +307,8 @@ dsa_schema_typed(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
     dsa_schema_words(s, p, types, from, to);
 
     if ((types & DSA_TYPE_NUMBER) != 0) {
-        dsa_schema_number(s, p, types & DSA_TYPE_NUMBER, from, to);
+        dsa_schema_leaf(s, p, types & DSA_TYPE_NUMBER, DSA_VALUES_JSON, from,
+                        to);
     }
 
     if ((types & DSA_TYPE_ARRAY) != 0) {

@@ -13,8 +13,8 @@
 /* A pattern of the schema that was compiled. */
 
 typedef struct {
-    const dsa_json_t    *keyword;       /* the key */
     dsa_dfa_t           *dfa;
+    int                  skipped;
 } dsa_schema_pattern_t;
 
 
@@ -200,6 +200,38 @@ dsa_parts_range(dsa_schema_t *s, const dsa_parts_t *p, const char *least,
     }
 
     return s->failed || *min > *max ? DSA_ERROR : DSA_OK;
+}
+
+
+dsa_buf_t
+dsa_parts_key(const dsa_parts_t *p, uint32_t types, dsa_values_e values)
+{
+    uint32_t              i;
+    dsa_buf_t             key;
+    const dsa_part_t     *part;
+    const dsa_json_t     *v;
+    const dsa_keyword_t  *k;
+
+    memset(&key, 0, sizeof(dsa_buf_t));
+    dsa_buf_printf(&key, "%u %u", types, (unsigned) values);
+
+    for (i = 0; i < p->n; i++) {
+        part = &p->part[i];
+        key.failed |= part->kind == DSA_PART_NOT_KEYWORD;
+        v = part->kind == DSA_PART_OWN ? part->schema->first : NULL;
+
+        for ( /* void */ ; v != NULL; v = v->next) {
+            k = dsa_schema_keyword(v->key);
+
+            if (k != NULL && (k->what & types) != 0) {
+                dsa_buf_printf(&key, " %s %u %zu ", k->name, v->type,
+                               v->text.len);
+                dsa_buf_add(&key, v->text.data, v->text.len);
+            }
+        }
+    }
+
+    return key;
 }
 
 
@@ -400,14 +432,13 @@ dsa_part_prefix(const dsa_part_t *part)
 const dsa_dfa_t *
 dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
 {
-    dsa_str_t              key;
     dsa_err_t              error;
     dsa_schema_pattern_t  *p;
 
-    key = dsa_str(&v, sizeof(v));
-    p = dsa_map_find_pointer(&s->patterns, key);
+    pattern.data = pattern.len != 0 ? pattern.data : (char *) "";
+    p = dsa_map_find_pointer(&s->patterns, pattern);
 
-    if (p != NULL) {
+    if (p != NULL && (!p->skipped || dsa_schema_skip(s))) {
         return p->dfa;
     }
 
@@ -418,10 +449,10 @@ dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
         return NULL;
     }
 
-    p->keyword = v;
     p->dfa = dsa_regex(pattern, &s->work, &error);
 
     if (p->dfa == NULL && !dsa_str_eq(v->key, pattern) && dsa_schema_skip(s)) {
+        p->skipped = 1;
         p->dfa = dsa_dfa_lengths(0, UINT32_MAX);
     }
 
@@ -432,9 +463,7 @@ dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
         return NULL;
     }
 
-    key = dsa_str(&p->keyword, sizeof(p->keyword));
-
-    if (dsa_map_add_pointer(&s->patterns, key, p) != DSA_OK) {
+    if (dsa_map_add_pointer(&s->patterns, pattern, p) != DSA_OK) {
         dsa_dfa_free(p->dfa);
         dsa_schema_fail(s, NULL, "there is no memory for it");
         return NULL;

@@ -12,6 +12,12 @@
 #include "grammar/text.h"
 
 
+static void dsa_schema_leaf_values(dsa_schema_t *s, const dsa_parts_t *p,
+    uint32_t types, dsa_values_e values, uint32_t from, uint32_t to);
+static void dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p,
+    dsa_values_e values, uint32_t from, uint32_t to);
+static void dsa_schema_number(dsa_schema_t *s, const dsa_parts_t *p,
+    uint32_t types, uint32_t from, uint32_t to);
 static uint32_t dsa_schema_any_rule(dsa_schema_t *s, dsa_values_e values);
 static void dsa_schema_free_string(dsa_schema_t *s, dsa_values_e values,
     uint32_t from, uint32_t to);
@@ -163,7 +169,73 @@ dsa_schema_words(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
 }
 
 
+/*
+ * Strings and numbers are rules, so that those that are alike are made once.
+ */
+
 void
+dsa_schema_leaf(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
+    dsa_values_e values, uint32_t from, uint32_t to)
+{
+    int         rc;
+    char       *copy;
+    uint32_t    rule, end;
+    uint64_t   *entry;
+    dsa_buf_t   key;
+
+    key = dsa_parts_key(p, types, values);
+
+    if (key.failed) {
+        dsa_buf_free(&key);
+        dsa_schema_leaf_values(s, p, types, values, from, to);
+        return;
+    }
+
+    entry = dsa_map_find(&s->leaves, dsa_str(key.data, key.len));
+
+    if (entry != NULL) {
+        dsa_automaton_call(s->a, from, (uint32_t) *entry, to);
+        dsa_buf_free(&key);
+        return;
+    }
+
+    copy = dsa_arena_dup(s->arena, dsa_str(key.data, key.len));
+    rc = DSA_ERROR;
+
+    if (copy != NULL) {
+        rc = dsa_map_add(&s->leaves, dsa_str(copy, key.len), s->a->n_nodes);
+    }
+
+    dsa_buf_free(&key);
+
+    if (rc != DSA_OK) {
+        dsa_schema_fail(s, NULL, "there is no memory for it");
+        return;
+    }
+
+    rule = dsa_automaton_node(s->a);
+    end = dsa_automaton_node(s->a);
+
+    dsa_automaton_end(s->a, end);
+    dsa_schema_leaf_values(s, p, types, values, rule, end);
+    dsa_automaton_call(s->a, from, rule, to);
+}
+
+
+static void
+dsa_schema_leaf_values(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
+    dsa_values_e values, uint32_t from, uint32_t to)
+{
+    if (types == DSA_TYPE_STRING) {
+        dsa_schema_string(s, p, values, from, to);
+
+    } else {
+        dsa_schema_number(s, p, types, from, to);
+    }
+}
+
+
+static void
 dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
     uint32_t from, uint32_t to)
 {
@@ -201,41 +273,19 @@ dsa_schema_string(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
 }
 
 
-void
+static void
 dsa_schema_number(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     uint32_t from, uint32_t to)
 {
-    uint32_t    end, *rule;
     dsa_dfa_t  *dfa;
-
-    rule = types == DSA_TYPE_INTEGER ? &s->integer : &s->number;
-
-    if (types != DSA_TYPE_FRACTION && dsa_number_is_free(p) && *rule != 0) {
-        dsa_automaton_call(s->a, from, *rule, to);
-        return;
-    }
 
     dfa = dsa_number(s, p, types);
 
-    if (dfa == NULL) {
-        return;
-    }
-
-    dsa_schema_charge(s, dfa);
-
-    if (types == DSA_TYPE_FRACTION || !dsa_number_is_free(p)) {
+    if (dfa != NULL) {
+        dsa_schema_charge(s, dfa);
         dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, from, to);
-
-    } else {
-        *rule = dsa_automaton_node(s->a);
-        end = dsa_automaton_node(s->a);
-
-        dsa_text_dfa(s->a, dfa, DSA_TEXT_PLAIN, *rule, end);
-        dsa_automaton_end(s->a, end);
-        dsa_automaton_call(s->a, from, *rule, to);
+        dsa_dfa_free(dfa);
     }
-
-    dsa_dfa_free(dfa);
 }
 
 
@@ -285,7 +335,7 @@ dsa_schema_any_rule(dsa_schema_t *s, dsa_values_e values)
     dsa_automaton_literal(s->a, entry, dsa_strz("null"), end);
     dsa_automaton_literal(s->a, entry, dsa_strz("true"), end);
     dsa_automaton_literal(s->a, entry, dsa_strz("false"), end);
-    dsa_schema_number(s, &none, DSA_TYPE_NUMBER, entry, end);
+    dsa_schema_leaf(s, &none, DSA_TYPE_NUMBER, DSA_VALUES_JSON, entry, end);
     dsa_schema_any_object(s, entry, end);
     dsa_schema_array(s, &none, entry, end);
 
