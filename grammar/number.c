@@ -11,14 +11,17 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "grammar/number.h"
 #include "grammar/regex.h"
 #include "grammar/schema.h"
 
 
 #define DSA_NUMBER_DIGITS   40          /* most digits of a bound */
-#define DSA_NUMBER_PLAIN    19          /* most digits before the point */
 #define DSA_NUMBER_EXACT    15          /* digits that a double keeps */
-#define DSA_NUMBER_STATES   8192        /* most remainders of multipleOf */
+#define DSA_NUMBER_STATES   10000       /* most remainders of multipleOf */
+#define DSA_NUMBER_LISTED   256         /* multiples that are listed */
+#define DSA_NUMBER_SMALL    64          /* multipleOf of integers whose digits
+                                           are counted, if there is no bound */
 
 
 /* A decimal number: integer and fraction without needless zeros. */
@@ -55,7 +58,14 @@ static void dsa_number_bounds(dsa_schema_t *s, const dsa_part_t *part,
 static void dsa_number_bound(dsa_schema_t *s, const dsa_json_t *v, int lower,
     int strict, dsa_bounds_t *bounds);
 static dsa_dfa_t *dsa_number_bounded(dsa_schema_t *s,
-    const dsa_bounds_t *bounds, int integer);
+    const dsa_bounds_t *bounds);
+static dsa_dfa_t *dsa_number_integers(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_bounds_t *bounds);
+static void dsa_number_limit(const dsa_bound_t *bound, dsa_wide_t *least,
+    dsa_wide_t *most);
+static dsa_dfa_t *dsa_number_listed(dsa_schema_t *s, dsa_wide_t first,
+    dsa_wide_t most, dsa_wide_t step);
+static dsa_wide_t dsa_number_step(const dsa_parts_t *p);
 static dsa_dfa_t *dsa_number_filter(dsa_schema_t *s, const dsa_part_t *part,
     dsa_dfa_t *dfa, int integer);
 static dsa_dfa_t *dsa_number_other(dsa_schema_t *s, dsa_dfa_t *dfa,
@@ -63,7 +73,7 @@ static dsa_dfa_t *dsa_number_other(dsa_schema_t *s, dsa_dfa_t *dfa,
 static int dsa_number_decimal(const dsa_json_t *v, dsa_decimal_t *d);
 static int dsa_number_zero(const dsa_decimal_t *d);
 static dsa_dfa_t *dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds,
-    int negative, int integer, uint32_t digits);
+    int negative, uint32_t digits);
 static dsa_dfa_t *dsa_number_compare(dsa_schema_t *s, const dsa_decimal_t *d,
     int greater, int strict, int negative);
 static void dsa_number_greater(dsa_buf_t *b, const dsa_decimal_t *d,
@@ -125,15 +135,19 @@ dsa_number(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types)
         dsa_number_bounds(s, &p->part[i], &bounds);
     }
 
-    dfa = s->failed ? NULL : dsa_number_bounded(s, &bounds, integer);
+    dfa = s->failed ? NULL : integer ? dsa_number_integers(s, p, &bounds)
+                                     : dsa_number_bounded(s, &bounds);
 
     for (i = 0; i < p->n && dfa != NULL; i++) {
         dfa = dsa_number_filter(s, &p->part[i], dfa, integer);
     }
 
     if (types == DSA_TYPE_FRACTION && dfa != NULL) {
+
+        /* with more digits its reader would round it to an integer */
+
         memset(&b, 0, sizeof(dsa_buf_t));
-        dsa_buf_addz(&b, "-?\\d+\\.\\d*[1-9]\\d*");
+        dsa_buf_addz(&b, "-?\\d{1,9}\\.\\d{0,5}[1-9]");
         dfa = dsa_dfa_intersect(dfa, dsa_number_pattern(s, &b));
     }
 
@@ -238,7 +252,7 @@ dsa_number_bound(dsa_schema_t *s, const dsa_json_t *v, int lower, int strict,
 
 
 static dsa_dfa_t *
-dsa_number_bounded(dsa_schema_t *s, const dsa_bounds_t *bounds, int integer)
+dsa_number_bounded(dsa_schema_t *s, const dsa_bounds_t *bounds)
 {
     uint32_t              i, n, digits;
     const dsa_decimal_t  *d;
@@ -258,8 +272,140 @@ dsa_number_bounded(dsa_schema_t *s, const dsa_bounds_t *bounds, int integer)
         digits = DSA_NUMBER_EXACT - n;
     }
 
-    return dsa_dfa_either(dsa_number_side(s, bounds, 0, integer, digits),
-                          dsa_number_side(s, bounds, 1, integer, digits));
+    return dsa_dfa_either(dsa_number_side(s, bounds, 0, digits),
+                          dsa_number_side(s, bounds, 1, digits));
+}
+
+
+/*
+ * The integers between the bounds.  If few of them are multiples, only these;
+ * if the states of multipleOf are many and there are no bounds, integers of any
+ * number of digits.
+ */
+
+static dsa_dfa_t *
+dsa_number_integers(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_bounds_t *bounds)
+{
+    uint32_t    i;
+    dsa_buf_t   b;
+    dsa_wide_t  least, most, step, first;
+
+    most = 1;
+
+    for (i = 0; i < DSA_NUMBER_PLAIN; i++) {
+        most *= 10;
+    }
+
+    most -= 1;
+    least = -most;
+
+    for (i = 0; i < bounds->n; i++) {
+        dsa_number_limit(&bounds->bound[i], &least, &most);
+    }
+
+    step = dsa_number_step(p);
+    first = least - least % step;
+    first += first < least ? step : 0;
+
+    if (step > 1 && (most - first) / step < DSA_NUMBER_LISTED
+        && least > INT64_MIN && most < INT64_MAX)
+    {
+        return dsa_number_listed(s, first, most, step);
+    }
+
+    if (step > DSA_NUMBER_SMALL && bounds->n == 0) {
+        memset(&b, 0, sizeof(dsa_buf_t));
+        dsa_buf_addz(&b, "-?[1-9]\\d*|0");
+
+        return dsa_number_pattern(s, &b);
+    }
+
+    return dsa_number_range(least, most);
+}
+
+
+/* Applies a bound to integers. */
+
+static void
+dsa_number_limit(const dsa_bound_t *bound, dsa_wide_t *least,
+    dsa_wide_t *most)
+{
+    uint32_t              i;
+    dsa_wide_t            value;
+    const dsa_decimal_t  *d;
+
+    value = 0;
+    d = &bound->value;
+
+    for (i = 0; i < DSA_NUMBER_PLAIN + 1 && (i < d->n || d->huge); i++) {
+        value = value * 10 + (d->huge ? 9 : d->integer[i] - '0');
+    }
+
+    value = d->negative ? -value : value;
+
+    /* the next integer that satisfies a bound with a fraction */
+
+    if (d->n_fraction != 0) {
+        value += bound->lower ? !d->negative : -d->negative;
+
+    } else if (bound->strict) {
+        value += bound->lower ? 1 : -1;
+    }
+
+    if (bound->lower) {
+        *least = value > *least ? value : *least;
+
+    } else {
+        *most = value < *most ? value : *most;
+    }
+}
+
+
+static dsa_dfa_t *
+dsa_number_listed(dsa_schema_t *s, dsa_wide_t first, dsa_wide_t most,
+    dsa_wide_t step)
+{
+    dsa_buf_t  b;
+
+    memset(&b, 0, sizeof(dsa_buf_t));
+    dsa_buf_addz(&b, "[]");
+
+    for ( /* void */ ; first <= most; first += step) {
+        dsa_buf_printf(&b, "|%lld", (long long) first);
+    }
+
+    return dsa_number_pattern(s, &b);
+}
+
+
+/* The multipleOf of integers if it is only one and an integer, else 1. */
+
+static dsa_wide_t
+dsa_number_step(const dsa_parts_t *p)
+{
+    int64_t            n;
+    uint32_t           i;
+    dsa_wide_t         step;
+    const dsa_json_t  *v;
+
+    step = 1;
+
+    for (i = 0; i < p->n; i++) {
+        v = dsa_part_get(&p->part[i], "multipleOf");
+
+        if (v == NULL) {
+            continue;
+        }
+
+        if (step != 1 || dsa_json_int(v, &n) != DSA_OK || n < 1) {
+            return 1;
+        }
+
+        step = n;
+    }
+
+    return step;
 }
 
 
@@ -442,7 +588,7 @@ dsa_number_zero(const dsa_decimal_t *d)
 
 static dsa_dfa_t *
 dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds, int negative,
-    int integer, uint32_t digits)
+    uint32_t digits)
 {
     int                   greater, strict;
     uint32_t              i;
@@ -456,10 +602,9 @@ dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds, int negative,
     memset(&b, 0, sizeof(dsa_buf_t));
 
     dsa_buf_addz(&b, negative ? "-" : "");
-    dsa_buf_printf(&b, "(?:0|[1-9]\\d{0,%d})", integer ? DSA_NUMBER_PLAIN - 1
-                   : DSA_NUMBER_EXACT - 1);
+    dsa_buf_printf(&b, "(?:0|[1-9]\\d{0,%d})", DSA_NUMBER_EXACT - 1);
 
-    if (!integer && digits != 0) {
+    if (digits != 0) {
         dsa_buf_printf(&b, "(?:\\.\\d{1,%u})?", digits);
     }
 

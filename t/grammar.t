@@ -62,7 +62,51 @@ my @schemas = (
       '{"type":"integer","exclusiveMinimum":7,"exclusiveMaximum":9.5}' ],
     [ 'multipleOf', '{"type":"number","multipleOf":0.05,"minimum":-1,'
                     . '"maximum":40}' ],
-    [ 'multipleOf, integer', '{"type":"integer","multipleOf":12}' ]);
+    [ 'multipleOf, integer', '{"type":"integer","multipleOf":12}' ],
+    [ 'multipleOf, large', '{"type":"integer","multipleOf":9999}' ],
+    [ '$ref beside keywords', '{"$ref":"#/$defs/s","minLength":2,"$defs":'
+                              . qq({"s":$string}}) ],
+    [ 'allOf', qq({"allOf":[{"\$ref":"#/\$defs/node"},{"properties":{"v":)
+               . '{"const":true}}},{"properties":{"next":{"minProperties":1}}}'
+               . qq(],"\$defs":{"node":$node}}) ],
+    [ 'enum beside keywords', '{"enum":[1,"a","abc",null,[1],7.5],"minimum":2,'
+                              . '"maxLength":2,"minItems":1}' ],
+    [ 'oneOf, types', '{"oneOf":[{"type":"integer"},{"type":"number",'
+                      . '"maximum":3},{"type":"string","maxLength":3}]}' ],
+    [ 'oneOf, constants', '{"type":"object","oneOf":[{"properties":{"t":'
+                          . '{"const":"a"},"v":{"type":"null"}},"required":'
+                          . '["t"]},{"properties":{"t":{"enum":["b","c"]},"w":'
+                          . '{"type":"integer"}},"required":["t","w"]}]}' ],
+    [ 'oneOf, required', '{"type":"object","oneOf":[{"required":["a"]},'
+                         . '{"required":["b"]}],"additionalProperties":'
+                         . '{"type":"null"}}' ],
+    [ 'not, constants', '{"type":["string","integer","boolean"],"not":{"enum":'
+                        . '["","a",0,7,true]},"maxLength":2}' ],
+    [ 'not, keywords', '{"type":["string","integer"],"not":{"minimum":5,'
+                       . '"pattern":"a"},"maxLength":3}' ],
+    [ 'if, then, else', '{"type":"object","properties":{"k":{"enum":["a","b"]}'
+                        . ',"v":{}},"required":["k"],"if":{"properties":{"k":'
+                        . '{"const":"a"}}},"then":{"properties":{"v":{"type":'
+                        . '"null"}},"required":["v"]},"else":{"properties":'
+                        . '{"v":{"type":"integer"}}}}' ],
+    [ 'dependentRequired', '{"type":"object","properties":{"a":{"type":"null"}'
+                           . ',"b":{"type":"null"}},"dependentRequired":{"a":'
+                           . '["b"],"x":["a"]}}' ],
+    [ 'dependentSchemas', '{"type":"object","properties":{"a":{"type":"null"}'
+                          . ',"b":{"type":["null","integer"]}},'
+                          . '"dependentSchemas":{"a":{"properties":{"b":'
+                          . '{"type":"integer"}},"required":["b"]}}}' ],
+    [ 'patternProperties', '{"type":"object","properties":{"ab":{"minimum":2}},'
+                           . '"patternProperties":{"^a":{"type":"integer"},'
+                           . '"b":{"maximum":99}},"additionalProperties":'
+                           . '{"type":"null"}}' ],
+    [ 'propertyNames', '{"type":"object","propertyNames":{"anyOf":[{"pattern":'
+                       . '"^[a-c]{1,2}$"},{"const":"x"}]}}' ],
+    [ 'minProperties, maxProperties', '{"type":"object","properties":{"a":'
+                                      . '{"type":"null"},"b":{"type":"null"},'
+                                      . '"c":{"type":"null"}},"minProperties":'
+                                      . '2,"maxProperties":2,'
+                                      . '"additionalProperties":false}' ]);
 
 for my $case (@schemas) {
     my ($name, $schema) = @$case;

@@ -266,6 +266,23 @@ static const schema_case_t  cases[] = {
       { "{\"a\":1}", "{\"a\":1,\"b\":1}" },
       { "{}", "{\"a\":1,\"b\":1,\"c\":1}" } },
 
+    /* integers */
+
+    { "{\"type\":\"integer\",\"minimum\":-120,\"maximum\":98}",
+      { "-120", "-99", "-1", "0", "7", "98", "89" },
+      { "-121", "-200", "99", "100", "-0", "00", "1000", "-" } },
+    { "{\"type\":\"integer\",\"exclusiveMinimum\":-1.5,\"maximum\":1e3}",
+      { "-1", "1000", "999", "12" }, { "-2", "1001", "-10" } },
+    { "{\"type\":\"integer\",\"maximum\":-9999999999999999998}",
+      { "-9999999999999999998", "-9999999999999999999" },
+      { "-9999999999999999997", "0", "1", "-10000000000000000000" } },
+    { "{\"type\":\"integer\",\"multipleOf\":9999}",
+      { "0", "9999", "-19998", "99990000000000000000000000" },
+      { "1", "9998", "-0", "09999" } },
+    { "{\"type\":\"integer\",\"multipleOf\":9999,\"minimum\":-10000,"
+      "\"maximum\":1000000}",
+      { "-9999", "0", "999900" }, { "-19998", "1009899", "1" } },
+
     /* draft 4 */
 
     { "{\"type\":\"integer\",\"minimum\":1,\"exclusiveMinimum\":true,"
@@ -313,6 +330,7 @@ static const refused_t  refused[] = {
     { "{\"type\":\"integer\",\"minimum\":3,\"maximum\":2}", "", "no value" },
     { "{\"type\":\"integer\",\"minimum\":0.1,\"maximum\":0.9}", "",
       "no value" },
+    { "{\"type\":\"integer\",\"minimum\":1e30}", "", "no value" },
     { "{\"type\":\"integer\",\"multipleOf\":0}", "multipleOf", "above 0" },
     { "{\"type\":\"integer\",\"multipleOf\":99999}", "multipleOf", "digits" },
     { "{\"$ref\":\"#\"}", "", "" },

@@ -66,6 +66,10 @@ static const char *const  numbers[] = {
     "0", "-1", "3", "10", "0.5", "-2.75", "1e2", "100", "7", "1e-3", "1e400"
 };
 
+static const char *const  lists[] = {
+    "anyOf", "oneOf", "allOf"
+};
+
 static const char *const  refs[] = {
     "#", "#/$defs/d", "#/properties/a", "#/nothing", "x"
 };
@@ -88,10 +92,11 @@ schema_any(dsa_buf_t *b, uint32_t depth)
 
     type = dice(7);
 
-    switch (dice(12)) {
+    switch (dice(16)) {
 
     case 0:
-        dsa_buf_addz(b, "{\"anyOf\":[");
+    case 12:
+        dsa_buf_printf(b, "{\"%s\":[", pick(lists, 3));
         n = 1 + dice(3);
 
         for (i = 0; i < n; i++) {
@@ -123,6 +128,22 @@ schema_any(dsa_buf_t *b, uint32_t depth)
         schema_literal(b);
         dsa_buf_addz(b, "}");
         return;
+
+    case 13:
+        dsa_buf_addz(b, "{\"not\":");
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, "}");
+        return;
+
+    case 14:
+        dsa_buf_addz(b, "{\"if\":");
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, ",\"then\":");
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, ",\"else\":");
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, "}");
+        return;
     }
 
     dsa_buf_printf(b, "{\"type\":\"%s\"", types[type]);
@@ -130,6 +151,14 @@ schema_any(dsa_buf_t *b, uint32_t depth)
 
     for (i = 0; i < n; i++) {
         schema_keyword(b, depth - 1, dice(20) == 0 ? dice(7) : type);
+    }
+
+    if (dice(6) == 0) {
+        dsa_buf_printf(b, ",\"%s\":[", pick(lists, 3));
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, ",");
+        schema_any(b, depth - 1);
+        dsa_buf_addz(b, "]");
     }
 
     if (dice(8) == 0) {
@@ -203,7 +232,7 @@ schema_keyword(dsa_buf_t *b, uint32_t depth, uint32_t type)
         return;
 
     case 6:
-        switch (dice(3)) {
+        switch (dice(6)) {
 
         case 0:
             bits = dice(63);
@@ -223,6 +252,23 @@ schema_keyword(dsa_buf_t *b, uint32_t depth, uint32_t type)
         case 1:
             dsa_buf_printf(b, ",\"required\":[\"%s\",\"%s\"]",
                            pick(names, 6), pick(names, 6));
+            return;
+
+        case 2:
+            dsa_buf_printf(b, ",\"patternProperties\":{\"%s\":",
+                           pick(patterns, 10));
+            schema_any(b, depth);
+            dsa_buf_addz(b, "}");
+            return;
+
+        case 3:
+            dsa_buf_printf(b, ",\"propertyNames\":{\"maxLength\":%u}",
+                           dice(3));
+            return;
+
+        case 4:
+            dsa_buf_printf(b, ",\"%sProperties\":%u", dice(2) ? "min" : "max",
+                           dice(4));
             return;
 
         default:
