@@ -415,9 +415,20 @@ static dsa_dfa_t *
 dsa_number_filter(dsa_schema_t *s, const dsa_part_t *part, dsa_dfa_t *dfa,
     int integer)
 {
+    dsa_buf_t          b;
     const dsa_json_t  *v, *list;
 
     dsa_schema_at(s, part);
+
+    if (part->kind == DSA_PART_NOT_KEYWORD && !integer) {
+
+        /* with more digits a number would be rounded to what is excluded */
+
+        memset(&b, 0, sizeof(dsa_buf_t));
+        dsa_buf_addz(&b, "-?\\d{1,9}(?:\\.\\d{1,6})?");
+        dfa = dsa_dfa_intersect(dfa, dsa_number_pattern(s, &b));
+    }
+
     v = dsa_part_get(part, "multipleOf");
 
     if (v != NULL) {

@@ -159,8 +159,8 @@ struct dsa_schema_s {
     int                      lenient;   /* it is being compiled: what is not
                                            supported is left out */
     uint32_t                 skipped;   /* how often */
-    const dsa_json_t        *listed;    /* the enum whose values are checked
-                                           against other conditions */
+    const dsa_json_t        *listed;    /* an enum, and its value that is */
+    const dsa_json_t        *candidate; /* checked against other conditions */
     uint32_t                 probing;   /* whether schemas are disjoint: the
                                            ones of a oneOf need not be */
 

@@ -169,7 +169,7 @@ dsa_valid_enum(dsa_schema_t *s, const dsa_json_t *schema,
 {
     const dsa_json_t  *item;
 
-    if (keyword == s->listed) {
+    if (keyword == s->listed && v == s->candidate) {
         return 1;
     }
 

@@ -129,6 +129,8 @@ dsa_schema_enum(dsa_schema_t *s, const dsa_parts_t *p, dsa_values_e values,
     for (v = one ? list : list->first; v != NULL && !s->failed;
          v = one ? NULL : v->next)
     {
+        s->candidate = v;
+
         if (dsa_parts_valid(s, p, v)) {
             n += (uint32_t) dsa_schema_choice(s, v, values, &choice[n]);
         }

@@ -195,6 +195,9 @@ static const schema_case_t  cases[] = {
     { "{\"enum\":[1,\"ab\",\"abc\",null,7],\"minimum\":3,\"allOf\":[{"
       "\"maxLength\":2},{\"not\":{\"const\":null}}]}",
       { "\"ab\"", "7" }, { "1", "\"abc\"", "null" } },
+    { "{\"enum\":[{\"a\":1},{\"b\":1}],\"properties\":{\"a\":{\"$ref\":"
+      "\"#\"}}}",
+      { "{\"b\":1}" }, { "{\"a\":1}" } },
     { "{\"type\":\"string\",\"anyOf\":[{\"maxLength\":1},{\"pattern\":\"^b\"}],"
       "\"minLength\":1}",
       { "\"a\"", "\"bcd\"" }, { "\"\"", "\"aa\"", "1" } },
@@ -227,6 +230,8 @@ static const schema_case_t  cases[] = {
     { "{\"type\":[\"integer\",\"boolean\"],\"not\":{\"anyOf\":[{\"const\":5.0},"
       "{\"const\":true}]}}",
       { "4", "55", "false" }, { "5", "true" } },
+    { "{\"type\":\"number\",\"not\":{\"multipleOf\":0.5}}",
+      { "0.25", "-567151668.06" }, { "0.5", "2", "-567151668291882.06" } },
     { "{\"type\":\"string\",\"not\":{\"pattern\":\"x\",\"minLength\":3}}",
       { "\"x\"", "\"abc\"" }, { "\"axb\"" } },
     { "{\"type\":\"object\",\"not\":{\"properties\":{\"a\":{\"type\":"
