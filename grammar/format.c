@@ -36,20 +36,6 @@
 #define DSA_OCTET       "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)"
 #define DSA_IPV4        DSA_OCTET "(?:\\." DSA_OCTET "){3}"
 #define DSA_HEX         "[0-9a-fA-F]{1,4}"
-#define DSA_IPV6                                                              \
-    "(?:" DSA_HEX ":){7}" DSA_HEX                                             \
-    "|(?:" DSA_HEX ":){6}" DSA_IPV4                                           \
-    "|::(?:" DSA_HEX ":){0,5}(?:" DSA_HEX "|" DSA_IPV4 ")|::"                 \
-    "|" DSA_HEX "::(?:" DSA_HEX ":){0,4}(?:" DSA_HEX "|" DSA_IPV4 ")"         \
-    "|(?:" DSA_HEX ":" DSA_HEX ")::(?:" DSA_HEX ":){0,3}(?:" DSA_HEX "|"      \
-    DSA_IPV4 ")"                                                              \
-    "|(?:" DSA_HEX ":){1,2}" DSA_HEX "::(?:" DSA_HEX ":){0,2}(?:" DSA_HEX     \
-    "|" DSA_IPV4 ")"                                                          \
-    "|(?:" DSA_HEX ":){1,3}" DSA_HEX "::(?:" DSA_HEX ":){0,1}(?:" DSA_HEX     \
-    "|" DSA_IPV4 ")"                                                          \
-    "|(?:" DSA_HEX ":){1,5}" DSA_HEX "::" DSA_HEX                             \
-    "|(?:" DSA_HEX ":){0,6}" DSA_HEX "::"
-
 /* a character of an authority, and of a path, a query or a fragment */
 
 #define DSA_URI_CHAR    "[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2}"
@@ -82,18 +68,30 @@ static const dsa_format_t  dsa_formats[] = {
 
     { "email",
       "^" DSA_ATOM "(?:\\." DSA_ATOM "){0,2}@" DSA_LABEL
-      "(?:\\." DSA_LABEL "){1,4}$" },
+      "(?:\\." DSA_LABEL "){1,3}$" },
     { "hostname", "^" DSA_LABEL "(?:\\." DSA_LABEL "){0,5}$" },
     { "ipv4", "^" DSA_IPV4 "$" },
 
-    { "ipv6", "^(?:" DSA_IPV6 ")$" },
+    { "ipv6",
+      "^(?:(?:" DSA_HEX ":){7}" DSA_HEX
+      "|(?:" DSA_HEX ":){6}" DSA_IPV4
+      "|::(?:" DSA_HEX ":){0,5}(?:" DSA_HEX "|" DSA_IPV4 ")|::"
+      "|" DSA_HEX "::(?:" DSA_HEX ":){0,4}(?:" DSA_HEX "|" DSA_IPV4 ")"
+      "|(?:" DSA_HEX ":" DSA_HEX ")::(?:" DSA_HEX ":){0,3}(?:" DSA_HEX "|"
+      DSA_IPV4 ")"
+      "|(?:" DSA_HEX ":){1,2}" DSA_HEX "::(?:" DSA_HEX ":){0,2}(?:" DSA_HEX
+      "|" DSA_IPV4 ")"
+      "|(?:" DSA_HEX ":){1,3}" DSA_HEX "::(?:" DSA_HEX ":){0,1}(?:" DSA_HEX
+      "|" DSA_IPV4 ")"
+      "|(?:" DSA_HEX ":){1,5}" DSA_HEX "::" DSA_HEX
+      "|(?:" DSA_HEX ":){0,6}" DSA_HEX "::)$" },
 
-    /* RFC 3986, with an authority or a path */
+    /* RFC 3986, with an authority or a path, without addresses in brackets */
 
     { "uri",
       "^[a-zA-Z][a-zA-Z0-9+.-]*:"
       "(?://(?:(?:" DSA_URI_CHAR "|:)*@)?"
-      "(?:\\[(?:" DSA_IPV6 ")\\]|(?:" DSA_URI_CHAR ")*)(?::\\d{0,5})?"
+      "(?:" DSA_URI_CHAR ")*(?::\\d{0,5})?"
       "(?:/(?:" DSA_URI_PATH ")*)*"
       "|/?(?:" DSA_URI_PATH ")+(?:/(?:" DSA_URI_PATH ")*)*|/)"
       "(?:\\?(?:" DSA_URI_PATH "|[/?])*)?(?:#(?:" DSA_URI_PATH "|[/?])*)?$" },

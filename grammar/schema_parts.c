@@ -371,7 +371,9 @@ dsa_parts_expand_not_keyword(dsa_schema_t *s, dsa_parts_t *p,
         return;
     }
 
-    if (what == DSA_KEYWORD_ANY_OF
+    /* a value that satisfies several schemas of a oneOf is left out */
+
+    if (what == DSA_KEYWORD_ANY_OF || what == DSA_KEYWORD_ONE_OF
         || (what == DSA_KEYWORD_ALL_OF && v->n == 1))
     {
         dsa_parts_expand_list(s, p, DSA_PART_NOT, v, part->path, up);

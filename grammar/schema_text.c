@@ -12,6 +12,7 @@
 
 #define DSA_TEXT_STATES     16384       /* about as many for the lengths of a
                                            pattern */
+#define DSA_TEXT_SHORT      28          /* a maxLength is not lowered below */
 
 
 static const dsa_json_t *dsa_part_format(const dsa_json_t *format,
@@ -211,8 +212,13 @@ dsa_schema_sized(dsa_schema_t *s, dsa_dfa_t *dfa, uint32_t min, uint32_t max)
     most = DSA_TEXT_STATES / dfa->n_states;
     most = most > min ? most : min;
 
-    if (max != DSA_AUTOMATON_MANY) {
-        max = max < most ? max : most;
+    if (max != DSA_AUTOMATON_MANY && max > most) {
+        if (most < DSA_TEXT_SHORT) {
+            dsa_dfa_free(dfa);
+            return NULL;
+        }
+
+        max = most;
     }
 
     return dsa_dfa_intersect(dfa, dsa_dfa_lengths(min, max));

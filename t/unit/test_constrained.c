@@ -272,7 +272,8 @@ test_refused(void **state)
                                "\"schema\":{\"properties\":{\"a\":"
                                "{\"contains\":{}}}}}";
     static const char  loose[] = "{\"type\":\"json_schema\",\"strict\":false,"
-                                 "\"schema\":{\"properties\":{\"a\":"
+                                 "\"schema\":{\"type\":\"object\","
+                                 "\"properties\":{\"a\":"
                                  "{\"contains\":{}}}}}";
 
     host_start(&h, "");

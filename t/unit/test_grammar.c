@@ -171,9 +171,10 @@ static const schema_case_t  cases[] = {
       { "\"red\"" }, { "\"blue\"" } },
     { "{\"type\":\"string\",\"format\":\"uri\"}",
       { "\"http://u:p@a.b:80/c/d?e=/f#g?\"", "\"urn:isbn:1\"", "\"file:///a\"",
-        "\"a://[::1]/%c3\"", "\"m:/a\"", "\"mailto:a@b.c\"" },
+        "\"a:///%c3\"", "\"m:/a\"", "\"mailto:a@b.c\"" },
       { "\"\"", "\"a\"", "\"/a/b\"", "\"http://a b\"", "\"http://[1]/\"",
-        "\"x:\"", "\"1:a\"", "\"a:%g0\"", "\"http://a:1b\"" } },
+        "\"a://[::1]/\"", "\"x:\"", "\"1:a\"", "\"a:%g0\"",
+        "\"http://a:1b\"" } },
 
     /* all that is demanded of one value */
 
@@ -230,6 +231,9 @@ static const schema_case_t  cases[] = {
     { "{\"type\":[\"integer\",\"boolean\"],\"not\":{\"anyOf\":[{\"const\":5.0},"
       "{\"const\":true}]}}",
       { "4", "55", "false" }, { "5", "true" } },
+    { "{\"not\":{\"oneOf\":[{\"type\":\"string\"},{\"type\":\"array\"},"
+      "{\"maxLength\":2,\"type\":\"string\"}]}}",
+      { "1", "{}" }, { "\"abc\"", "[]" } },
     { "{\"type\":\"number\",\"not\":{\"multipleOf\":0.5}}",
       { "0.25", "-567151668.06" }, { "0.5", "2", "-567151668291882.06" } },
     { "{\"type\":\"string\",\"not\":{\"pattern\":\"x\",\"minLength\":3}}",
