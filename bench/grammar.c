@@ -339,6 +339,18 @@ bench_hostile(void)
     dsa_buf_addz(&spec, "}}");
     bench_compile("integers", &spec);
 
+    for (i = 0; i < 60; i++) {
+        dsa_buf_printf(&spec, "%s{\"properties\":{\"kind\":{\"const\":\"k%u\"},"
+                       "\"p%u\":{\"type\":\"string\",\"format\":\"uri\"}},"
+                       "\"required\":[\"kind\"]}",
+                       i != 0 ? "," : "{\"type\":\"object\",\"allOf\":["
+                       "{\"properties\":{\"id\":{\"type\":\"integer\"}}}],"
+                       "\"oneOf\":[", i, i);
+    }
+
+    dsa_buf_addz(&spec, "]}");
+    bench_compile("oneOf", &spec);
+
     dsa_buf_free(&spec);
 }
 
