@@ -619,6 +619,13 @@ dsa_number_side(dsa_schema_t *s, const dsa_bounds_t *bounds, int negative,
         dsa_buf_printf(&b, "(?:\\.\\d{1,%u})?", digits);
     }
 
+    /* beside a bound of many digits, a small number may have a fraction */
+
+    if (digits < 6) {
+        dsa_buf_printf(&b, "|%s(?:0|[1-9]\\d{0,8})\\.\\d{1,6}",
+                       negative ? "-" : "");
+    }
+
     dfa = dsa_number_pattern(s, &b);
 
     if (negative) {
