@@ -476,12 +476,15 @@ dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
 void
 dsa_schema_regex_free(dsa_schema_t *s)
 {
-    uint32_t               i;
-    dsa_schema_pattern_t  *p;
+    uint32_t                 i;
+    dsa_map_bucket_t        *bucket;
+    dsa_schema_pattern_t    *p;
 
     for (i = 0; i < s->patterns.size; i++) {
-        if (s->patterns.slot[i].key != NULL) {
-            p = (dsa_schema_pattern_t *) (uintptr_t) s->patterns.slot[i].value;
+        bucket = &s->patterns.bucket[i];
+
+        if (bucket->key != NULL) {
+            p = (dsa_schema_pattern_t *) (uintptr_t) bucket->value;
             dsa_dfa_free(p->dfa);
         }
     }
