@@ -502,17 +502,22 @@ dsa_format_write_tools(dsa_json_writer_t *w, const dsa_chat_t *chat,
 }
 
 
-/* The schema of a tool that is not strict may have any keywords. */
+/*
+ * The model follows the schema of a tool that is not strict by itself, unless
+ * it must call one: then clients use the call as an object of that schema.
+ */
 
 static int
 dsa_format_write_tool(dsa_json_writer_t *w, const dsa_chat_t *chat,
     const dsa_json_t *tool)
 {
-    int                rc, strict;
+    int                rc, strict, forced;
     dsa_json_t        *parameters;
     const dsa_json_t  *function, *input;
 
     rc = DSA_OK;
+    forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
+             || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
     strict = dsa_format_is_strict(tool);
     function = dsa_json_get(tool, "function");
     input = chat->made_tools ? dsa_json_get(tool, "input") : NULL;
@@ -527,7 +532,9 @@ dsa_format_write_tool(dsa_json_writer_t *w, const dsa_chat_t *chat,
         dsa_json_key(w, "input");
         rc = dsa_format_write(w, input);
 
-    } else if (strict && dsa_read_any(function, "parameters", &parameters)) {
+    } else if ((strict || forced)
+               && dsa_read_any(function, "parameters", &parameters))
+    {
         dsa_json_key(w, "parameters");
         rc = dsa_format_write(w, parameters);
     }

@@ -203,9 +203,7 @@ dsa_grammar_spec(dsa_grammar_t *g, dsa_arena_t *arena, const dsa_json_t *spec,
 
     rc = dsa_grammar_build(g, arena, spec, left, &optional, error);
 
-    if (rc == DSA_OK || errno == ENOMEM || !optional
-        || strncmp(error->path, "tools[", sizeof("tools[") - 1) == 0)
-    {
+    if (rc == DSA_OK || errno == ENOMEM || !optional) {
         return rc;
     }
 

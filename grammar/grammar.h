@@ -45,9 +45,9 @@
  * true: text may come before the block, and the answer may be text only (the
  * request has strict tools, and tool_choice is auto).  text json_object or
  * json_schema: the answer is the block, or else one JSON value as above.
- * strict false, or no parameters: the name and the syntax are constrained, and
- * the arguments are any JSON.  input: the only argument is the string "input",
- * whose text is in the language of a grammar.
+ * strict false: as in a json_schema; the arguments are any JSON if leaving out
+ * keywords does not suffice, or without parameters.  input: the only argument
+ * is the string "input", whose text is in the language of a grammar.
  */
 
 #define DSA_GRAMMAR_SPEC        (1U << 20)  /* most bytes of a spec */

@@ -185,7 +185,10 @@ dsa_schema_leaf(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types,
     uint64_t   *entry;
     dsa_buf_t   key;
 
+    /* a rule from which something was left out is not for a strict schema */
+
     key = dsa_parts_key(p, types, values);
+    dsa_buf_printf(&key, " %d", s->lenient);
 
     if (key.failed) {
         dsa_buf_free(&key);

@@ -23,6 +23,8 @@ static void dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool,
     uint32_t index, uint32_t from, uint32_t to);
 static void dsa_tools_input(dsa_schema_t *s, const dsa_json_t *input,
     uint32_t index, uint32_t from, uint32_t to);
+static void dsa_tools_schema(dsa_schema_t *s, const dsa_json_t *schema,
+    int strict, uint32_t from, uint32_t to);
 static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t from, uint32_t to);
 static int dsa_tools_empty(dsa_schema_t *s, const dsa_parts_t *p,
@@ -164,17 +166,10 @@ dsa_tools_call(dsa_schema_t *s, const dsa_json_t *tool, uint32_t index,
     if (input != NULL) {
         dsa_tools_input(s, input, index, node, close);
 
-    } else if (strict == NULL || strict->type != DSA_JSON_TRUE || schema == NULL
-        || schema->type == DSA_JSON_NULL)
-    {
-        static const dsa_json_t  any = { .type = DSA_JSON_OBJECT };
-
-        dsa_tools_strict(s, &any, node, close);
-
     } else {
-        s->root = schema;
-        dsa_tools_strict(s, schema, node, close);
-        dsa_schema_rules(s);
+        dsa_tools_schema(s, schema, strict != NULL
+                                    && strict->type == DSA_JSON_TRUE,
+                         node, close);
     }
 
     node = dsa_tools_tag(s, "</", "invoke>\n", close);
@@ -201,6 +196,37 @@ dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
     memset(&p, 0, sizeof(dsa_parts_t));
     dsa_parts_add(s, &p, DSA_PART_SCHEMA, schema, part.path);
     dsa_schema_compile(s, &p, DSA_VALUES_ELEMENTS, from, to);
+}
+
+
+/* schema NULL: the parameters are any JSON. */
+
+static void
+dsa_tools_schema(dsa_schema_t *s, const dsa_json_t *schema, int strict,
+    uint32_t from, uint32_t to)
+{
+    static const dsa_json_t  any = { .type = DSA_JSON_OBJECT };
+
+    if (schema != NULL && schema->type == DSA_JSON_NULL) {
+        schema = NULL;
+    }
+
+    if (schema != NULL && !strict) {
+        s->optional = 1;
+
+        if (s->loose) {
+            s->skipped++;
+            schema = NULL;
+        }
+    }
+
+    s->lenient = schema != NULL && !strict;
+    s->root = schema != NULL ? schema : &any;
+
+    dsa_tools_strict(s, s->root, from, to);
+    dsa_schema_rules(s);
+
+    s->lenient = 0;
 }
 
 

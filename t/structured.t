@@ -144,14 +144,24 @@ my @cases = (
         parallel_tool_calls => $false },
       calls_are(1, 1, weather => \&is_weather, rows => \&is_list),
       'tool_calls' ],
+    [ 'a required call of a tool that is not strict',
+      { tools => [ tool('weather', $weather) ], tool_choice => 'required',
+        parallel_tool_calls => $false },
+      calls_are(1, 1, weather => \&is_weather), 'tool_calls' ],
+    [ 'a named tool that is not strict',
+      { tools => [ @tools, tool('list', { %$list,
+                                          unevaluatedProperties => {} }) ],
+        tool_choice => { type => 'function',
+                         function => { name => 'list' } } },
+      calls_are(1, 1, list => \&is_list), 'tool_calls' ],
     [ 'a named tool',
       { tools => \@tools, tool_choice => { type => 'function',
                                           function => { name => 'rows' } } },
       calls_are(1, 1, rows => \&is_list), 'tool_calls' ],
 );
 
-# The names of tools that are not strict are constrained, their arguments may
-# be of any length.
+# Tools that are not strict have arguments of any length where their schemas
+# cannot be enforced.
 
 my @open = (
     [ 'a JSON object', { response_format => { type => 'json_object' } },

@@ -44,6 +44,8 @@
     "\"text\":" text ",\"tools\":[" tools "]}"
 #define ANY         "{\"type\":\"json_object\"}"
 #define A           "{\"name\":\"a\",\"strict\":false}"
+#define A_FORCED    "{\"name\":\"a\",\"strict\":false,"                       \
+                    "\"parameters\":{\"type\": \"object\"}}"
 #define B           "{\"name\":\"b\",\"strict\":true,"                        \
                     "\"parameters\":{\"type\": \"object\"}}"
 
@@ -93,18 +95,18 @@ static const struct {
     /* that it must call */
 
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"")),
-      SPEC("many", "false", A) },
+      SPEC("many", "false", A_FORCED) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," ONE ","
-        CHOICE("\"required\"")), SPEC("one", "false", A "," B) },
+        CHOICE("\"required\"")), SPEC("one", "false", A_FORCED "," B) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("b")),
       SPEC("one", "false", B) },
     { Q(TOOLS(FN("a", P) "," FN("b", STRICT P)) "," NAMED("a")),
-      SPEC("one", "false", A) },
+      SPEC("one", "false", A_FORCED) },
     { Q(TOOLS(FN("a", P)) "," CHOICE("\"required\"") "," OBJECT),
-      SPEC("many", "false", A) },
+      SPEC("many", "false", A_FORCED) },
     { Q(TOOLS(FN("a", P)) "," NAMED("a") ","
         SCHEMA("{\"name\":\"x\",\"schema\":" S "}")),
-      SPEC("one", "false", A) }
+      SPEC("one", "false", A_FORCED) }
 };
 
 

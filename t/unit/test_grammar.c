@@ -772,6 +772,74 @@ test_union(void **state)
 }
 
 
+/*
+ * Of a tool that is not strict, what cannot be enforced is left out, and the
+ * rest is enforced; a strict one with the same string is refused.
+ */
+
+#define LOOKAHEAD                                                             \
+    "\"parameters\":{\"type\":\"object\",\"properties\":{"                   \
+    "\"a\":{\"type\":\"string\",\"pattern\":\"(?=x)\"},"                     \
+    "\"b\":{\"type\":\"integer\"}},\"required\":[\"a\",\"b\"],"              \
+    "\"additionalProperties\":false}"
+
+static void
+test_tools_lenient(void **state)
+{
+    dsa_grammar_t        *g;
+    dsa_vocabulary_t     *v;
+    dsa_grammar_error_t   error;
+
+    static const char  spec[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":false,\"tools\":[{\"name\":\"f\",\"strict\":false,"
+        LOOKAHEAD "},{\"name\":\"g\",\"strict\":false,\"parameters\":"
+        "{\"type\":\"object\",\"properties\":{\"<\":{}}}}]}";
+
+    static const char  one[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":false,\"tools\":[{\"name\":\"f\",\"strict\":false,"
+        LOOKAHEAD "}]}";
+
+    static const char  strict[] =
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\","
+        "\"text\":false,\"tools\":[{\"name\":\"f\",\"strict\":false,"
+        LOOKAHEAD "},{\"name\":\"g\",\"strict\":true," LOOKAHEAD "}]}";
+
+    static const char  good[] =
+        CALLS INVOKE("f") PARAM("a", "true", "y") PARAM("b", "false", "1")
+        INVOKE_END CALLS_END;
+
+    static const char  bad[] =
+        CALLS INVOKE("f") PARAM("a", "true", "y") PARAM("b", "false", "true")
+        INVOKE_END CALLS_END;
+
+    v = vocabulary_bytes(1);
+    g = grammar_of(one);
+
+    assert_int_equal(dsa_grammar_skipped(g), 1);
+    assert_int_equal(grammar_accepts(g, v, 1, dsa_strz(good)), 1);
+    assert_int_equal(grammar_accepts(g, v, 1, dsa_strz(bad)), 0);
+    dsa_grammar_free(g);
+
+    /* a name that no parameter can have: the arguments are any JSON then */
+
+    g = grammar_of(spec);
+
+    assert_int_equal(grammar_accepts(g, v, 1, dsa_strz(good)), 1);
+    assert_int_equal(grammar_accepts(g, v, 1, dsa_strz(bad)), 1);
+    dsa_grammar_free(g);
+
+    assert_int_equal(dsa_grammar_compile(&g, dsa_strz(strict),
+                                         dsa_strz("｜DSML｜"), &error),
+                     DSA_ERROR);
+    assert_string_equal(error.path, "tools[1].function.parameters.properties."
+                                    "a.pattern");
+
+    dsa_vocabulary_free(v);
+}
+
+
 static void
 test_tools(void **state)
 {
@@ -1041,6 +1109,7 @@ main(void)
         cmocka_unit_test(test_controls),
         cmocka_unit_test(test_tools_control),
         cmocka_unit_test(test_tools),
+        cmocka_unit_test(test_tools_lenient),
         cmocka_unit_test(test_tools_spelled),
         cmocka_unit_test(test_union),
         cmocka_unit_test(test_union_errors),
