@@ -476,9 +476,9 @@ dsa_schema_regex(dsa_schema_t *s, const dsa_json_t *v, dsa_str_t pattern)
 void
 dsa_schema_regex_free(dsa_schema_t *s)
 {
-    uint32_t                 i;
-    dsa_map_bucket_t        *bucket;
-    dsa_schema_pattern_t    *p;
+    uint32_t               i;
+    dsa_map_bucket_t      *bucket;
+    dsa_schema_pattern_t  *p;
 
     for (i = 0; i < s->patterns.size; i++) {
         bucket = &s->patterns.bucket[i];
