@@ -466,6 +466,7 @@ for my $as (\@bob, []) {
     my $r = $t->post($uri, body('x', previous_response_id => $first->{id}),
                      @$as);
     is($r->{status}, 404, 'nor continues it');
+    is($r->{json}{error}{code}, 'previous_response_not_found', 'the code');
     is($r->{json}{error}{param}, 'previous_response_id', 'which is named');
 }
 
@@ -610,6 +611,7 @@ is(continued($second->{id})->{status}, 500, 'not JSON');
 $redis->cmd('DEL', $key);
 $r = continued($second->{id});
 is($r->{status}, 404, 'a parent is gone');
+is($r->{json}{error}{code}, 'previous_response_not_found', 'the code');
 like($r->{json}{error}{message}, qr/deleted or has expired/, 'which is said');
 $redis->cmd('SET', $key, 'x', 'EX', 100);
 is(continued($second->{id})->{status}, 500, 'the parent has another type');

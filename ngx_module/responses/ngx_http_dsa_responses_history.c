@@ -371,6 +371,10 @@ ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
     ngx_http_dsa_failure_set(&req->failure, status, NGX_HTTP_DSA_HISTORY_FIELD,
                              "%s", text);
 
+    if (status == NGX_HTTP_NOT_FOUND) {
+        req->failure.code = "previous_response_not_found";
+    }
+
     return NGX_ERROR;
 }
 
