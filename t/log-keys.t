@@ -20,7 +20,7 @@ my $uri = '/v1/models';
 my @keys = map { key_text($_) } qw/ anna bert /;
 
 $t->start_fake();
-write_keys($t->path('keys'), key_record('anna'));
+write_keys($t->path('keys'), key_entry('anna'));
 
 my @conf = (http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;',
             server => 'location = /other { return 204; }');
