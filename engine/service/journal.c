@@ -220,8 +220,8 @@ dsa_journal_head(const dsa_journal_t *j, dsa_buf_t *out, const char *request)
 
     (void) clock_gettime(CLOCK_REALTIME, &now);
 
-    dsa_buf_printf(out, "{\"request\":\"%s\",\"time\":%lld.%03d,"
+    dsa_buf_printf(out, "{\"request\":\"%s\",\"time\":%lld.%06d,"
                    "\"replica\":%u,\"engine\":%d", request,
-                   (long long) now.tv_sec, (int) (now.tv_nsec / 1000000),
+                   (long long) now.tv_sec, (int) (now.tv_nsec / 1000),
                    j->replica, (int) j->pid);
 }
