@@ -85,7 +85,10 @@ my %object = (
     deepseek => [ "!fake\nT {\"a\"|: |4|2}", '{"type":"json_object"}' ],
     anthropic => [ "!fake\n" . tool_calls([ 'json', 'a', 'false', '42' ]),
                    '{"type":"tools","syntax":"dsml","calls":"one","text":false,'
-                   . '"tools":[{"name":"json","strict":false}]}' ]);
+                   . '"tools":[{"name":"json","strict":false,"parameters":'
+                   . '{"additionalProperties": false, "properties": {"a": '
+                   . '{"type": "integer"}}, "required": ["a"], "type": '
+                   . '"object"}}]}' ]);
 
 my ($by_schema) = client(fake => [ [ 'anthropic', 'object', {
     model => 'fake', schema => $schema, prompt => $object{deepseek}[0],

@@ -3,6 +3,7 @@
 """Small talk: every gold answer is accepted, other answers are rejected, and
 the facts about the project and the model are true."""
 
+import glob
 import json
 import os
 import random
@@ -139,8 +140,11 @@ class Topics(unittest.TestCase):
         self.assertIn(f'{round(parameters(c) / 1e6)} million',
                       MODEL['asks how large I am'].answer)
 
-    def test_readme_agrees_with_answers(self):
-        readme = text('README.md')
+    def test_pages_agree_with_answers(self):
+        pages = ''.join(text(os.path.relpath(page, ROOT)) for page in
+                         [os.path.join(ROOT, 'README.md')] + glob.glob(
+                             os.path.join(ROOT, 'docs', '**', '*.md'),
+                             recursive=True))
 
         for topic in PROJECT.values():
             for name in re.findall(r'make [a-z]+|\b[A-Z]{4,}=\w+'
@@ -148,7 +152,7 @@ class Topics(unittest.TestCase):
                                    r'|deepseek-[a-z]+|max_tokens',
                                    topic.answer):
                 name = re.sub(r'^/v1/', '', name).rstrip('/')
-                self.assertIn(name, readme, topic.asks)
+                self.assertIn(name, pages, topic.asks)
 
 
 def parameters(c):
