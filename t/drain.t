@@ -347,8 +347,14 @@ for my $second (qw/ TERM INT /) {
     $plain->send_request('POST', $chat, body => json_encode(
         { %{ request(0) }, max_tokens => 100000 }));
     $s->next_event for 1 .. 3;
-    wait_until(sub { $long->metrics->{dsa_requests_in_flight} == 2 }, 20,
-               'both requests');
+
+    # one that the engine has not accepted would be refused as by a full pool
+
+    wait_until(sub {
+        my $m = $long->metrics;
+        my ($name) = grep { /^dsa_engine_requests_running/ } keys %$m;
+        $m->{$name} == 2;
+    }, 20, 'both requests');
     $engine->signal('TERM');
     wait_until(sub { $long->get('/healthz')->{status} == 503 }, 20, 'draining');
     $engine->signal($second);
