@@ -14,20 +14,15 @@
 #include "base/json_write.h"
 #include "base/utf8.h"
 #include "grammar/grammar.h"
+#include "t/fuzz/vocabulary.h"
 
 
-#define FUZZ_DSML       "｜DSML｜"
-#define FUZZ_END        256
-#define FUZZ_CONTROL    257
-#define FUZZ_SIZE       258
-#define FUZZ_WORDS      ((FUZZ_SIZE + 31) / 32)
 #define FUZZ_WALKS      4
 #define FUZZ_STEPS      60
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static dsa_vocabulary_t *fuzz_vocabulary(void);
 static dsa_grammar_t *fuzz_compile(dsa_str_t definition);
 static void fuzz_walk(dsa_grammar_t *g, const uint8_t *data, size_t size,
     uint32_t walk);
@@ -64,41 +59,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     dsa_grammar_free(g);
 
     return 0;
-}
-
-
-static dsa_vocabulary_t *
-fuzz_vocabulary(void)
-{
-    char               byte;
-    uint32_t           i, end;
-    dsa_vocabulary_t  *v;
-
-    v = dsa_vocabulary_create(FUZZ_SIZE);
-
-    if (v == NULL) {
-        abort();
-    }
-
-    for (i = 0; i < 256; i++) {
-        byte = (char) i;
-
-        if (dsa_vocabulary_add(v, i, dsa_str(&byte, 1)) != DSA_OK) {
-            abort();
-        }
-    }
-
-    end = FUZZ_END;
-
-    if (dsa_vocabulary_add_control(v, FUZZ_CONTROL, dsa_strz(FUZZ_DSML))
-        != DSA_OK
-        || dsa_vocabulary_end(v, &end, 1) != DSA_OK
-        || dsa_vocabulary_seal(v) != DSA_OK)
-    {
-        abort();
-    }
-
-    return v;
 }
 
 
