@@ -29,6 +29,7 @@ static int dsa_format_read_named(dsa_reader_t *r, const dsa_at_t *at,
     const dsa_json_t *v);
 static uint32_t dsa_format_tool(const dsa_json_t *tools, dsa_str_t name);
 static int dsa_format_any_strict(const dsa_json_t *tools);
+static int dsa_format_is_forced(const dsa_chat_t *chat);
 static int dsa_format_is_strict(const dsa_json_t *tool);
 static int dsa_format_check(const dsa_chat_t *chat, dsa_refusal_t *refusal,
     int calls, const char *name);
@@ -294,8 +295,7 @@ dsa_format_spec(dsa_format_t *format, const dsa_family_t *family,
                                                : &dsa_format_names;
     json = chat->schema != NULL || chat->json_object;
 
-    forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
-             || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
+    forced = dsa_format_is_forced(chat);
 
     calls = forced
             || (chat->tool_choice == DSA_TOOL_CHOICE_AUTO
@@ -389,6 +389,16 @@ dsa_format_any_strict(const dsa_json_t *tools)
     }
 
     return 0;
+}
+
+
+/* 1: the answer has to be a call. */
+
+static int
+dsa_format_is_forced(const dsa_chat_t *chat)
+{
+    return chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
+           || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
 }
 
 
@@ -516,8 +526,7 @@ dsa_format_write_tool(dsa_json_writer_t *w, const dsa_chat_t *chat,
     const dsa_json_t  *function, *input;
 
     rc = DSA_OK;
-    forced = chat->tool_choice == DSA_TOOL_CHOICE_REQUIRED
-             || chat->tool_choice == DSA_TOOL_CHOICE_NAMED;
+    forced = dsa_format_is_forced(chat);
     strict = dsa_format_is_strict(tool);
     function = dsa_json_get(tool, "function");
     input = chat->made_tools ? dsa_json_get(tool, "input") : NULL;
