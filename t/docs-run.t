@@ -25,9 +25,10 @@ my $n = 0;
 $t->start_engine(conf => { model => "$root/demo/model",
                            name => 'nginx-dsa-demo' });
 
-# Programs that stand before those of the system: curl fails for an error of the
-# server, redis-cli uses the port of the test, root is this user, and the test
-# is the service manager.
+# The commands of a page find these programs before those of the system.  curl
+# fails if the server answers with an error, redis-cli uses the port of the
+# test, sudo runs a command as this user, and systemctl starts and stops the
+# programs of the test.
 
 my %program = (
     'curl' => 'exec /usr/bin/env PATH="$REST" curl --fail-with-body "$@"',

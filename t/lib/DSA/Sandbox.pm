@@ -121,8 +121,8 @@ sub filter {
 }
 
 
-# The arguments of setpriv and of prlimit.  The user is "nobody" if the
-# user of the unit does not exist, because the package is not installed.
+# Returns the arguments of setpriv and of prlimit.  The user of the unit exists
+# only if the package is installed.  Otherwise the engine runs as "nobody".
 
 sub privileges {
     my ($self) = @_;
