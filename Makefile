@@ -273,7 +273,7 @@ $(MODEL_DIR)/config.json: demo/make-model demo/make-tokenizer
 	xz -dc $< > $@.tmp
 	mv $@.tmp $@
 
-$(WEIGHTS): t/golden/weights.c t/data/golden/SHA256SUMS \
+$(WEIGHTS): $(wildcard t/golden/*.[ch]) t/data/golden/SHA256SUMS \
             | $(BUILD)/t/golden_weights
 	$(BUILD)/t/golden_weights $(notdir $(@D)) \
 	    $(patsubst model-0000%-of-00002.safetensors,%,$(@F)) > $@.tmp
@@ -282,7 +282,8 @@ $(WEIGHTS): t/golden/weights.c t/data/golden/SHA256SUMS \
 
 $(BUILD)/obj/t/golden/%.o: CFLAGS += -ffp-contract=off
 
-$(BUILD)/t/golden_weights: $(BUILD)/obj/t/golden/weights.o
+$(BUILD)/t/golden_weights: $(BUILD)/obj/t/golden/weights.o \
+                           $(BUILD)/obj/t/golden/randn.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ -lm
 

@@ -7,11 +7,7 @@
  *     golden_weights a-fp8|b-bf16|moonlight|glm-5|glm-5.2|drafts 1|2 > FILE
  *
  * They were torch.randn() on a CPU after torch.manual_seed(), one tensor after
- * the other, as draw_model() has them.  PyTorch computes it so: 24 bits of the
- * Mersenne Twister are a uniform number, and 16 of those become 16 normal ones
- * by Box and Muller, with logarithm, sine and cosine by the polynomials of
- * Cephes in float32.  The polynomials are here as gcc compiles them with FMA,
- * because each bit counts; a product that is not fused below must not be.
+ * the other, as draw_model() has them.
  */
 
 
@@ -21,6 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "t/golden/randn.h"
 
 
 #define ROPE            64
@@ -32,9 +30,6 @@
 #define PASSED          1.5f    /* of an embedding through eh_proj */
 #define ADDED           0.03125f        /* of the other values of eh_proj */
 #define OFFSET          0.5f    /* of the keys of GLM's indexer */
-
-#define MT_WORDS        624
-#define MT_SHIFT        397
 
 #define TENSORS_MAX     400
 #define NAME_SIZE       80
@@ -97,8 +92,7 @@ typedef struct {
 
 
 typedef struct {
-    uint32_t     mt[MT_WORDS];
-    uint32_t     next;
+    randn_t      random;
     int          file;
     int          fp8;
     int          bf16;
@@ -138,181 +132,6 @@ static const struct {
 };
 
 static state_t  state;
-
-
-/* MT19937 of Matsumoto and Nishimura */
-
-static void
-mt_seed(state_t *s, uint32_t seed)
-{
-    uint32_t  i;
-
-    s->mt[0] = seed;
-
-    for (i = 1; i < MT_WORDS; i++) {
-        s->mt[i] = 1812433253u * (s->mt[i - 1] ^ (s->mt[i - 1] >> 30)) + i;
-    }
-
-    s->next = MT_WORDS;
-}
-
-
-static uint32_t
-mt_next(state_t *s)
-{
-    uint32_t  i, y;
-
-    if (s->next == MT_WORDS) {
-        for (i = 0; i < MT_WORDS; i++) {
-            y = (s->mt[i] & 0x80000000u)
-                | (s->mt[(i + 1) % MT_WORDS] & 0x7fffffffu);
-            s->mt[i] = s->mt[(i + MT_SHIFT) % MT_WORDS] ^ (y >> 1)
-                       ^ ((y & 1) != 0 ? 0x9908b0dfu : 0);
-        }
-
-        s->next = 0;
-    }
-
-    y = s->mt[s->next++];
-    y ^= y >> 11;
-    y ^= (y << 7) & 0x9d2c5680u;
-    y ^= (y << 15) & 0xefc60000u;
-
-    return y ^ (y >> 18);
-}
-
-
-/* logf() of Cephes for 0 < x <= 1 */
-
-static float
-cephes_log(float x)
-{
-    int           e;
-    float         y, z;
-    unsigned      i;
-
-    static const float  p[] = {
-        7.0376836292E-2f, -1.1514610310E-1f, 1.1676998740E-1f,
-        -1.2420140846E-1f, 1.4249322787E-1f, -1.6668057665E-1f,
-        2.0000714765E-1f, -2.4999993993E-1f, 3.3333331174E-1f
-    };
-
-    x = frexpf(x, &e);
-
-    if (x < 0.707106781186547524f) {
-        e--;
-        x += x - 1.0f;
-
-    } else {
-        x -= 1.0f;
-    }
-
-    z = x * x;
-    y = p[0];
-
-    for (i = 1; i < sizeof(p) / sizeof(p[0]); i++) {
-        y = fmaf(y, x, p[i]);
-    }
-
-    y *= x;
-    y = fmaf(y, z, (float) e * -2.12194440e-4f);
-    y -= z * 0.5f;
-
-    return fmaf((float) e, 0.693359375f, x + y);
-}
-
-
-/* sincosf() of Cephes for x >= 0 */
-
-static void
-cephes_sincos(float x, float *sine, float *cosine)
-{
-    int    octant;
-    float  s, c, y, z;
-
-    octant = ((int) (x * 1.27323954473516f) + 1) & ~1;
-
-    y = (float) octant;
-    x = fmaf(y, -0.78515625f, x);
-    x = fmaf(y, -2.4187564849853515625e-4f, x);
-    x = fmaf(y, -3.77489497744594108e-8f, x);
-    z = x * x;
-
-    c = 2.443315711809948E-005f;
-    c = fmaf(c, z, -1.388731625493765E-003f);
-    c = fmaf(c, z, 4.166664568298827E-002f);
-    c *= z;
-    c = fmaf(c, z, -(z * 0.5f)) + 1.0f;
-
-    s = -1.9515295891E-4f;
-    s = fmaf(s, z, 8.3321608736E-3f);
-    s = fmaf(s, z, -1.6666654611E-1f);
-    s *= z;
-    s = fmaf(s, x, x);
-
-    if ((octant & 2) != 0) {
-        y = s;
-        s = c;
-        c = y;
-    }
-
-    *sine = (octant & 4) != 0 ? -s : s;
-    *cosine = ((octant + 2) & 4) != 0 ? -c : c;
-}
-
-
-static double
-uniform53(state_t *s)
-{
-    uint64_t  x;
-
-    x = (uint64_t) mt_next(s) << 32;
-    x |= mt_next(s);
-
-    return (double) (x & ((UINT64_C(1) << 53) - 1)) * 0x1p-53;
-}
-
-
-/* torch.randn(n), which computes fewer than 16 numbers in double */
-
-static float *
-normal(state_t *s, uint32_t n)
-{
-    float     r, sine, cosine, *x;
-    double    angle, radius;
-    uint32_t  i, j;
-
-    x = malloc(n * sizeof(float));
-    if (x == NULL) {
-        abort();
-    }
-
-    if (n < 16) {
-        for (i = 0; i < n; i += 2) {
-            angle = 2.0 * M_PI * uniform53(s);
-            radius = sqrt(-2.0 * log1p(-uniform53(s)));
-            x[i] = (float) (radius * cos(angle));
-            x[i + 1] = (float) (radius * sin(angle));
-        }
-
-        return x;
-    }
-
-    for (i = 0; i < n; i++) {
-        x[i] = (float) (mt_next(s) & 0xffffff) * 0x1p-24f;
-    }
-
-    for (i = 0; i < n; i += 16) {
-        for (j = i; j < i + 8; j++) {
-            r = sqrtf(-2.0f * cephes_log(1.0f - x[j]));
-            cephes_sincos((float) (2.0 * M_PI) * x[j + 8], &sine, &cosine);
-            x[j] = r * cosine;
-            x[j + 8] = r * sine;
-        }
-    }
-
-    return x;
-}
 
 
 /* Formats into "out" at "len", and returns the new length. */
@@ -497,7 +316,7 @@ draw(state_t *s, uint32_t rows, uint32_t cols, float factor, float divisor)
     size_t   i, n;
 
     n = (size_t) rows * cols;
-    x = normal(s, (uint32_t) n);
+    x = randn(&s->random, (uint32_t) n);
 
     for (i = 0; i < n; i++) {
         x[i] = x[i] * factor / divisor;
@@ -581,7 +400,7 @@ vector(state_t *s, int narrow, const char *prefix, const char *name,
 
     append(full, NAME_SIZE, 0, "%s%s", prefix, name);
 
-    x = normal(s, n);
+    x = randn(&s->random, n);
     out = add(s, full, narrow ? BF16 : F32, n, 0);
 
     for (i = 0; i < n; i++) {
@@ -612,7 +431,7 @@ signs(state_t *s, uint32_t n)
     float     *x;
     uint32_t   i;
 
-    x = normal(s, n);
+    x = randn(&s->random, n);
 
     for (i = 0; i < n; i++) {
         x[i] = copysignf(1.0f, x[i]);
@@ -880,7 +699,7 @@ draft(state_t *s, const golden_t *m)
     matrix(s, p, "shared_head.head", m->vocab, m->hidden, 1.0f, 1.0f,
            0.0f);
 
-    x = normal(s, 2 * m->hidden * m->hidden);
+    x = randn(&s->random, 2 * m->hidden * m->hidden);
     append(p, NAME_SIZE, strlen(p), "eh_proj.weight");
     out = add(s, p, BF16, m->hidden, 2 * m->hidden);
 
@@ -900,7 +719,7 @@ draw_model(state_t *s, const golden_t *m)
 {
     uint32_t  i;
 
-    mt_seed(s, m->seed);
+    randn_seed(&s->random, m->seed);
 
     s->file = 1;
     s->fp8 = m->fp8;
