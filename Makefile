@@ -336,7 +336,7 @@ asan:
 # mutexes and atomics alone, and those of nginx by its thread pool.
 
 TSAN_TEST = engine engine_life threads journal link session thread_pool mask_thread \
-            model redis redis_faults redis_cluster redis_random
+            model model_bits redis redis_faults redis_cluster redis_random
 
 tsan:
 	$(DEPS) build test asan
