@@ -253,7 +253,8 @@ $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/grammar: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(BUILD)/libdsa.a
-$(BUILD)/bench/stages: $(BUILD)/libdsa.a
+$(BUILD)/bench/stages: $(patsubst %.c,$(BUILD)/obj/%.o,\
+                       $(wildcard bench/stages_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
