@@ -103,7 +103,8 @@ MODULE_C := $(wildcard ngx_module/*.c ngx_module/*/*.c base/*.c \
             context/*.c context/*/*.c redis_schema/*.c)
 CONSOLE  := $(wildcard console/embed console/*.html console/*.css \
             console/*.js)
-CHECK_OBJ = $(BUILD)/obj/ngx_module/engine/ngx_http_dsa_record_check.o
+CHECK_OBJ = $(patsubst %,$(BUILD)/obj/ngx_module/engine/ngx_http_dsa_%.o,\
+            record_check hello_check wrong)
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))

@@ -4,11 +4,7 @@
  */
 
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -18,7 +14,6 @@
 
 
 #define NGX_HTTP_DSA_PATH_MAX     255       /* bytes of a failure's path */
-#define NGX_HTTP_DSA_SHOWN        24        /* bytes of a name in the log */
 
 
 static int ngx_http_dsa_check_accepted(ngx_http_dsa_expect_t *e,
@@ -49,17 +44,6 @@ static int ngx_http_dsa_check_counted(const void *payload, uint32_t length,
     ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_state(const ngx_http_dsa_expect_t *e,
     ngx_http_dsa_wrong_t *w);
-static int ngx_http_dsa_check_range(ngx_http_dsa_wrong_t *w,
-    const char *field, uint64_t value, uint64_t low, uint64_t high);
-static int ngx_http_dsa_check_fingerprint(const char *text, size_t size,
-    ngx_http_dsa_wrong_t *w);
-static int ngx_http_dsa_check_family(const char *name, size_t size,
-    const dsa_family_t *pool, const dsa_family_t **family,
-    ngx_http_dsa_wrong_t *w);
-static int ngx_http_dsa_check_name(const char *name, size_t size,
-    ngx_http_dsa_wrong_t *w);
-static const char *ngx_http_dsa_check_show(char *out, const char *bytes,
-    size_t len);
 
 
 void
@@ -167,7 +151,7 @@ ngx_http_dsa_check_accepted(ngx_http_dsa_expect_t *e, const void *payload,
         return ngx_http_dsa_wrong(w, "order", "once more, expected one");
     }
 
-    if (ngx_http_dsa_check_range(w, "length", length, sizeof(accepted),
+    if (ngx_http_dsa_wrong_range(w, "length", length, sizeof(accepted),
                                  sizeof(accepted))
         != 0)
     {
@@ -178,16 +162,16 @@ ngx_http_dsa_check_accepted(ngx_http_dsa_expect_t *e, const void *payload,
 
     /* there is room for the tokens to resume from, and for one at least */
 
-    if (ngx_http_dsa_check_range(w, "prompt_tokens", accepted.prompt_tokens, 1,
+    if (ngx_http_dsa_wrong_range(w, "prompt_tokens", accepted.prompt_tokens, 1,
                                  e->context - (e->resume != 0 ? e->resume : 1))
         != 0
-        || ngx_http_dsa_check_range(w, "cached_tokens", accepted.cached_tokens,
+        || ngx_http_dsa_wrong_range(w, "cached_tokens", accepted.cached_tokens,
                                     0, accepted.prompt_tokens)
            != 0
-        || ngx_http_dsa_check_range(w, "conditions", accepted.conditions, 0,
+        || ngx_http_dsa_wrong_range(w, "conditions", accepted.conditions, 0,
                                     e->grammar ? UINT16_MAX : 0)
            != 0
-        || ngx_http_dsa_check_range(w, "schemas", accepted.schemas, 0,
+        || ngx_http_dsa_wrong_range(w, "schemas", accepted.schemas, 0,
                                     e->grammar ? UINT16_MAX : 0)
            != 0)
     {
@@ -236,7 +220,7 @@ ngx_http_dsa_check_tokens(ngx_http_dsa_expect_t *e, const uint8_t *p,
     dsa_link_tokens_t   tokens;
 
     if (ngx_http_dsa_check_state(e, w) != 0
-        || ngx_http_dsa_check_range(w, "length", length, sizeof(tokens),
+        || ngx_http_dsa_wrong_range(w, "length", length, sizeof(tokens),
                                     UINT32_MAX)
            != 0)
     {
@@ -247,14 +231,14 @@ ngx_http_dsa_check_tokens(ngx_http_dsa_expect_t *e, const uint8_t *p,
 
     /* text without a token may come with or without them */
 
-    if (ngx_http_dsa_check_range(w, "logprobs", tokens.logprobs,
+    if (ngx_http_dsa_wrong_range(w, "logprobs", tokens.logprobs,
                                  tokens.n_tokens != 0 ? e->logprobs : 0,
                                  e->logprobs)
         != 0
-        || ngx_http_dsa_check_range(w, "n_top", tokens.n_top, 0,
+        || ngx_http_dsa_wrong_range(w, "n_top", tokens.n_top, 0,
                                     tokens.logprobs ? e->top : 0)
            != 0
-        || ngx_http_dsa_check_range(w, "n_tokens", tokens.n_tokens, 0,
+        || ngx_http_dsa_wrong_range(w, "n_tokens", tokens.n_tokens, 0,
                                     ngx_http_dsa_check_most(e) - e->sent)
            != 0)
     {
@@ -269,7 +253,7 @@ ngx_http_dsa_check_tokens(ngx_http_dsa_expect_t *e, const uint8_t *p,
                 * sizeof(dsa_link_logprob_t);
     }
 
-    if (ngx_http_dsa_check_range(w, "length", length, size + tokens.text_len,
+    if (ngx_http_dsa_wrong_range(w, "length", length, size + tokens.text_len,
                                  size + tokens.text_len)
         != 0)
     {
@@ -321,8 +305,8 @@ ngx_http_dsa_check_list(const ngx_http_dsa_expect_t *e,
 
         /* the last token ends where the text does */
 
-        if (ngx_http_dsa_check_range(w, "id", token.id, 0, e->ids - 1) != 0
-            || ngx_http_dsa_check_range(w, "end", token.end,
+        if (ngx_http_dsa_wrong_range(w, "id", token.id, 0, e->ids - 1) != 0
+            || ngx_http_dsa_wrong_range(w, "end", token.end,
                                         i == tokens->n_tokens - 1
                                         ? tokens->text_len : last,
                                         tokens->text_len)
@@ -330,7 +314,7 @@ ngx_http_dsa_check_list(const ngx_http_dsa_expect_t *e,
             || ngx_http_dsa_check_boundary(tokens, text, token.end, "end",
                                            token.end, w)
                != 0
-            || ngx_http_dsa_check_range(w, "control", token.control, 0,
+            || ngx_http_dsa_wrong_range(w, "control", token.control, 0,
                                         token.end - last)
                != 0
             || ngx_http_dsa_check_boundary(tokens, text,
@@ -376,7 +360,7 @@ ngx_http_dsa_check_logprobs(const ngx_http_dsa_expect_t *e,
     for (i = 0; i < n; i++) {
         memcpy(&entry, p + i * sizeof(entry), sizeof(entry));
 
-        if (ngx_http_dsa_check_range(w, "token", entry.token, 0, e->ids - 1)
+        if (ngx_http_dsa_wrong_range(w, "token", entry.token, 0, e->ids - 1)
             != 0)
         {
             return -1;
@@ -442,7 +426,7 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
     uint32_t  most;
     uint64_t  size;
 
-    if (ngx_http_dsa_check_range(w, "row.position", row->position, 0,
+    if (ngx_http_dsa_wrong_range(w, "row.position", row->position, 0,
                                  e->context - 1)
         != 0)
     {
@@ -456,8 +440,8 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
 
     case DSA_LINK_ROW_PROMPT:
 
-        if (ngx_http_dsa_check_range(w, "row.form", row->form, 0, 0) != 0
-            || ngx_http_dsa_check_range(w, "row.n", row->n, 1, most) != 0)
+        if (ngx_http_dsa_wrong_range(w, "row.form", row->form, 0, 0) != 0
+            || ngx_http_dsa_wrong_range(w, "row.n", row->n, 1, most) != 0)
         {
             return -1;
         }
@@ -468,12 +452,12 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
     case DSA_LINK_ROW_EXPERTS:
         size += sizeof(experts);
 
-        if (ngx_http_dsa_check_range(w, "row.form", row->form, 1, 2) != 0
-            || ngx_http_dsa_check_range(w, "row.n", row->n, 1,
+        if (ngx_http_dsa_wrong_range(w, "row.form", row->form, 1, 2) != 0
+            || ngx_http_dsa_wrong_range(w, "row.n", row->n, 1,
                                         most < DSA_LINK_MAX_ROW
                                         ? most : DSA_LINK_MAX_ROW)
                != 0
-            || ngx_http_dsa_check_range(w, "row.length", row->length, size,
+            || ngx_http_dsa_wrong_range(w, "row.length", row->length, size,
                                         DSA_LINK_MAX_ROW)
                != 0)
         {
@@ -482,9 +466,9 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
 
         memcpy(experts, data, sizeof(experts));
 
-        if (ngx_http_dsa_check_range(w, "row.layers", experts[0], 1, UINT16_MAX)
+        if (ngx_http_dsa_wrong_range(w, "row.layers", experts[0], 1, UINT16_MAX)
             != 0
-            || ngx_http_dsa_check_range(w, "row.k", experts[1], 1, UINT16_MAX)
+            || ngx_http_dsa_wrong_range(w, "row.k", experts[1], 1, UINT16_MAX)
                != 0)
         {
             return -1;
@@ -496,7 +480,7 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
 
     case DSA_LINK_ROW_SAMPLE:
 
-        if (ngx_http_dsa_check_range(w, "row.form", row->form,
+        if (ngx_http_dsa_wrong_range(w, "row.form", row->form,
                                      DSA_LINK_KEPT_NONE, DSA_LINK_KEPT_BITS)
             != 0)
         {
@@ -506,26 +490,26 @@ ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
         size += sizeof(dsa_link_sampled_t);
 
         if (row->form >= DSA_LINK_KEPT_GAPS) {
-            return ngx_http_dsa_check_range(w, "row.n", row->n, 1, e->ids) != 0
-                   || ngx_http_dsa_check_range(w, "row.length", row->length,
+            return ngx_http_dsa_wrong_range(w, "row.n", row->n, 1, e->ids) != 0
+                   || ngx_http_dsa_wrong_range(w, "row.length", row->length,
                                                size + 4, DSA_LINK_MAX_ROW)
                       != 0
                    ? -1 : 0;
         }
 
-        if (ngx_http_dsa_check_range(w, "row.n", row->n, 0, 0) != 0) {
+        if (ngx_http_dsa_wrong_range(w, "row.n", row->n, 0, 0) != 0) {
             return -1;
         }
 
         break;
 
     default:
-        return ngx_http_dsa_check_range(w, "row.type", row->type,
+        return ngx_http_dsa_wrong_range(w, "row.type", row->type,
                                         DSA_LINK_ROW_PROMPT,
                                         DSA_LINK_ROW_SAMPLE);
     }
 
-    return ngx_http_dsa_check_range(w, "row.length", row->length, size, size);
+    return ngx_http_dsa_wrong_range(w, "row.length", row->length, size, size);
 }
 
 
@@ -535,7 +519,7 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
 {
     dsa_link_done_t  done;
 
-    if (ngx_http_dsa_check_range(w, "length", length, sizeof(done),
+    if (ngx_http_dsa_wrong_range(w, "length", length, sizeof(done),
                                  sizeof(done))
         != 0)
     {
@@ -544,7 +528,7 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
 
     memcpy(&done, payload, sizeof(done));
 
-    if (ngx_http_dsa_check_range(w, "finish", done.finish,
+    if (ngx_http_dsa_wrong_range(w, "finish", done.finish,
                                  DSA_LINK_FINISH_STOP,
                                  DSA_LINK_FINISH_DEADLINE)
         != 0)
@@ -561,16 +545,16 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
         return -1;
     }
 
-    return ngx_http_dsa_check_range(w, "prompt_tokens", done.prompt_tokens, 0,
+    return ngx_http_dsa_wrong_range(w, "prompt_tokens", done.prompt_tokens, 0,
                                     e->prompt)
            != 0
            || ngx_http_dsa_check_cached(&done, w) != 0
-           || ngx_http_dsa_check_range(w, "completion_tokens",
+           || ngx_http_dsa_wrong_range(w, "completion_tokens",
                                        done.completion_tokens, e->sent,
                                        e->accepted ? ngx_http_dsa_check_most(e)
                                                    : 0)
               != 0
-           || ngx_http_dsa_check_range(w, "stop", done.stop, 0,
+           || ngx_http_dsa_wrong_range(w, "stop", done.stop, 0,
                                        done.finish == DSA_LINK_FINISH_STOP
                                        ? e->stops : 0)
               != 0
@@ -588,7 +572,7 @@ ngx_http_dsa_check_cached(const dsa_link_done_t *done, ngx_http_dsa_wrong_t *w)
     left = done->prompt_tokens;
 
     for (i = 0; i < DSA_TIERS; i++) {
-        if (ngx_http_dsa_check_range(w, dsa_tier_names[i].tokens,
+        if (ngx_http_dsa_wrong_range(w, dsa_tier_names[i].tokens,
                                      done->cached_tokens[i], 0, left)
             != 0)
         {
@@ -612,7 +596,7 @@ ngx_http_dsa_check_error(const ngx_http_dsa_expect_t *e, const void *payload,
     uint64_t            size;
     dsa_link_failure_t  failure;
 
-    if (ngx_http_dsa_check_range(w, "length", length, sizeof(failure),
+    if (ngx_http_dsa_wrong_range(w, "length", length, sizeof(failure),
                                  UINT32_MAX)
         != 0)
     {
@@ -622,7 +606,7 @@ ngx_http_dsa_check_error(const ngx_http_dsa_expect_t *e, const void *payload,
     memcpy(&failure, payload, sizeof(failure));
 
     if ((failure.code != DSA_LINK_E_BIAS || !e->bias)
-        && ngx_http_dsa_check_range(w, "code", failure.code,
+        && ngx_http_dsa_wrong_range(w, "code", failure.code,
                                     DSA_LINK_E_INVALID,
                                     e->grammar ? DSA_LINK_E_GRAMMAR
                                                : DSA_LINK_E_TENANT)
@@ -645,16 +629,16 @@ ngx_http_dsa_check_error(const ngx_http_dsa_expect_t *e, const void *payload,
     path = failure.code == DSA_LINK_E_GRAMMAR ? NGX_HTTP_DSA_PATH_MAX : 0;
     size = sizeof(failure) + (uint64_t) failure.path_len + failure.text_len;
 
-    return ngx_http_dsa_check_range(w, "prompt_tokens", failure.prompt_tokens,
+    return ngx_http_dsa_wrong_range(w, "prompt_tokens", failure.prompt_tokens,
                                     failure.code == DSA_LINK_E_CONTEXT,
                                     UINT32_MAX)
            != 0
-           || ngx_http_dsa_check_range(w, "path_len", failure.path_len, 0,
+           || ngx_http_dsa_wrong_range(w, "path_len", failure.path_len, 0,
                                        path)
               != 0
-           || ngx_http_dsa_check_range(w, "length", length, size, size) != 0
-           || ngx_http_dsa_check_range(w, "more", failure.more, 0, 1) != 0
-           || ngx_http_dsa_check_range(w, "reserved", failure.reserved, 0, 0)
+           || ngx_http_dsa_wrong_range(w, "length", length, size, size) != 0
+           || ngx_http_dsa_wrong_range(w, "more", failure.more, 0, 1) != 0
+           || ngx_http_dsa_wrong_range(w, "reserved", failure.reserved, 0, 0)
               != 0
            ? -1 : 0;
 }
@@ -666,7 +650,7 @@ ngx_http_dsa_check_counted(const void *payload, uint32_t length,
 {
     dsa_link_counted_t  counted;
 
-    if (ngx_http_dsa_check_range(w, "length", length, sizeof(counted),
+    if (ngx_http_dsa_wrong_range(w, "length", length, sizeof(counted),
                                  sizeof(counted))
         != 0)
     {
@@ -675,10 +659,10 @@ ngx_http_dsa_check_counted(const void *payload, uint32_t length,
 
     memcpy(&counted, payload, sizeof(counted));
 
-    return ngx_http_dsa_check_range(w, "prompt_tokens", counted.prompt_tokens,
+    return ngx_http_dsa_wrong_range(w, "prompt_tokens", counted.prompt_tokens,
                                     1, UINT32_MAX)
            != 0
-           || ngx_http_dsa_check_range(w, "more", counted.more, 0, 1) != 0
+           || ngx_http_dsa_wrong_range(w, "more", counted.more, 0, 1) != 0
            ? -1 : 0;
 }
 
@@ -695,45 +679,6 @@ ngx_http_dsa_check_state(const ngx_http_dsa_expect_t *e,
     }
 
     return 0;
-}
-
-
-static int
-ngx_http_dsa_check_range(ngx_http_dsa_wrong_t *w, const char *field,
-    uint64_t value, uint64_t low, uint64_t high)
-{
-    if (value >= low && value <= high) {
-        return 0;
-    }
-
-    if (low == high) {
-        return ngx_http_dsa_wrong(w, field, "with %s %" PRIu64 ", expected %"
-                                  PRIu64, field, value, low);
-    }
-
-    if (high == UINT32_MAX) {
-        return ngx_http_dsa_wrong(w, field, "with %s %" PRIu64 ", expected at "
-                                  "least %" PRIu64, field, value, low);
-    }
-
-    return ngx_http_dsa_wrong(w, field, "with %s %" PRIu64 ", expected %"
-                              PRIu64 " to %" PRIu64, field, value, low, high);
-}
-
-
-int
-ngx_http_dsa_wrong(ngx_http_dsa_wrong_t *w, const char *field,
-    const char *fmt, ...)
-{
-    va_list  args;
-
-    w->field = field;
-
-    va_start(args, fmt);
-    (void) vsnprintf(w->text, sizeof(w->text), fmt, args);
-    va_end(args);
-
-    return -1;
 }
 
 
@@ -763,178 +708,4 @@ ngx_http_dsa_record_name(uint32_t type)
     default:
         return "a record";
     }
-}
-
-
-int
-ngx_http_dsa_hello_check(const dsa_link_hello_t *hello,
-    const dsa_family_t *pool, const dsa_family_t **family,
-    ngx_http_dsa_wrong_t *w)
-{
-    w->name = "a hello";
-
-    if (ngx_http_dsa_check_range(w, "context_length", hello->context_length, 2,
-                                 UINT32_MAX)
-        != 0
-        || ngx_http_dsa_check_range(w, "page_tokens", hello->page_tokens, 1,
-                                    UINT32_MAX)
-           != 0
-        || ngx_http_dsa_check_range(w, "ids", hello->ids, 1, UINT32_MAX) != 0)
-    {
-        return -1;
-    }
-
-    /* these conditions are false for NaN */
-
-    if (!(hello->temperature >= 0 && hello->temperature <= 2)) {
-        return ngx_http_dsa_wrong(w, "temperature", "with temperature %g, "
-                                  "expected 0 to 2",
-                                  (double) hello->temperature);
-    }
-
-    if (!(hello->top_p > 0 && hello->top_p <= 1)) {
-        return ngx_http_dsa_wrong(w, "top_p", "with top_p %g, expected more "
-                                  "than 0 and at most 1",
-                                  (double) hello->top_p);
-    }
-
-    if (ngx_http_dsa_check_name(hello->model, sizeof(hello->model), w) != 0) {
-        return -1;
-    }
-
-    if (ngx_http_dsa_check_fingerprint(hello->fingerprint,
-                                       sizeof(hello->fingerprint), w)
-        != 0)
-    {
-        return -1;
-    }
-
-    return ngx_http_dsa_check_family(hello->family, sizeof(hello->family),
-                                     pool, family, w);
-}
-
-
-static int
-ngx_http_dsa_check_family(const char *name, size_t size,
-    const dsa_family_t *pool, const dsa_family_t **family,
-    ngx_http_dsa_wrong_t *w)
-{
-    char    shown[NGX_HTTP_DSA_SHOWN * 4 + 1], names[NGX_HTTP_DSA_WRONG / 2];
-    size_t  i, len, n;
-
-    len = strnlen(name, size);
-
-    *family = len != size ? dsa_family_find(name) : NULL;
-
-    if (*family == NULL) {
-        n = 0;
-        names[0] = '\0';
-
-        for (i = 0; dsa_families[i] != NULL && n < sizeof(names); i++) {
-            n += (size_t) snprintf(names + n, sizeof(names) - n, "%s\"%s\"",
-                                   i == 0 ? ""
-                                   : dsa_families[i + 1] != NULL ? ", "
-                                   : " or ",
-                                   dsa_families[i]->name);
-        }
-
-        return ngx_http_dsa_wrong(w, "family", "with family \"%s\", expected "
-                                  "%s", ngx_http_dsa_check_show(shown, name,
-                                                                len),
-                                  names);
-    }
-
-    if (pool != NULL && pool != *family) {
-        return ngx_http_dsa_wrong(w, "family", "with family \"%s\", expected "
-                                  "\"%s\" as of the other engines of its "
-                                  "pool", (*family)->name, pool->name);
-    }
-
-    return 0;
-}
-
-
-/* Hexadecimal digits; tests use other letters as well. */
-
-static int
-ngx_http_dsa_check_fingerprint(const char *text, size_t size,
-    ngx_http_dsa_wrong_t *w)
-{
-    char    shown[NGX_HTTP_DSA_SHOWN * 4 + 1];
-    size_t  i, len;
-
-    len = strnlen(text, size);
-
-    for (i = 0; i < len && isalnum((unsigned char) text[i]); i++) {
-        /* void */
-    }
-
-    if (len != 0 && len != size && i == len) {
-        return 0;
-    }
-
-    return ngx_http_dsa_wrong(w, "fingerprint", "with fingerprint \"%s\", "
-                              "expected 1 to %zu letters and digits",
-                              ngx_http_dsa_check_show(shown, text, len),
-                              size - 1);
-}
-
-
-/*
- * A name is written to logs, JSON and labels of metrics: UTF-8 without control
- * characters, and not empty.
- */
-
-static int
-ngx_http_dsa_check_name(const char *name, size_t size,
-    ngx_http_dsa_wrong_t *w)
-{
-    int             n;
-    char            shown[NGX_HTTP_DSA_SHOWN * 4 + 1];
-    size_t          i, len;
-    const uint8_t  *p = (const uint8_t *) name;
-
-    len = strnlen(name, size);
-
-    for (i = 0; i < len; i += (size_t) n) {
-        n = dsa_utf8_char(p + i, len - i);
-
-        /* C0, DEL and C1 */
-
-        if (n <= 0 || p[i] < 0x20 || p[i] == 0x7f
-            || (p[i] == 0xc2 && p[i + 1] < 0xa0))
-        {
-            break;
-        }
-    }
-
-    if (len != 0 && len != size && i == len) {
-        return 0;
-    }
-
-    return ngx_http_dsa_wrong(w, "model", "with model \"%s\", expected 1 to "
-                              "%zu bytes of UTF-8 without control characters",
-                              ngx_http_dsa_check_show(shown, name, len),
-                              size - 1);
-}
-
-
-/* The first bytes of a name, with escapes for all but printable ASCII. */
-
-static const char *
-ngx_http_dsa_check_show(char *out, const char *bytes, size_t len)
-{
-    char    *p;
-    size_t   i;
-
-    p = out;
-    *p = '\0';
-
-    for (i = 0; i < len && i < NGX_HTTP_DSA_SHOWN; i++) {
-        p += sprintf(p, bytes[i] >= 0x20 && bytes[i] < 0x7f
-                        && bytes[i] != '"' && bytes[i] != '\\'
-                        ? "%c" : "\\x%02x", (unsigned char) bytes[i]);
-    }
-
-    return out;
 }

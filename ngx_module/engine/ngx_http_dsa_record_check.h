@@ -10,14 +10,11 @@
 
 #include <stdint.h>
 
-#include "context/family.h"
 #include "engine/link_event.h"
-#include "engine/link_hello.h"
 #include "engine/link_request.h"
 #include "engine/link_ring.h"
 
-
-#define NGX_HTTP_DSA_WRONG        240       /* bytes of a reason */
+#include "ngx_http_dsa_wrong.h"
 
 
 /*
@@ -48,17 +45,6 @@ typedef struct {
 } ngx_http_dsa_expect_t;
 
 
-/* Why a record is not accepted. */
-
-typedef struct {
-    const char *name;               /* of the record */
-    const char *field;              /* at fault */
-    char        text[NGX_HTTP_DSA_WRONG];   /* of the log, after the name: the
-                                               value of the field, and what
-                                               would be accepted */
-} ngx_http_dsa_wrong_t;
-
-
 /*
  * What to expect after SUBMIT, or COUNT if head is NULL; context and ids: of
  * the hello.  The fields of the record follow by ngx_http_dsa_expect_field().
@@ -82,22 +68,6 @@ int ngx_http_dsa_record_check(ngx_http_dsa_expect_t *e, uint32_t type,
 
 /* The name of a type of records, for logs. */
 const char *ngx_http_dsa_record_name(uint32_t type);
-
-/*
- * Checks what a hello has beyond the layout of the segment.  0: *family is that
- * of the hello; -1: w has the reason.
- *
- * pool: the family of the other engines of the pool, or NULL if none of them is
- * ready.  A prompt is encoded before its engine is chosen, and another engine
- * may continue it, so all engines of a pool must have the same family.
- */
-int ngx_http_dsa_hello_check(const dsa_link_hello_t *hello,
-    const dsa_family_t *pool, const dsa_family_t **family,
-    ngx_http_dsa_wrong_t *w);
-
-/* Sets field and text of w, and returns -1. */
-int ngx_http_dsa_wrong(ngx_http_dsa_wrong_t *w, const char *field,
-    const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 
 #endif /* _NGX_HTTP_DSA_RECORD_CHECK_H_INCLUDED_ */

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_http_dsa_hello_check.h"
 #include "ngx_http_dsa_segment.h"
 #include "ngx_http_dsa_session.h"
 

@@ -19,6 +19,7 @@
 #include "context/deepseek/deepseek.h"
 #include "context/parse.h"
 #include "engine/link_rollout.h"
+#include "ngx_module/engine/ngx_http_dsa_hello_check.h"
 #include "ngx_module/engine/ngx_http_dsa_record_check.h"
 
 

@@ -7,6 +7,7 @@
  */
 
 
+#include "ngx_module/engine/ngx_http_dsa_hello_check.h"
 #include "t/unit/host.h"
 
 
