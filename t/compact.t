@@ -535,7 +535,7 @@ is_deeply($m[2]{delta}, { %{ $whole->[0] }, type => 'compaction_delta' },
 
 # the event message_delta has fewer members
 
-my %usage = %{ $o->{usage} };
+%usage = %{ $o->{usage} };
 delete @usage{qw/ cache_creation inference_geo service_tier speed /};
 is_deeply($m[-2]{usage}, \%usage, 'the usage of the end');
 
