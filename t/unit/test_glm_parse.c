@@ -157,7 +157,11 @@ parse(result_t *r, int flags, uint32_t vocabulary, const dsa_types_t *types,
     assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
     dsa_parse_destroy(p);
 
-    dsa_buf_add(&r->out, r->last != 0 ? ")" : "", 2);
+    if (r->last != 0) {
+        dsa_buf_addz(&r->out, ")");
+    }
+
+    dsa_buf_add(&r->out, "", 1);
     assert_false(r->out.failed);
 }
 
