@@ -20,8 +20,9 @@
 
 /*
  * A syntax.  The bytes 1 to 6 in its texts are its control tokens, by their
- * number.  A value that is a string stands behind "string" as its text, any
- * other one behind "json" as JSON.
+ * number.  The text "string" precedes a value that is a string, which is
+ * written as its text; the text "json" precedes any other value, which is
+ * written as JSON.
  */
 
 #define DSA_TOOLS_FIRST   1

@@ -25,11 +25,11 @@ typedef struct {
 
 
 /*
- * Reads an answer.  If the message has no reasoning of its own, reasoning
- * between <think> and </think> in its content is split off, as the templates
- * do it: what stands in front of the first </think> and behind the last <think>
- * there; the content is what follows the last </think>.  lines: newlines around
- * the reasoning do not belong to it.
+ * Reads an answer.  If the message has no reasoning of its own and its content
+ * has a </think>, the content is split as the templates do it.  The reasoning
+ * is the text before the first </think>, without what precedes the last <think>
+ * in this text.  The content is the text after the last </think>.  lines:
+ * newlines around the reasoning do not belong to it.
  */
 void dsa_glm_split(dsa_glm_answer_t *a, const dsa_message_t *m, int lines);
 

@@ -151,8 +151,9 @@ ngx_http_dsa_handler_stored(ngx_http_request_t *r,
 
 
 /*
- * Answers requests for other paths in the format that the client expects.  An
- * agent can show the text to its user, who has to correct the base URL.
+ * Answers requests for other paths in the format that the client expects.
+ * Clients display the text of such an error, so it has the paths that exist:
+ * the most frequent cause is a wrong base URL.
  */
 
 static ngx_int_t

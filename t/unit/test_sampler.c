@@ -88,7 +88,8 @@ test_philox(void **state)
 /*
  * Uniform numbers are in (0, 1). Each of 64 equal parts is hit as often as
  * expected (chi-square with 63 degrees of freedom: above 103.4 once in a
- * thousand). Each seed, position and lane gives another number.
+ * thousand). Each seed, position and third word of the counter
+ * gives another number.
  */
 
 static void

@@ -122,7 +122,7 @@ sub filter {
 
 
 # Returns the arguments of setpriv and of prlimit.  The user of the unit exists
-# only if the package is installed.  Otherwise the engine runs as "nobody".
+# only if the package is installed; if it does not, "nobody" takes its place.
 
 sub privileges {
     my ($self) = @_;
