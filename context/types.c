@@ -13,7 +13,8 @@
 #include "context/types.h"
 
 
-#define DSA_TYPES_STEPS   65536         /* schemas that are read */
+#define DSA_TYPES_STEPS   262144        /* values that are read, and 16 bytes
+                                           of a name or a $ref */
 #define DSA_TYPES_DEPTH   16            /* of $ref, allOf, anyOf and oneOf in
                                            one another */
 #define DSA_TYPES_OTHERS  1             /* seed of the hash of the arguments
@@ -45,12 +46,14 @@ static uint32_t dsa_types_schema(dsa_types_reader_t *r,
     const dsa_json_t *schema, uint32_t depth);
 static uint32_t dsa_types_union(dsa_types_reader_t *r,
     const dsa_json_t *schemas, uint32_t depth);
-static uint32_t dsa_types_names(const dsa_json_t *v);
+static uint32_t dsa_types_names(dsa_types_reader_t *r, const dsa_json_t *v);
 static uint32_t dsa_types_name(const dsa_json_t *v);
-static uint32_t dsa_types_values(const dsa_json_t *values);
+static uint32_t dsa_types_values(dsa_types_reader_t *r,
+    const dsa_json_t *values);
 static uint32_t dsa_types_value(const dsa_json_t *v);
-static const dsa_json_t *dsa_types_ref(const dsa_types_reader_t *r,
+static const dsa_json_t *dsa_types_ref(dsa_types_reader_t *r,
     const dsa_json_t *ref);
+static int dsa_types_step(dsa_types_reader_t *r, size_t n);
 static uint64_t dsa_types_hash(dsa_str_t tool, dsa_str_t argument,
     uint64_t seed);
 static int dsa_types_compare(const void *a, const void *b);
@@ -60,6 +63,7 @@ static dsa_types_t *dsa_types_done(dsa_buf_t *out);
 dsa_types_t *
 dsa_types_create(const dsa_json_t *tools)
 {
+    size_t               start;
     const dsa_json_t    *v, *function, *name;
     dsa_types_reader_t   r;
 
@@ -77,8 +81,17 @@ dsa_types_create(const dsa_json_t *tools)
 
         r.tool = name->text;
         r.root = dsa_json_get(function, "parameters");
+        start = r.out.len;
 
         dsa_types_properties(&r, r.root, 0);
+
+        if (r.steps == 0) {
+
+            /* with a part of its schemas a tool would have wrong types */
+
+            r.out.len = start;
+            break;
+        }
     }
 
     return dsa_types_done(&r.out);
@@ -140,17 +153,15 @@ dsa_types_properties(dsa_types_reader_t *r, const dsa_json_t *schema,
     static const char *const  parts[] = { "allOf", "anyOf", "oneOf" };
 
     if (schema == NULL || schema->type != DSA_JSON_OBJECT
-        || depth == DSA_TYPES_DEPTH || r->steps == 0)
+        || depth == DSA_TYPES_DEPTH || !dsa_types_step(r, 1 + schema->n))
     {
         return;
     }
 
-    r->steps--;
-
     v = dsa_json_get(schema, "properties");
 
     if (v != NULL && v->type == DSA_JSON_OBJECT) {
-        for (v = v->first; v != NULL; v = v->next) {
+        for (v = v->first; v != NULL && r->steps != 0; v = v->next) {
             dsa_types_add(r, v->key, 0, v);
         }
     }
@@ -167,8 +178,10 @@ dsa_types_properties(dsa_types_reader_t *r, const dsa_json_t *schema,
     for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         list = dsa_json_get(schema, parts[i]);
 
-        if (list != NULL && list->type == DSA_JSON_ARRAY) {
-            for (v = list->first; v != NULL; v = v->next) {
+        if (list != NULL && list->type == DSA_JSON_ARRAY
+            && dsa_types_step(r, list->n))
+        {
+            for (v = list->first; v != NULL && r->steps != 0; v = v->next) {
                 dsa_types_properties(r, v, depth + 1);
             }
         }
@@ -181,6 +194,10 @@ dsa_types_add(dsa_types_reader_t *r, dsa_str_t argument, uint64_t seed,
     const dsa_json_t *schema)
 {
     uint64_t  elt;
+
+    if (!dsa_types_step(r, 1 + argument.len / 16)) {
+        return;
+    }
 
     elt = dsa_types_hash(r->tool, argument, seed)
           | dsa_types_schema(r, schema, 0);
@@ -199,20 +216,18 @@ dsa_types_schema(dsa_types_reader_t *r, const dsa_json_t *schema,
     const dsa_json_t  *v;
 
     if (schema == NULL || schema->type != DSA_JSON_OBJECT
-        || depth == DSA_TYPES_DEPTH || r->steps == 0)
+        || depth == DSA_TYPES_DEPTH || !dsa_types_step(r, 1 + schema->n))
     {
         return DSA_TYPE_ALL;
     }
 
-    r->steps--;
-
-    types = dsa_types_names(dsa_json_get(schema, "type"));
+    types = dsa_types_names(r, dsa_json_get(schema, "type"));
     types &= dsa_types_schema(r, dsa_types_ref(r, dsa_json_get(schema,
                                                                "$ref")),
                               depth + 1);
     types &= dsa_types_union(r, dsa_json_get(schema, "anyOf"), depth + 1);
     types &= dsa_types_union(r, dsa_json_get(schema, "oneOf"), depth + 1);
-    types &= dsa_types_values(dsa_json_get(schema, "enum"));
+    types &= dsa_types_values(r, dsa_json_get(schema, "enum"));
 
     v = dsa_json_get(schema, "const");
 
@@ -222,7 +237,7 @@ dsa_types_schema(dsa_types_reader_t *r, const dsa_json_t *schema,
 
     v = dsa_json_get(schema, "allOf");
 
-    if (v != NULL && v->type == DSA_JSON_ARRAY) {
+    if (v != NULL && v->type == DSA_JSON_ARRAY && dsa_types_step(r, v->n)) {
         for (v = v->first; v != NULL; v = v->next) {
             types &= dsa_types_schema(r, v, depth + 1);
         }
@@ -241,7 +256,9 @@ dsa_types_union(dsa_types_reader_t *r, const dsa_json_t *schemas,
     uint32_t           types;
     const dsa_json_t  *v;
 
-    if (schemas == NULL || schemas->type != DSA_JSON_ARRAY) {
+    if (schemas == NULL || schemas->type != DSA_JSON_ARRAY
+        || !dsa_types_step(r, schemas->n))
+    {
         return DSA_TYPE_ALL;
     }
 
@@ -258,7 +275,7 @@ dsa_types_union(dsa_types_reader_t *r, const dsa_json_t *schemas,
 /* A type, or a list of types. */
 
 static uint32_t
-dsa_types_names(const dsa_json_t *v)
+dsa_types_names(dsa_types_reader_t *r, const dsa_json_t *v)
 {
     uint32_t  types;
 
@@ -268,6 +285,10 @@ dsa_types_names(const dsa_json_t *v)
 
     if (v->type != DSA_JSON_ARRAY) {
         return dsa_types_name(v);
+    }
+
+    if (!dsa_types_step(r, v->n)) {
+        return DSA_TYPE_ALL;
     }
 
     types = 0;
@@ -310,12 +331,14 @@ dsa_types_name(const dsa_json_t *v)
 
 
 static uint32_t
-dsa_types_values(const dsa_json_t *values)
+dsa_types_values(dsa_types_reader_t *r, const dsa_json_t *values)
 {
     uint32_t           types;
     const dsa_json_t  *v;
 
-    if (values == NULL || values->type != DSA_JSON_ARRAY) {
+    if (values == NULL || values->type != DSA_JSON_ARRAY
+        || !dsa_types_step(r, values->n))
+    {
         return DSA_TYPE_ALL;
     }
 
@@ -364,7 +387,7 @@ dsa_types_value(const dsa_json_t *v)
 /* The schema that a "#/a/b" refers to, or NULL. */
 
 static const dsa_json_t *
-dsa_types_ref(const dsa_types_reader_t *r, const dsa_json_t *ref)
+dsa_types_ref(dsa_types_reader_t *r, const dsa_json_t *ref)
 {
     size_t             n;
     dsa_str_t          path;
@@ -372,7 +395,8 @@ dsa_types_ref(const dsa_types_reader_t *r, const dsa_json_t *ref)
     const dsa_json_t  *v, *member;
 
     if (ref == NULL || ref->type != DSA_JSON_STRING || ref->text.len == 0
-        || ref->text.data[0] != '#')
+        || ref->text.data[0] != '#'
+        || !dsa_types_step(r, 1 + ref->text.len / 16))
     {
         return NULL;
     }
@@ -381,7 +405,9 @@ dsa_types_ref(const dsa_types_reader_t *r, const dsa_json_t *ref)
     path = dsa_str(ref->text.data + 1, ref->text.len - 1);
 
     while (path.len != 0 && v != NULL) {
-        if (path.data[0] != '/' || v->type != DSA_JSON_OBJECT) {
+        if (path.data[0] != '/' || v->type != DSA_JSON_OBJECT
+            || !dsa_types_step(r, v->n))
+        {
             return NULL;
         }
 
@@ -399,6 +425,20 @@ dsa_types_ref(const dsa_types_reader_t *r, const dsa_json_t *ref)
     }
 
     return v;
+}
+
+
+/*
+ * Takes n steps; returns 0 if there are no more.  A schema can be read once for
+ * each $ref to it, so what is read can be the square of what was sent.
+ */
+
+static int
+dsa_types_step(dsa_types_reader_t *r, size_t n)
+{
+    r->steps = n < r->steps ? r->steps - (uint32_t) n : 0;
+
+    return r->steps != 0;
 }
 
 

@@ -35,9 +35,9 @@ typedef struct dsa_types_s  dsa_types_t;
 
 
 /*
- * Reads an array of tools as a chat has it; NULL: there are none.  It takes
- * time in proportion to the tools: what is beyond 65,536 schemas has all types.
- * NULL: out of memory.
+ * Reads an array of tools as a chat has it; NULL: there are none.  At most
+ * 262,144 values are read, each once for each $ref to it.  A tool that needs
+ * more, and those behind it, have all types.  NULL: out of memory.
  */
 dsa_types_t *dsa_types_create(const dsa_json_t *tools);
 void dsa_types_destroy(dsa_types_t *types);     /* NULL is allowed */
