@@ -8,6 +8,9 @@
 #define _DSA_TEST_GLM_H_INCLUDED_
 
 
+#include "t/unit/file.h"
+
+
 /*
  * Chats of the families of GLM, and their prompts.  cmocka.h must be included
  * before this file.
@@ -33,35 +36,6 @@ typedef struct {
     dsa_chat_t           chat;
     dsa_prompt_t         prompt;
 } glm_chat_t;
-
-
-/* Reads a file into allocated memory, NUL-terminated. */
-
-static inline char *
-glm_read(const char *path, size_t *len)
-{
-    char    *text;
-    long     n;
-    FILE    *f;
-
-    f = fopen(path, "rb");
-    assert_non_null(f);
-
-    assert_int_equal(fseek(f, 0, SEEK_END), 0);
-    n = ftell(f);
-    rewind(f);
-
-    text = malloc(n + 1);
-    assert_non_null(text);
-    assert_int_equal(fread(text, 1, n, f), n);
-    text[n] = '\0';
-
-    (void) fclose(f);
-
-    *len = n;
-
-    return text;
-}
 
 
 /* Reads a request and checks it; family NULL: "model" names it. */
@@ -111,7 +85,7 @@ glm_chat_file(glm_chat_t *c, const char *path)
     char    *text;
     size_t   len;
 
-    text = glm_read(path, &len);
+    text = read_file(path, &len);
     glm_chat_text(c, NULL, text, len);
     free(text);
 }

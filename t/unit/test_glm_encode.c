@@ -73,7 +73,7 @@ test_examples(void **state)
         (void) snprintf(path, sizeof(path), "%.*s.txt",
                         (int) (strlen(found.gl_pathv[i]) - 5),
                         found.gl_pathv[i]);
-        want = glm_read(path, &len);
+        want = read_file(path, &len);
 
         glm_chat_file(&c, found.gl_pathv[i]);
         is = glm_encode(&c);
