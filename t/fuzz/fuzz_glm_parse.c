@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "context/glm/glm.h"
 #include "context/parse.h"
+#include "t/fuzz/piece.h"
 
 
 #define FUZZ_THINKING  1            /* in the first byte */
@@ -133,11 +134,10 @@ static void
 fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut,
     const dsa_types_t *types, const uint8_t *data, size_t size)
 {
-    int             rc;
-    size_t          n;
-    uint32_t        seed, token;
-    dsa_parse_t    *p;
-    const uint8_t  *mark;
+    int           rc;
+    size_t        n;
+    uint32_t      seed, token;
+    dsa_parse_t  *p;
 
     memset(r, 0, sizeof(fuzz_result_t));
 
@@ -160,14 +160,7 @@ fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut,
                                            : dsa_strz("<|other|>"));
 
         } else {
-            seed = seed * 1664525 + 1013904223;
-            mark = memchr(data + 1, 0xff, size - 1);
-            n = mark != NULL ? (size_t) (mark - data) : size;
-
-            if (cut != 0 && n > 1 + (seed >> 16) % cut) {
-                n = 1 + (seed >> 16) % cut;
-            }
-
+            n = fuzz_piece(&seed, cut, data, size);
             rc = dsa_parse_feed(p, dsa_str(data, n));
         }
 

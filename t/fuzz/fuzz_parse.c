@@ -16,6 +16,7 @@
 #include "base/buf.h"
 #include "context/deepseek/deepseek.h"
 #include "context/parse.h"
+#include "t/fuzz/piece.h"
 
 
 #define FUZZ_THINKING  1            /* in the first byte */
@@ -121,12 +122,11 @@ static void
 fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut, int spelled,
     const uint8_t *data, size_t size)
 {
-    int             rc;
-    size_t          n;
-    uint32_t        seed, token;
-    dsa_str_t       name;
-    dsa_parse_t    *p;
-    const uint8_t  *mark;
+    int           rc;
+    size_t        n;
+    uint32_t      seed, token;
+    dsa_str_t     name;
+    dsa_parse_t  *p;
 
     memset(r, 0, sizeof(fuzz_result_t));
 
@@ -148,14 +148,7 @@ fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut, int spelled,
                          : dsa_parse_feed_control(p, name);
 
         } else {
-            seed = seed * 1664525 + 1013904223;
-            mark = memchr(data + 1, 0xff, size - 1);
-            n = mark != NULL ? (size_t) (mark - data) : size;
-
-            if (cut != 0 && n > 1 + (seed >> 16) % cut) {
-                n = 1 + (seed >> 16) % cut;
-            }
-
+            n = fuzz_piece(&seed, cut, data, size);
             rc = dsa_parse_feed(p, dsa_str(data, n));
         }
 
