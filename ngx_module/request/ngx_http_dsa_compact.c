@@ -10,7 +10,6 @@
 
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/engine/ngx_http_dsa_models.h"
-#include "ngx_module/http/ngx_http_dsa_body.h"
 #include "ngx_http_dsa_compact.h"
 
 
@@ -19,15 +18,9 @@
 
 
 static uint32_t ngx_http_dsa_compact_threshold(ngx_http_dsa_compact_t *cmp);
-static ngx_int_t ngx_http_dsa_compact_prompt(ngx_http_dsa_compact_t *cmp);
-static void ngx_http_dsa_compact_encode(void *data);
-static void ngx_http_dsa_compact_encoded(void *data);
-static void ngx_http_dsa_compact_count(ngx_http_dsa_compact_t *cmp);
-static void ngx_http_dsa_compact_submit(ngx_http_dsa_compact_t *cmp);
-static void ngx_http_dsa_compact_ended(ngx_http_dsa_engine_request_t *er,
-    ngx_http_dsa_engine_end_e end);
-static void ngx_http_dsa_compact_flush(ngx_http_dsa_engine_request_t *er);
-static void ngx_http_dsa_compact_step(ngx_http_dsa_compact_t *cmp);
+static int ngx_http_dsa_compact_chat(void *data, dsa_arena_t *arena,
+    dsa_chat_t *chat);
+static void ngx_http_dsa_compact_counted(void *data, ngx_int_t rc);
 static void ngx_http_dsa_compact_summarize(ngx_http_dsa_compact_t *cmp);
 static void ngx_http_dsa_compact_pause(ngx_http_dsa_compact_t *cmp);
 static void ngx_http_dsa_compact_made(void *data, ngx_int_t rc);
@@ -37,28 +30,23 @@ static void ngx_http_dsa_compact_fail(ngx_http_dsa_compact_t *cmp,
 static void ngx_http_dsa_compact_no_memory(ngx_http_dsa_compact_t *cmp);
 
 
-static const ngx_http_dsa_engine_owner_t  ngx_http_dsa_compact_owner = {
-    .name = "count",
-    .end = ngx_http_dsa_compact_ended,
-    .flush = ngx_http_dsa_compact_flush
-};
-
-
 void
 ngx_http_dsa_compact_start(ngx_http_dsa_compact_t *cmp)
 {
-    ngx_int_t  rc;
+    ngx_http_dsa_count_t  *cnt;
 
     cmp->threshold = ngx_http_dsa_compact_threshold(cmp);
 
-    rc = ngx_http_dsa_compact_prompt(cmp);
+    cnt = &cmp->count;
+    cnt->request = cmp->request;
+    cnt->work = cmp->work;
+    cnt->submit = cmp->submit;
+    cnt->failure = cmp->failure;
+    cnt->chat = ngx_http_dsa_compact_chat;
+    cnt->handler = ngx_http_dsa_compact_counted;
+    cnt->data = cmp;
 
-    if (rc == NGX_OK) {
-        ngx_http_dsa_compact_count(cmp);
-
-    } else if (rc == NGX_ERROR) {
-        cmp->handler(cmp->data, NGX_ERROR);
-    }
+    ngx_http_dsa_count_start(cnt, cmp->threshold);
 }
 
 
@@ -82,176 +70,36 @@ ngx_http_dsa_compact_threshold(ngx_http_dsa_compact_t *cmp)
 }
 
 
-/*
- * Encodes the prompt to count.  NGX_OK: it is encoded, or the failure is set;
- * NGX_AGAIN: the same, later; NGX_ERROR with a failure.
- */
+/* Makes the chat to count. */
 
-static ngx_int_t
-ngx_http_dsa_compact_prompt(ngx_http_dsa_compact_t *cmp)
-{
-    size_t                  size;
-    ngx_http_dsa_submit_t  *to;
-
-    to = &cmp->attempt;
-    size = dsa_arena_used(cmp->submit->arena)
-           + dsa_arena_used(cmp->submit->work);
-
-    cmp->arena = dsa_arena_create(NGX_HTTP_DSA_ARENA(size));
-
-    if (cmp->arena == NULL) {
-        ngx_http_dsa_failure_memory(cmp->failure);
-        return NGX_ERROR;
-    }
-
-    ngx_http_dsa_submit_copy(to, cmp->submit);
-
-    /* what the answer may be does not matter for the count of its prompt */
-
-    cmp->whole = *cmp->submit->chat;
-    cmp->whole.max_tokens = 0;
-    cmp->whole.others = 0;
-
-    to->count = 1;
-    to->chat = &cmp->whole;
-    to->work = cmp->arena;
-
-    /* refuse a structure before a summary is computed for the request */
-
-    to->format = cmp->submit->format;
-
-    return ngx_http_dsa_work(cmp->work, NGX_HTTP_DSA_STAGE_WINDOW,
-                             cmp->submit->bytes, ngx_http_dsa_compact_encode,
-                             ngx_http_dsa_compact_encoded, cmp);
-}
-
-
-/* A run. */
-
-static void
-ngx_http_dsa_compact_encode(void *data)
+static int
+ngx_http_dsa_compact_chat(void *data, dsa_arena_t *arena, dsa_chat_t *chat)
 {
     ngx_http_dsa_compact_t *cmp = data;
 
-    dsa_err_t               err;
-    ngx_http_dsa_submit_t  *to;
+    *chat = *cmp->submit->chat;
 
-    to = &cmp->attempt;
-
-    if (to->family->encode(&to->prompt, to->work, to->chat, &err) != DSA_OK) {
-        ngx_http_dsa_submit_unencoded(cmp->arena, &err, "input",
-                                      cmp->failure);
-    }
+    return DSA_OK;
 }
 
 
-static void
-ngx_http_dsa_compact_encoded(void *data)
-{
-    ngx_http_dsa_compact_count(data);
-}
-
+/* The handler of the count. */
 
 static void
-ngx_http_dsa_compact_count(ngx_http_dsa_compact_t *cmp)
+ngx_http_dsa_compact_counted(void *data, ngx_int_t rc)
 {
-    if (cmp->failure->status != 0) {
+    ngx_http_dsa_compact_t *cmp = data;
+
+    if (rc != NGX_OK) {
         cmp->handler(cmp->data, NGX_ERROR);
         return;
     }
 
-    if (cmp->attempt.prompt.bytes <= cmp->threshold) {
-
-        /* a token has at least one byte */
-
-        cmp->handler(cmp->data, NGX_OK);
-        return;
-    }
-
-    if (ngx_http_dsa_submit_prompt(&cmp->attempt, cmp->failure) != NGX_OK) {
-        cmp->handler(cmp->data, NGX_ERROR);
-        return;
-    }
-
-    ngx_http_dsa_engine_request_init(&cmp->er, &ngx_http_dsa_compact_owner,
-                                     cmp, cmp->request, &cmp->attempt,
-                                     &cmp->refused);
-
-    ngx_http_dsa_compact_submit(cmp);
-}
-
-
-/* Submits the count to the next engine. */
-
-static void
-ngx_http_dsa_compact_submit(ngx_http_dsa_compact_t *cmp)
-{
-    ngx_int_t  rc;
-
-    rc = ngx_http_dsa_engine_request_submit(&cmp->er, &cmp->refused);
-
-    if (rc == NGX_OK) {
-        ngx_http_dsa_metrics_add(context_counts, 1);
-    }
-
-    if (rc == NGX_ERROR) {
-        *cmp->failure = cmp->refused;
-        cmp->handler(cmp->data, NGX_ERROR);
-    }
-}
-
-
-static void
-ngx_http_dsa_compact_ended(ngx_http_dsa_engine_request_t *er,
-    ngx_http_dsa_engine_end_e end)
-{
-    ngx_http_dsa_compact_t *cmp = er->data;
-
-    if (end == NGX_HTTP_DSA_ENGINE_COUNTED) {
-        cmp->tokens = er->counted;
-        cmp->counted = 1;
-    }
-}
-
-
-/* The request may be freed afterwards. */
-
-static void
-ngx_http_dsa_compact_flush(ngx_http_dsa_engine_request_t *er)
-{
-    ngx_http_dsa_compact_t *cmp = er->data;
-
-    if (er->pending) {
-        ngx_http_dsa_compact_submit(cmp);
-        return;
-    }
-
-    if (cmp->counted) {
-        ngx_http_dsa_compact_step(cmp);
-        return;
-    }
-
-    *cmp->failure = cmp->refused;
-
-    if (cmp->failure->status == 0) {
-        ngx_http_dsa_failure_set(cmp->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
-                                 NULL, "The engine did not count the prompt.");
-    }
-
-    cmp->handler(cmp->data, NGX_ERROR);
-}
-
-
-/* Continues with the number of tokens. */
-
-static void
-ngx_http_dsa_compact_step(ngx_http_dsa_compact_t *cmp)
-{
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, cmp->request->connection->log, 0,
                    "dsa request %V: %uD tokens, compacted above %uD",
-                   &cmp->submit->id, cmp->tokens, cmp->threshold);
+                   &cmp->submit->id, cmp->count.tokens, cmp->threshold);
 
-    if (cmp->tokens <= cmp->threshold) {
+    if (cmp->count.tokens <= cmp->threshold) {
         cmp->handler(cmp->data, NGX_OK);
         return;
     }
@@ -269,7 +117,7 @@ ngx_http_dsa_compact_summarize(ngx_http_dsa_compact_t *cmp)
 
     chat = cmp->submit->chat;
 
-    messages = dsa_arena_alloc(cmp->arena, ((size_t) chat->n_messages + 1)
+    messages = dsa_arena_alloc(cmp->count.arena, ((size_t) chat->n_messages + 1)
                                            * sizeof(dsa_message_t));
     if (messages == NULL) {
         ngx_http_dsa_compact_no_memory(cmp);
@@ -364,7 +212,7 @@ ngx_http_dsa_compact_replace(ngx_http_dsa_compact_t *cmp)
     dsa_compact_quote(text, cmp->submit->chat);
 
     if (text->failed
-        || dsa_compact_replace(cmp->submit->chat, cmp->arena,
+        || dsa_compact_replace(cmp->submit->chat, cmp->count.arena,
                                dsa_str(text->data, text->len))
            != DSA_OK)
     {
@@ -414,8 +262,7 @@ ngx_http_dsa_compact_no_memory(ngx_http_dsa_compact_t *cmp)
 void
 ngx_http_dsa_compact_detach(ngx_http_dsa_compact_t *cmp)
 {
-    ngx_http_dsa_engine_request_abandon(&cmp->er);
-    ngx_http_dsa_pool_leave(&cmp->attempt.waiter);
+    ngx_http_dsa_count_detach(&cmp->count);
     ngx_http_dsa_summary_detach(&cmp->summary);
 }
 
@@ -425,6 +272,5 @@ ngx_http_dsa_compact_free(ngx_http_dsa_compact_t *cmp)
 {
     ngx_http_dsa_summary_free(&cmp->summary);
 
-    dsa_arena_destroy(cmp->arena);
-    cmp->arena = NULL;
+    ngx_http_dsa_count_free(&cmp->count);
 }

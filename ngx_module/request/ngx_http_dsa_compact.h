@@ -15,6 +15,7 @@
 #include "ngx_module/core/ngx_http_dsa_failure.h"
 #include "ngx_module/http/ngx_http_dsa_work.h"
 #include "ngx_module/submission/ngx_http_dsa_engine_request.h"
+#include "ngx_http_dsa_count.h"
 #include "ngx_http_dsa_summary.h"
 
 
@@ -49,18 +50,11 @@ typedef struct {
      */
     dsa_buf_t                      text;
 
-    ngx_http_dsa_engine_request_t  er;      /* COUNT */
-    ngx_http_dsa_submit_t          attempt;     /* of er */
-    ngx_http_dsa_failure_t         refused;     /* of er */
-    dsa_arena_t                   *arena;   /* of attempt, and the message of
+    ngx_http_dsa_count_t           count;   /* its arena has the message of
                                                the summary */
-    dsa_chat_t                     whole;   /* the chat to count, and then the
-                                               one with the question */
+    dsa_chat_t                     whole;   /* the chat with the question */
     ngx_http_dsa_summary_t         summary;
-
     uint32_t                       threshold;
-    uint32_t                       tokens;  /* of COUNTED */
-    unsigned                       counted:1;   /* tokens is set */
 } ngx_http_dsa_compact_t;
 
 

@@ -233,6 +233,7 @@ ngx_http_dsa_engine_request_event(ngx_http_dsa_link_request_t *lr,
     case NGX_HTTP_DSA_EV_COUNTED:
         ngx_memcpy(&counted, data, sizeof(dsa_link_counted_t));
         er->counted = counted.prompt_tokens;
+        er->more = counted.more != 0;
         er->owner->end(er, NGX_HTTP_DSA_ENGINE_COUNTED);
         return;
 

@@ -123,6 +123,7 @@ struct ngx_http_dsa_engine_request_s {
     dsa_buf_t                           ids;    /* uint32_t ids of the tokens
                                                    received, for another engine
                                                    to continue */
+    unsigned                            more:1; /* counted is a lower bound */
     unsigned                            pending:1;  /* it is to be submitted */
     unsigned                            accepted:1; /* by some engine */
     unsigned                            cancelled:1;    /* by the owner: it is
