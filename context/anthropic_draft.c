@@ -212,6 +212,7 @@ dsa_drafts_piece(dsa_drafts_t *d, dsa_pieces_t *pieces, dsa_str_t text)
 int
 dsa_drafts_finish(dsa_drafts_t *d)
 {
+    size_t          own;
     uint32_t        i;
     dsa_draft_t    *draft;
     dsa_piece_t    *piece;
@@ -229,6 +230,7 @@ dsa_drafts_finish(dsa_drafts_t *d)
     for (i = 0; i < d->n; i++, m++) {
         draft = &d->drafts[i];
         *m = draft->message;
+        own = draft->content.len;
 
         for (piece = draft->notes.first; piece != NULL; piece = piece->next) {
             if (dsa_drafts_text(d, &draft->content, piece->text,
@@ -238,6 +240,8 @@ dsa_drafts_finish(dsa_drafts_t *d)
                 return DSA_ERROR;
             }
         }
+
+        m->notes = draft->content.len - own;
 
         if (dsa_drafts_join(d, &draft->content, &m->content) != DSA_OK
             || dsa_drafts_join(d, &draft->reasoning, &m->reasoning) != DSA_OK)

@@ -39,6 +39,10 @@ int dsa_anthropic_cache(dsa_reader_t *r, const dsa_at_t *up,
 /* anthropic_tools.c: tools and tool_choice. */
 int dsa_anthropic_tools(dsa_reader_t *r, const dsa_json_t *root);
 
+/* anthropic_edits.c: context_management and compaction. */
+int dsa_anthropic_management(dsa_reader_t *r, const dsa_json_t *root);
+int dsa_anthropic_summarize(dsa_reader_t *r, const dsa_json_t *root);
+
 /* anthropic_output.c: output_config and output_format. */
 int dsa_anthropic_output(dsa_reader_t *r, const dsa_json_t *root);
 

@@ -64,8 +64,14 @@ typedef struct {
                                            model sampled, which the encoder
                                            writes; NULL: not known */
     unsigned            has_reasoning:1;
+    unsigned            cleared:1;      /* assistant: reasoning before the last
+                                           question leaves the prompt, even if
+                                           the family keeps it (clear.h) */
     unsigned            prefix:1;       /* last, assistant: the model
                                            continues it */
+    size_t              notes;          /* tool: bytes at the end of the content
+                                           that are not of the tool, but of the
+                                           client and the system */
     uint32_t            place;          /* tool: its index before
                                            dsa_chat_check() put the results
                                            into the order of their calls */
@@ -121,6 +127,34 @@ typedef enum {
     DSA_WINDOW_DISCARD_ALL,
     DSA_WINDOW_SUMMARY
 } dsa_window_e;
+
+
+/* What leaves the prompt because the request has it so, see clear.h. */
+
+typedef enum {
+    DSA_EDIT_TOOL_USES = 0,
+    DSA_EDIT_THINKING
+} dsa_edit_e;
+
+
+typedef struct {
+    dsa_edit_e          type;
+    uint32_t            keep;           /* the most recent tool uses, or turns
+                                           with reasoning, stay; DSA_EDIT_ALL:
+                                           all of them */
+
+    /* tool uses */
+    uint32_t            trigger;        /* tokens of the prompt above which
+                                           results leave, or tool uses */
+    uint32_t            at_least;       /* tokens that leave at once */
+    dsa_str_t          *excluded;       /* names of tools whose uses stay */
+    uint32_t            n_excluded;
+    dsa_str_t          *inputs;         /* names of tools whose arguments leave
+                                           as well */
+    uint32_t            n_inputs;
+    unsigned            all_inputs:1;   /* those of all tools leave */
+    unsigned            by_uses:1;      /* trigger counts tool uses */
+} dsa_edit_t;
 
 
 typedef struct {
@@ -183,6 +217,10 @@ typedef struct {
                                                question; empty: none */
     uint32_t            hosted_tools;   /* tools that a server would run, which
                                            are not among the tools */
+    dsa_edit_t         *edits;          /* in the order of the request */
+    uint32_t            n_edits;
+    uint32_t            n_first;        /* how many of them, at the front, come
+                                           before the compaction */
 
     unsigned            hosted:1;       /* of dsa_chat_limits_t */
     unsigned            managed:1;      /* the request has
@@ -248,11 +286,14 @@ typedef struct {
 
 
 #define DSA_COMPACT_DEFAULT UINT32_MAX
+#define DSA_EDIT_ALL        UINT32_MAX
 
 #define DSA_CHAT_CHOICES    8           /* answers to one request */
 #define DSA_CHAT_STOP       16          /* stop strings in a request */
 #define DSA_CHAT_STOP_LEN   1024        /* bytes of one */
 #define DSA_CHAT_CALLS      1024        /* tool calls in one message */
+#define DSA_CHAT_EDITS      8           /* edits of the context */
+#define DSA_CHAT_NAMES      128         /* names of tools in an edit */
 
 /*
  * Arguments of tool calls that are nested more deeply, or that have more JSON

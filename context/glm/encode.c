@@ -200,7 +200,7 @@ dsa_glm_assistant(dsa_glm_encoder_t *e, uint32_t i)
     const dsa_message_t  *m;
 
     m = &e->chat->messages[i];
-    keeps = e->chat->keeps || i >= e->behind;
+    keeps = (e->chat->keeps && !m->cleared) || i >= e->behind;
 
     dsa_prompt_template(&e->w, DSA_GLM_ASSISTANT);
 
