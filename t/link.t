@@ -470,8 +470,8 @@ SKIP: {
         or diag(explain(\@request));
     is_deeply([ values %stages ],
               [ (' parse claim references read history conversation family'
-                 . ' apply restore check record compact window encode'
-                 . ' submit') x 3 ],
+                 . ' apply restore check record edit compact edit_rest'
+                 . ' window encode submit') x 3 ],
               'each passes the stages in their order')
         or diag(explain(\%stages));
 }

@@ -80,6 +80,8 @@ ngx_http_dsa_anthropic_count_finish(ngx_http_dsa_api_answer_t *a,
 {
     ngx_http_dsa_anthropic_count_t *c = (ngx_http_dsa_anthropic_count_t *) a;
 
+    uint64_t           cleared;
+    ngx_uint_t         i;
     dsa_json_writer_t  w;
 
     dsa_json_writer(&w, a->out);
@@ -88,13 +90,16 @@ ngx_http_dsa_anthropic_count_finish(ngx_http_dsa_api_answer_t *a,
     dsa_json_uint(&w, a->counted);
 
     if (c->managed) {
+        cleared = 0;
 
-        /* a count applies no edit */
+        for (i = 0; i < a->n_edits; i++) {
+            cleared += a->edits[i].tokens;
+        }
 
         dsa_json_key(&w, "context_management");
         dsa_json_object(&w);
         dsa_json_key(&w, "original_input_tokens");
-        dsa_json_uint(&w, a->counted);
+        dsa_json_uint(&w, a->counted + cleared);
         dsa_json_object_end(&w);
     }
 

@@ -29,6 +29,17 @@ static void ngx_http_dsa_anthropic_call(dsa_json_writer_t *w,
 static void ngx_http_dsa_anthropic_absent(dsa_json_writer_t *w);
 
 
+/* by dsa_edit_e */
+
+static const struct {
+    const char  *type;
+    const char  *parts;
+} ngx_http_dsa_anthropic_edits[] = {
+    { "clear_tool_uses_20250919", "cleared_tool_uses" },
+    { "clear_thinking_20251015", "cleared_thinking_turns" }
+};
+
+
 void
 ngx_http_dsa_anthropic_object(ngx_http_dsa_anthropic_t *n,
     ngx_http_dsa_finish_e reason, const ngx_http_dsa_usage_t *usage)
@@ -421,12 +432,13 @@ ngx_http_dsa_anthropic_tokens(dsa_json_writer_t *w,
 }
 
 
-/* Edits that clear thinking change nothing, see context/anthropic.c. */
-
 void
 ngx_http_dsa_anthropic_management(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w)
 {
+    ngx_uint_t                      i;
+    const ngx_http_dsa_api_edit_t  *edit;
+
     if (!n->managed) {
         return;
     }
@@ -435,6 +447,20 @@ ngx_http_dsa_anthropic_management(const ngx_http_dsa_anthropic_t *n,
     dsa_json_object(w);
     dsa_json_key(w, "applied_edits");
     dsa_json_array(w);
+
+    for (i = 0; i < n->answer.n_edits; i++) {
+        edit = &n->answer.edits[i];
+
+        dsa_json_object(w);
+        dsa_json_key(w, "type");
+        dsa_json_stringz(w, ngx_http_dsa_anthropic_edits[edit->type].type);
+        dsa_json_key(w, ngx_http_dsa_anthropic_edits[edit->type].parts);
+        dsa_json_uint(w, edit->parts);
+        dsa_json_key(w, "cleared_input_tokens");
+        dsa_json_uint(w, edit->tokens);
+        dsa_json_object_end(w);
+    }
+
     dsa_json_array_end(w);
     dsa_json_object_end(w);
 }

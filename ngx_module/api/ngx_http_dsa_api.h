@@ -97,6 +97,16 @@ typedef struct {
 } ngx_http_dsa_api_context_t;
 
 
+/* An edit of the request that has changed the prompt, see context/clear.h. */
+
+typedef struct {
+    dsa_edit_e                type;
+    uint32_t                  parts;        /* tool uses, or turns with
+                                               reasoning, that were cleared */
+    uint32_t                  tokens;       /* of the prompt, in these parts */
+} ngx_http_dsa_api_edit_t;
+
+
 #define NGX_HTTP_DSA_API_ID_PREFIX  16
 
 
@@ -178,6 +188,10 @@ struct ngx_http_dsa_api_answer_s {
      */
     dsa_buf_t                 summary;
     ngx_http_dsa_usage_t      summary_usage;
+
+    /* set before start, and before finish if count is set */
+    const ngx_http_dsa_api_edit_t  *edits;
+    ngx_uint_t                n_edits;
 };
 
 

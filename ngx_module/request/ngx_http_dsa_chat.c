@@ -99,7 +99,11 @@ static const ngx_http_dsa_chat_stage_t  ngx_http_dsa_chat_stages[] = {
     /* a cell of the ledger, without which nothing may be computed */
     { "record", ngx_http_dsa_chat_record, 0, NULL, NULL },
 
+    { "edit", ngx_http_dsa_chat_edit, 0, NULL, NULL },
+
     { "compact", ngx_http_dsa_chat_compact, 0, NULL, NULL },
+
+    { "edit_rest", ngx_http_dsa_chat_edit_rest, 0, NULL, NULL },
 
     { "window", ngx_http_dsa_chat_window, 0, NULL, NULL },
 
@@ -715,6 +719,11 @@ ngx_http_dsa_chat_encoded(ngx_http_dsa_request_t *req)
 
     req->submit.chat->messages = NULL;
     req->submit.chat->n_messages = 0;
+
+    if (req->edit != NULL) {
+        ngx_http_dsa_edit_detach(req->edit);
+        ngx_http_dsa_edit_free(req->edit);
+    }
 
     if (req->compact != NULL) {
         ngx_http_dsa_compact_detach(req->compact);

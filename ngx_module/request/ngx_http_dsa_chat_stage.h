@@ -102,6 +102,13 @@ ngx_int_t ngx_http_dsa_chat_was_read(ngx_http_dsa_request_t *req);
 ngx_int_t ngx_http_dsa_chat_load(ngx_http_dsa_request_t *req);
 
 /*
+ * begin of the stages that apply the edits of the context which the request
+ * has: those before its compaction, and those behind it.
+ */
+ngx_int_t ngx_http_dsa_chat_edit(ngx_http_dsa_request_t *req);
+ngx_int_t ngx_http_dsa_chat_edit_rest(ngx_http_dsa_request_t *req);
+
+/*
  * begin of the stage that compacts a conversation whose prompt exceeds the
  * threshold of its request.
  */

@@ -14,8 +14,85 @@
 
 /* The stages that make a long prompt shorter. */
 
+static void ngx_http_dsa_chat_edited(void *data, ngx_int_t rc);
 static void ngx_http_dsa_chat_compacted(void *data, ngx_int_t rc);
 static void ngx_http_dsa_chat_windowed(void *data, ngx_int_t rc);
+
+
+ngx_int_t
+ngx_http_dsa_chat_edit(ngx_http_dsa_request_t *req)
+{
+    ngx_http_dsa_edit_t  *ed;
+
+    if (req->submit.chat->n_edits == 0) {
+        return NGX_DECLINED;
+    }
+
+    /* the struct is as large as that of the request, and few chats need it */
+
+    ed = ngx_pcalloc(req->http->pool, sizeof(ngx_http_dsa_edit_t));
+
+    if (ed == NULL) {
+        ngx_http_dsa_failure_memory(&req->failure);
+        return NGX_ERROR;
+    }
+
+    req->edit = ed;
+
+    ed->request = req->http;
+    ed->work = &req->work;
+    ed->submit = &req->submit;
+    ed->failure = &req->failure;
+    ed->handler = ngx_http_dsa_chat_edited;
+    ed->data = req;
+
+    ngx_http_dsa_edit_start(ed, req->submit.chat->n_first);
+
+    return NGX_AGAIN;
+}
+
+
+ngx_int_t
+ngx_http_dsa_chat_edit_rest(ngx_http_dsa_request_t *req)
+{
+    dsa_chat_t  *chat;
+
+    chat = req->submit.chat;
+
+    if (chat->n_first == chat->n_edits) {
+        return NGX_DECLINED;
+    }
+
+    /* a summary leaves nothing to edit */
+
+    if (chat->question || req->answer.api->summary.len != 0) {
+        return NGX_DECLINED;
+    }
+
+    ngx_http_dsa_edit_start(req->edit, chat->n_edits);
+
+    return NGX_AGAIN;
+}
+
+
+static void
+ngx_http_dsa_chat_edited(void *data, ngx_int_t rc)
+{
+    ngx_http_dsa_request_t *req = data;
+
+    ngx_http_dsa_api_answer_t  *a;
+
+    if (rc != NGX_OK) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
+    a = req->answer.api;
+    a->edits = req->edit->applied;
+    a->n_edits = req->edit->n;
+
+    ngx_http_dsa_chat_next(req);
+}
 
 
 ngx_int_t

@@ -586,6 +586,10 @@ ngx_http_dsa_request_free(void *data)
 {
     ngx_http_dsa_request_t *req = data;
 
+    if (req->edit != NULL) {
+        ngx_http_dsa_edit_free(req->edit);
+    }
+
     if (req->compact != NULL) {
         ngx_http_dsa_compact_free(req->compact);
     }
@@ -679,6 +683,10 @@ ngx_http_dsa_request_cancel(ngx_http_dsa_request_t *req)
 
     ngx_http_dsa_lease_release(&req->conversation.lease);
     ngx_http_dsa_pool_leave(&req->submit.waiter);
+
+    if (req->edit != NULL) {
+        ngx_http_dsa_edit_detach(req->edit);
+    }
 
     if (req->compact != NULL) {
         ngx_http_dsa_compact_detach(req->compact);

@@ -26,6 +26,7 @@
 #include "ngx_http_dsa_answer.h"
 #include "ngx_http_dsa_choices.h"
 #include "ngx_http_dsa_compact.h"
+#include "ngx_http_dsa_edit.h"
 #include "ngx_http_dsa_shutdown.h"
 #include "ngx_http_dsa_window.h"
 
@@ -63,6 +64,7 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_timer_t          timer;
     ngx_http_dsa_shutdown_t       shutdown;
     ngx_http_dsa_conversation_t   conversation;
+    ngx_http_dsa_edit_t          *edit;     /* NULL: no edits */
     ngx_http_dsa_compact_t       *compact;  /* NULL: no threshold */
     ngx_http_dsa_window_t        *window;   /* NULL: no strategy */
     ngx_http_dsa_retention_t      retention;
