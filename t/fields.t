@@ -389,10 +389,11 @@ my @table = (
         [ '{"edits":[]}', qr/not supported/ ], [ '{}', qr/strategy/ ] ] ],
     [ 'context_management', 'a', 'o',
       [ '{}', '{"edits":[]}',
-        '{"edits":[{"type":"clear_thinking_20251015"}]}' ],
+        map { "{\"edits\":[{\"type\":\"$_\"}]}" }
+            qw/ clear_thinking_20251015 clear_tool_uses_20250919
+                compact_20260112 / ],
       [ [ '{"edits":1}', qr/an array/ ],
-        [ '{"edits":[{"type":"clear_tool_uses_20250919"}]}',
-          qr/not supported/ ] ] ],
+        [ '{"edits":[{"type":"clear_all"}]}', qr/not supported/ ] ] ],
     [ 'context_management', 'r', 'o',
       [ '[]', '[{"type":"compaction","compact_threshold":100000}]' ],
       [ [ '{}', qr/an array/ ], [ '[{}]', qr/not supported/ ],
