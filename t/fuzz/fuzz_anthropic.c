@@ -11,19 +11,27 @@
  * of the messages are not longer than the body.  Each tool_use of the body is a
  * call, in its order, and the text of each tool_result is in the message of its
  * call.
+ *
+ * The edits of a body are applied for a family that keeps earlier reasoning and
+ * for one that does not, with a token for each byte of a prompt.  They make the
+ * prompt shorter by what they report, and do not change the chat.
  */
 
 
 #include <stdlib.h>
 
 #include "context/anthropic.h"
+#include "context/clear.h"
 #include "context/compact.h"
 #include "context/deepseek/deepseek.h"
+#include "context/glm/glm.h"
 #include "t/fuzz/request.h"
 
 
 #define FUZZ_MEMORY   (8 * 1024 * 1024)
 #define FUZZ_DEPTH    32
+#define FUZZ_COUNTS   16        /* of an edit, at most: 2, 4 guesses, and a
+                                   bisection of 64 messages */
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,6 +42,11 @@ static void fuzz_blocks(const dsa_chat_t *chat, const dsa_json_t *root);
 static void fuzz_use(const dsa_chat_t *chat, const dsa_json_t *block,
     uint32_t n);
 static void fuzz_result(const dsa_chat_t *chat, const dsa_json_t *block);
+static void fuzz_edits(const dsa_family_t *family, const dsa_chat_t *chat);
+static int fuzz_edit(const dsa_family_t *family, dsa_arena_t *arena,
+    const dsa_chat_t *chat, const dsa_edit_t *edit, dsa_chat_t *out);
+static uint32_t fuzz_count(const dsa_family_t *family,
+    const dsa_chat_t *chat);
 
 
 int
@@ -102,6 +115,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
 
     fuzz_format(arena, &chat);
+
+    fuzz_edits(&dsa_deepseek, &chat);
+
+    if (dsa_family_apply(&dsa_glm_5_2, &chat, &refusal) == DSA_OK) {
+        fuzz_edits(&dsa_glm_5_2, &chat);
+    }
 
 done:
 
@@ -259,4 +278,111 @@ fuzz_result(const dsa_chat_t *chat, const dsa_json_t *block)
     }
 
     abort();
+}
+
+
+/* Applies the edits of the body, one after another. */
+
+static void
+fuzz_edits(const dsa_family_t *family, const dsa_chat_t *chat)
+{
+    uint32_t      i, before;
+    dsa_chat_t    now, next;
+    dsa_arena_t  *arena;
+
+    if (chat->n_edits > DSA_CHAT_EDITS || chat->n_first > chat->n_edits) {
+        abort();
+    }
+
+    arena = dsa_arena_create(FUZZ_MEMORY);
+
+    if (arena == NULL) {
+        return;
+    }
+
+    before = fuzz_count(family, chat);
+    now = *chat;
+
+    for (i = 0; i < chat->n_edits; i++) {
+        if (fuzz_edit(family, arena, &now, &chat->edits[i], &next) != DSA_OK) {
+            break;
+        }
+
+        fuzz_results(&next);
+        now = next;
+    }
+
+    if (fuzz_count(family, chat) != before) {
+        abort();
+    }
+
+    dsa_arena_destroy(arena);
+}
+
+
+/* DSA_ERROR: out of memory. */
+
+static int
+fuzz_edit(const dsa_family_t *family, dsa_arena_t *arena,
+    const dsa_chat_t *chat, const dsa_edit_t *edit, dsa_chat_t *out)
+{
+    int          rc;
+    uint32_t     n, before;
+    dsa_clear_t  c;
+
+    if (dsa_clear_init(&c, arena, chat, edit) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    rc = c.n != 0 ? DSA_AGAIN : DSA_OK;
+
+    for (n = 0; rc == DSA_AGAIN; n++) {
+        if (n == FUZZ_COUNTS || c.cut > c.n) {
+            abort();
+        }
+
+        if (dsa_clear_chat(&c, arena, out) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        rc = dsa_clear_counted(&c, fuzz_count(family, out), 0);
+    }
+
+    if (dsa_clear_chat(&c, arena, out) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    before = fuzz_count(family, chat);
+
+    if (fuzz_count(family, out) != before - c.tokens
+        || (c.cut == 0) != (c.tokens == 0) || c.tokens > before
+        || (c.cut != 0 && c.tokens < edit->at_least))
+    {
+        abort();
+    }
+
+    return DSA_OK;
+}
+
+
+static uint32_t
+fuzz_count(const dsa_family_t *family, const dsa_chat_t *chat)
+{
+    uint32_t       n;
+    dsa_err_t      err;
+    dsa_arena_t   *arena;
+    dsa_prompt_t   prompt;
+
+    n = 0;
+    arena = dsa_arena_create(FUZZ_MEMORY);
+
+    if (arena != NULL
+        && family->encode(&prompt, arena, chat, &err) == DSA_OK)
+    {
+        n = prompt.bytes;
+    }
+
+    dsa_arena_destroy(arena);
+
+    return n;
 }
