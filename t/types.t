@@ -78,6 +78,12 @@ my @deviations = (
     [ $event, 'response.usage', 'null', $usage ],
     [ $response, 'user', 'null', $user ],
     [ $event, 'response.user', 'null', $user ],
+    [ $response, 'output.*compaction.text', 'extra', $own ],
+    [ qr/^OpenAI\.Responses\.CompactedResponse$/, 'output.*message', 'item',
+      'its documentation has messages of the user there' ],
+    [ qr/^Anthropic\.Beta\.BetaRawMessageStreamEvent$/,
+      'delta?thinking_delta.estimated_tokens', 'null if absent',
+      "Anthropic's API sends it with another beta feature only" ],
     [ $response, 'store', 'extra', $wire ],
     [ $event, 'response.store', 'extra', $wire ]);
 
@@ -104,6 +110,13 @@ sub part {
 
     if ($name =~ /^\*(.*)/) {
         my $n = 0;
+
+        if ($what eq 'item') {
+            $n = @$v;
+            @$v = grep { $_->{type} ne $1 } @$v;
+            return $n - @$v;
+        }
+
         $n += part($_, $what, @rest)
             for grep { $1 eq '' || ($_->{type} // '') eq $1 }
                 ref $v eq 'ARRAY' ? @$v : ();
@@ -118,9 +131,9 @@ sub part {
     }
 
     if (!@rest) {
-        if ($what eq 'absent') {
+        if ($what =~ /absent/) {
             return 0 if exists $v->{$name};
-            $v->{$name} = '';
+            $v->{$name} = $what eq 'absent' ? '' : undef;
             return 1;
         }
 
@@ -165,13 +178,18 @@ my %types = (
                        qw/ MessageCreateParams Message
                            RawMessageStreamEvent / ]);
 
+# Fields that only the beta version of an API has
+
+my @beta = map { "Anthropic.Beta.$_" }
+           qw/ MessageCreateParams BetaMessage BetaRawMessageStreamEvent /;
+
 
 # Both answers to a request.  Returns the object.
 
 sub check {
-    my ($name, $uri, $body, $status) = @_;
+    my ($name, $uri, $body, $status, @types) = @_;
 
-    my ($params, $object, $event) = @{ $types{$uri} };
+    my ($params, $object, $event) = @types ? @types : @{ $types{$uri} };
 
     $name = "$name, $uri";
     literal("$name: the request", $params, $body) if !$status;
@@ -462,6 +480,120 @@ for ([ 'reasoning', $why ], [ 'calls', $calls ]) {
                   @results, { type => 'text', text => $say->{content} } ] }
           ] });
 }
+
+# Compactions and edits
+
+my $large = 'x' x 2000;
+my $hint = "!fake\nt Brief.\n";
+my %over = (compaction => [ context_management => [
+    { type => 'compaction', compact_threshold => 1000 } ] ],
+            trigger => [ store => $false ]);
+
+for my $name (sort keys %over) {
+    my @input = ({ role => 'user', content => $large },
+                 { role => 'user', content => $hint });
+
+    push @input, { type => 'compaction_trigger' } if $name eq 'trigger';
+
+    my $first = check("$name, first", $responses,
+                      { model => 'deepseek-chat', input => \@input,
+                        @{ $over{$name} } });
+    my @items = grep { $_->{type} eq 'compaction' } @{ $first->{output} };
+
+    is(scalar @items, 1, "$name: a compaction");
+    check("$name, next", $responses,
+          { model => 'deepseek-chat',
+            input => [ @items, { role => 'user', content => $hint } ] });
+
+    # what is stored
+
+    next if $name eq 'trigger';
+    literal("$name: the stored response", 'OpenAI.Responses.Response',
+            $t->get("$responses/$first->{id}")->{json});
+}
+
+my %compact = (model => 'deepseek-chat', input => $hint);
+my $compacted = $t->post("$responses/compact", \%compact);
+
+is($compacted->{status}, 200, 'a compacted response')
+    or diag($compacted->{body});
+literal('a compacted response: the request',
+        'OpenAI.Responses.ResponseCompactParams', \%compact);
+literal('a compacted response', 'OpenAI.Responses.CompactedResponse',
+        $compacted->{json});
+
+my @long = ({ role => 'user', content => $large },
+            map({ ({ role => 'assistant', content => [
+                       { type => 'thinking', thinking => 'So.',
+                         signature => 's' },
+                       { type => 'tool_use', id => "c$_", name => 'f',
+                         input => { a => 'x' } } ] },
+                   { role => 'user', content => [
+                       { type => 'tool_result', tool_use_id => "c$_",
+                         content => $large } ] }) } 1 .. 3),
+            { role => 'assistant', content => 'Here.' },
+            { role => 'user', content => $hint });
+my %edit = map { $_->{type} => $_ } (
+    { type => 'compact_20260112', trigger => { type => 'input_tokens',
+                                               value => 3000 } },
+    { type => 'clear_tool_uses_20250919',
+      trigger => { type => 'tool_uses', value => 1 },
+      keep => { type => 'tool_uses', value => 1 },
+      clear_at_least => { type => 'input_tokens', value => 10 },
+      exclude_tools => [ 'g' ], clear_tool_inputs => [ 'f' ] },
+    { type => 'clear_thinking_20251015',
+      keep => { type => 'thinking_turns', value => 1 } });
+my $uses = $edit{clear_tool_uses_20250919};
+
+for ([ 'a compaction', [ $edit{compact_20260112} ], 'compaction' ],
+     [ 'a pause', [ { %{ $edit{compact_20260112} }, instructions => 'Do.',
+                      pause_after_compaction => $true } ], 'compaction' ],
+     [ 'cleared tool uses', [ $uses ], 'applied' ],
+     [ 'cleared inputs', [ { %$uses, clear_tool_inputs => $true,
+                             exclude_tools => undef,
+                             clear_at_least => undef } ], 'applied' ],
+     [ 'tool uses by tokens',
+       [ { type => $uses->{type},
+           trigger => { type => 'input_tokens', value => 100 } } ], 'none' ],
+     [ 'cleared thinking', [ $edit{clear_thinking_20251015} ], 'none' ],
+     [ 'kept thinking', [ { type => 'clear_thinking_20251015',
+                            keep => 'all' } ], 'none' ],
+     [ 'all edits', [ @edit{qw/ clear_thinking_20251015
+                                clear_tool_uses_20250919
+                                compact_20260112 / } ], 'compaction' ],
+     [ 'no edit', [], 'none' ])
+{
+    my ($name, $edits, $what) = @$_;
+    my %more = (max_tokens => 4000, model => 'deepseek-chat', %tool,
+                thinking => { type => 'adaptive' });
+    my $o = check($name, $messages,
+                  { %more, messages => \@long,
+                    context_management => { edits => $edits } }, undef, @beta);
+
+    is((grep { $_->{type} eq 'compaction' } @{ $o->{content} })
+       ? 'compaction' : @{ $o->{context_management}{applied_edits} }
+       ? 'applied' : 'none', $what, "$name: what happened");
+
+    # a compaction goes back
+
+    check("$name, next", $messages,
+          { %more, messages => [ @long,
+                                 { role => 'assistant',
+                                   content => $o->{content} },
+                                 $long[-1] ] }, undef, @beta[0],
+          @{ $types{$messages} }[1, 2])
+        if $what eq 'compaction';
+
+    literal("$name: a count", 'Anthropic.Beta.BetaMessageTokensCount',
+            $t->post("$messages/count_tokens",
+                     { model => 'deepseek-chat', messages => \@long, %tool,
+                       context_management => { edits => $edits } })->{json});
+}
+
+check('a summary', $messages,
+      { model => 'deepseek-chat', max_tokens => 64, messages => \@long,
+        compaction => { type => 'summarize', instructions => 'Do.' } }, undef,
+      @beta);
 
 # the compiler
 

@@ -81,6 +81,7 @@ ngx_http_dsa_anthropic_read(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
 
     n->managed = chat->managed;
     n->compacts = chat->compact_threshold != 0;
+    n->beta = n->managed || n->compacts;
 
     if (ngx_http_dsa_anthropic_keep_stop(n, chat) != NGX_OK) {
         refusal->status = 503;

@@ -31,6 +31,9 @@ typedef struct {
     unsigned                  managed:1;    /* the request has
                                                context_management */
     unsigned                  compacts:1;   /* it may be compacted */
+    unsigned                  beta:1;       /* one of both: the answer has the
+                                               members that only answers of the
+                                               beta API have */
 } ngx_http_dsa_anthropic_t;
 
 
@@ -76,7 +79,7 @@ void ngx_http_dsa_anthropic_usage(const ngx_http_dsa_anthropic_t *n,
 void ngx_http_dsa_anthropic_delta_usage(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w, const ngx_http_dsa_usage_t *usage);
 
-/* Writes the member context_management, if the request has it. */
+/* Writes the member context_management of the beta API. */
 void ngx_http_dsa_anthropic_management(const ngx_http_dsa_anthropic_t *n,
     dsa_json_writer_t *w);
 

@@ -288,6 +288,7 @@ ngx_http_dsa_anthropic_stop(const ngx_http_dsa_anthropic_t *n,
         dsa_json_stringz(w, "compaction");
         dsa_json_key(w, "stop_sequence");
         dsa_json_null(w);
+        ngx_http_dsa_anthropic_absent(w);
         return;
     }
 
@@ -377,11 +378,19 @@ ngx_http_dsa_anthropic_counts(const ngx_http_dsa_anthropic_t *n,
     dsa_json_key(w, "server_tool_use");
     dsa_json_null(w);
 
-    if (!n->compacts) {
+    if (!n->beta) {
         return;
     }
 
+    dsa_json_key(w, "fallback_credit");
+    dsa_json_null(w);
     dsa_json_key(w, "iterations");
+
+    if (!n->compacts) {
+        dsa_json_null(w);
+        return;
+    }
+
     dsa_json_array(w);
 
     if (summary.prompt != 0) {
@@ -439,11 +448,17 @@ ngx_http_dsa_anthropic_management(const ngx_http_dsa_anthropic_t *n,
     ngx_uint_t                      i;
     const ngx_http_dsa_api_edit_t  *edit;
 
-    if (!n->managed) {
+    if (!n->beta) {
         return;
     }
 
     dsa_json_key(w, "context_management");
+
+    if (!n->managed) {
+        dsa_json_null(w);
+        return;
+    }
+
     dsa_json_object(w);
     dsa_json_key(w, "applied_edits");
     dsa_json_array(w);
