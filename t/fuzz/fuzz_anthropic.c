@@ -270,8 +270,11 @@ fuzz_result(const dsa_chat_t *chat, const dsa_json_t *block)
 
         if (m->role == DSA_ROLE_TOOL && dsa_str_eq(m->tool_call_id, id)
             && (content == NULL || content->type != DSA_JSON_STRING
-                || memmem(m->content.data, m->content.len,
-                          content->text.data, content->text.len) != NULL))
+                || content->text.len == 0
+                || (m->content.len != 0
+                    && memmem(m->content.data, m->content.len,
+                              content->text.data, content->text.len)
+                       != NULL)))
         {
             return;
         }
