@@ -111,7 +111,9 @@ typedef enum {
     DSA_PART_REQUIRED,          /* schema: a list of required names */
     DSA_PART_PRESENT,           /* the property of the name is present, */
     DSA_PART_ABSENT,            /* or absent, if it is an object */
-    DSA_PART_MEMBER_NOT         /* the property of its name is not the schema */
+    DSA_PART_MEMBER_NOT,        /* the property of its name is not the schema */
+    DSA_PART_OTHER              /* the object has a member that violates the
+                                   schema's additionalProperties */
 } dsa_part_e;
 
 
@@ -245,6 +247,10 @@ void dsa_parts_expand(dsa_schema_t *s, dsa_parts_t *p,
  */
 void dsa_parts_add_not_member(dsa_schema_t *s, dsa_parts_t *p,
     const dsa_json_t *v, const char *path);
+
+/* Adds that an object violates the additionalProperties of a schema. */
+void dsa_parts_add_not_additional(dsa_schema_t *s, dsa_parts_t *p,
+    const dsa_json_t *schema, const char *path);
 
 /* The name of a part that has one. */
 dsa_str_t dsa_part_name(const dsa_part_t *part);
@@ -380,7 +386,7 @@ int dsa_schema_text_is_free(const dsa_parts_t *p);
 dsa_dfa_t *dsa_schema_names(dsa_schema_t *s, const dsa_parts_t *p);
 
 
-/* schema_object.c, schema_array.c, schema_names.c */
+/* schema_object.c, schema_array.c */
 
 void dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     uint32_t to);
@@ -401,6 +407,47 @@ dsa_property_t *dsa_schema_properties(dsa_schema_t *s, const dsa_parts_t *p,
 /* 1: there are no other names, and nothing constrains them. */
 int dsa_parts_closed(const dsa_parts_t *p);
 int dsa_parts_open(const dsa_parts_t *p);
+
+/* 1: the additionalProperties of a part DSA_PART_OTHER do not apply to it. */
+int dsa_part_lists(dsa_schema_t *s, const dsa_part_t *part, dsa_str_t name);
+
+/*
+ * The same for names that dsa_schema_properties() does not list: 0 only if it
+ * applies to all of them.
+ */
+int dsa_part_lists_others(const dsa_part_t *part);
+
+/* 1: the schema permits any value. */
+int dsa_schema_is_any(const dsa_json_t *schema);
+
+
+/* schema_demand.c */
+
+#define DSA_SCHEMA_DEMANDS      3       /* of an object; more are joined */
+
+
+/*
+ * What the parts DSA_PART_OTHER of a list demand: each one is a bit, and one
+ * member at least must have it.
+ */
+
+typedef struct {
+    uint32_t             n;             /* 0: nothing */
+    uint8_t             *met;           /* by each property, and by members
+                                           with other names behind them: its
+                                           bits; NULL: nothing */
+} dsa_demands_t;
+
+
+/*
+ * The demands that no required property meets anyway.  DSA_ERROR: no object
+ * meets them, or failed.
+ */
+int dsa_schema_demands(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, dsa_demands_t *d);
+
+
+/* schema_names.c */
 
 /* Makes paths for members whose names are in a set. */
 typedef void (*dsa_members_pt)(dsa_schema_t *s, const dsa_dfa_t *names,

@@ -311,8 +311,12 @@ dsa_parts_place_not(dsa_schema_t *s, dsa_parts_t *out, const dsa_part_t *part,
 
     i = out->n;
 
-    if (part->kind == DSA_PART_NOT) {
-        v = dsa_part_keyword(part, alternative);
+    v = part->kind == DSA_PART_NOT ? dsa_part_keyword(part, alternative) : NULL;
+
+    if (v != NULL && dsa_str_eqz(v->key, "additionalProperties")) {
+        dsa_parts_add_not_additional(s, out, part->schema, part->path);
+
+    } else if (v != NULL) {
         path = dsa_schema_path(s, part->path, "%.*s", (int) v->key.len,
                                v->key.data);
         dsa_parts_place_schema(s, out, DSA_PART_NOT_KEYWORD, v, path);
@@ -388,6 +392,11 @@ int
 dsa_part_supported(const dsa_part_t *part, uint32_t types)
 {
     const dsa_json_t  *v, *list;
+
+    if (part->kind == DSA_PART_OTHER) {
+        v = dsa_json_get(part->schema, "additionalProperties");
+        return v->type == DSA_JSON_FALSE;
+    }
 
     if (part->kind != DSA_PART_NOT_KEYWORD || dsa_part_alternatives(part) != 0)
     {

@@ -86,6 +86,7 @@ void
 dsa_parts_refuse(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types)
 {
     uint32_t           i;
+    dsa_str_t          name;
     const dsa_part_t  *part;
     const dsa_json_t  *v;
 
@@ -93,13 +94,14 @@ dsa_parts_refuse(dsa_schema_t *s, const dsa_parts_t *p, uint32_t types)
         part = &p->part[i];
 
         if (!dsa_part_supported(part, types) && !dsa_schema_skip(s)) {
+            name = part->kind == DSA_PART_OTHER
+                   ? dsa_strz("additionalProperties") : part->schema->key;
             dsa_schema_at(s, part);
             dsa_schema_fail(s, NULL, "\"%.*s\" is not supported in \"not\", "
                             "and in a schema of \"oneOf\" that does not "
                             "exclude the others by a type, a constant or a "
                             "required property",
-                            (int) part->schema->key.len,
-                            part->schema->key.data);
+                            (int) name.len, name.data);
             return;
         }
 

@@ -25,8 +25,10 @@ typedef struct {
 } dsa_names_t;
 
 
-static void dsa_names_listed(dsa_schema_t *s, const dsa_part_t *part,
-    dsa_map_t *map, dsa_property_t *list, uint32_t *n);
+static void dsa_names_listed(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_part_t *part, dsa_map_t *map, dsa_property_t *list, uint32_t *n);
+static const dsa_json_t *dsa_names_of(const dsa_parts_t *p,
+    const dsa_part_t *part);
 static void dsa_names_required(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_part_t *part, dsa_map_t *map, dsa_property_t *list,
     uint32_t *n);
@@ -42,7 +44,6 @@ static void dsa_names_split(dsa_schema_t *s, dsa_names_t *x, dsa_dfa_t *names,
     uint32_t k);
 static void dsa_names_handle(dsa_schema_t *s, dsa_names_t *x,
     const dsa_dfa_t *names);
-static int dsa_names_any(const dsa_json_t *schema);
 
 
 int
@@ -76,7 +77,7 @@ dsa_parts_open(const dsa_parts_t *p)
     for (i = 0; i < p->n; i++) {
         part = &p->part[i];
 
-        if (!dsa_names_any(dsa_part_get(part, "additionalProperties"))
+        if (!dsa_schema_is_any(dsa_part_get(part, "additionalProperties"))
             || dsa_part_get(part, "patternProperties") != NULL
             || dsa_part_get(part, "propertyNames") != NULL)
         {
@@ -85,6 +86,28 @@ dsa_parts_open(const dsa_parts_t *p)
     }
 
     return 1;
+}
+
+
+int
+dsa_part_lists(dsa_schema_t *s, const dsa_part_t *part, dsa_str_t name)
+{
+    dsa_part_t   own = { part->schema, DSA_PART_OWN, part->path };
+    dsa_parts_t  p = { .part = &own, .n = 1 }, member;
+
+    memset(&member, 0, sizeof(dsa_parts_t));
+    dsa_parts_member(s, &p, name, &member);
+
+    return member.n != 1
+           || member.part[0].schema != dsa_json_get(part->schema,
+                                                    "additionalProperties");
+}
+
+
+int
+dsa_part_lists_others(const dsa_part_t *part)
+{
+    return dsa_json_get(part->schema, "patternProperties") != NULL;
 }
 
 
@@ -102,7 +125,7 @@ dsa_schema_properties(dsa_schema_t *s, const dsa_parts_t *p, uint32_t *n)
 
     for (i = 0; i < p->n; i++) {
         part = &p->part[i];
-        properties = dsa_part_get(part, "properties");
+        properties = dsa_names_of(p, part);
         required = part->kind == DSA_PART_REQUIRED
                    ? part->schema : dsa_part_get(part, "required");
 
@@ -121,7 +144,7 @@ dsa_schema_properties(dsa_schema_t *s, const dsa_parts_t *p, uint32_t *n)
     memset(&map, 0, sizeof(dsa_map_t));
 
     for (i = 0; i < p->n && !s->failed; i++) {
-        dsa_names_listed(s, &p->part[i], &map, list, n);
+        dsa_names_listed(s, p, &p->part[i], &map, list, n);
     }
 
     for (i = 0; i < p->n && !s->failed; i++) {
@@ -137,8 +160,8 @@ dsa_schema_properties(dsa_schema_t *s, const dsa_parts_t *p, uint32_t *n)
 /* The names of properties, also of those that must not be there. */
 
 static void
-dsa_names_listed(dsa_schema_t *s, const dsa_part_t *part, dsa_map_t *map,
-    dsa_property_t *list, uint32_t *n)
+dsa_names_listed(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_part_t *part, dsa_map_t *map, dsa_property_t *list, uint32_t *n)
 {
     const dsa_json_t  *v, *properties;
 
@@ -147,7 +170,7 @@ dsa_names_listed(dsa_schema_t *s, const dsa_part_t *part, dsa_map_t *map,
         return;
     }
 
-    properties = dsa_part_get(part, "properties");
+    properties = dsa_names_of(p, part);
 
     if (properties == NULL) {
         return;
@@ -164,6 +187,25 @@ dsa_names_listed(dsa_schema_t *s, const dsa_part_t *part, dsa_map_t *map,
     for (v = properties->first; v != NULL; v = v->next) {
         dsa_names_add(s, map, list, n, v->key, 0);
     }
+}
+
+
+/*
+ * The properties of a part, or NULL.  Those of a schema whose
+ * additionalProperties is violated separate names to which it applies from the
+ * other ones, if the object may have names that are not listed.
+ */
+
+static const dsa_json_t *
+dsa_names_of(const dsa_parts_t *p, const dsa_part_t *part)
+{
+    if (part->kind == DSA_PART_OTHER && !dsa_parts_closed(p)
+        && !dsa_part_lists_others(part))
+    {
+        return dsa_json_get(part->schema, "properties");
+    }
+
+    return dsa_part_get(part, "properties");
 }
 
 
@@ -453,10 +495,8 @@ dsa_names_handle(dsa_schema_t *s, dsa_names_t *x, const dsa_dfa_t *names)
 }
 
 
-/* 1: the schema permits any value. */
-
-static int
-dsa_names_any(const dsa_json_t *schema)
+int
+dsa_schema_is_any(const dsa_json_t *schema)
 {
     const dsa_json_t  *v;
 

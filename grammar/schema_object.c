@@ -10,18 +10,23 @@
 
 
 #define DSA_OBJECT_COUNTED  64          /* members that are counted */
+#define DSA_OBJECT_STATES                                                     \
+    ((DSA_OBJECT_COUNTED + 1) << DSA_SCHEMA_DEMANDS)
 
 
 /*
- * Between two members there is a node for each number of members so far.  If
- * there is no maximum, the last one stands for more as well.
+ * Between two members there is a node for each number of members so far, and
+ * for each set of demands that they meet.  If there is no maximum, the last
+ * number stands for more as well.
  */
 
 typedef struct {
     uint32_t             min;
     uint32_t             max;           /* DSA_AUTOMATON_MANY: none */
     uint32_t             last;
-    uint32_t             node[DSA_OBJECT_COUNTED + 1];
+    dsa_demands_t        demands;
+    uint32_t             sets;          /* of demands */
+    uint32_t             node[DSA_OBJECT_STATES];   /* [last + 1][sets] */
 } dsa_counted_t;
 
 
@@ -36,13 +41,14 @@ typedef struct {
 static int dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_property_t *property, uint32_t n, dsa_counted_t *c);
 static void dsa_object_property(dsa_schema_t *s, const dsa_parts_t *p,
-    const dsa_property_t *property, dsa_counted_t *c);
+    const dsa_property_t *property, uint32_t met, dsa_counted_t *c);
 static void dsa_object_others(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_property_t *property, uint32_t n, dsa_counted_t *c);
 static uint32_t dsa_object_end(dsa_schema_t *s, const dsa_counted_t *c,
     const uint32_t *to);
 static void dsa_object_members(dsa_schema_t *s, const dsa_counted_t *c,
-    uint32_t entry, const uint32_t *to);
+    uint32_t entry, uint32_t met, const uint32_t *to);
+static int dsa_object_rule(const dsa_counted_t *c);
 static void dsa_object_named(dsa_schema_t *s, const dsa_parts_t *p,
     dsa_str_t name, uint32_t from, uint32_t to);
 static void dsa_object_key(dsa_schema_t *s, dsa_str_t name, uint32_t from,
@@ -62,12 +68,15 @@ dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     property = dsa_schema_properties(s, p, &n);
 
     if (property == NULL
-        || dsa_object_count(s, p, property, n, &c) != DSA_OK)
+        || dsa_object_count(s, p, property, n, &c) != DSA_OK
+        || dsa_schema_demands(s, p, property, n, &c.demands) != DSA_OK)
     {
         return;
     }
 
-    if (n == 0 && c.min == 0 && c.max == DSA_AUTOMATON_MANY
+    c.sets = 1U << c.demands.n;
+
+    if (n == 0 && c.min == 0 && c.demands.n == 0 && c.max == DSA_AUTOMATON_MANY
         && dsa_parts_open(p))
     {
         dsa_schema_any_object(s, from, to);
@@ -77,7 +86,7 @@ dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     open = dsa_automaton_node(s->a);
     close = dsa_automaton_node(s->a);
 
-    for (i = 0; i <= c.last; i++) {
+    for (i = 0; i < (c.last + 1) * c.sets; i++) {
         c.node[i] = dsa_automaton_node(s->a);
     }
 
@@ -86,19 +95,20 @@ dsa_schema_object(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     dsa_schema_blank(s, open, c.node[0]);
 
     for (i = 0; i < n && !s->failed; i++) {
-        dsa_object_property(s, p, &property[i], &c);
+        dsa_object_property(s, p, &property[i],
+                            c.demands.n != 0 ? c.demands.met[i] : 0, &c);
     }
 
     if (!dsa_parts_closed(p)) {
         dsa_object_others(s, p, property, n, &c);
     }
 
-    if (c.min == 0) {
+    if (c.min == 0 && c.demands.n == 0) {
         dsa_automaton_empty(s->a, c.node[0], close);
     }
 
     for (i = c.min > 1 ? c.min : 1; i <= c.last; i++) {
-        dsa_schema_blank(s, c.node[i], close);
+        dsa_schema_blank(s, c.node[(i + 1) * c.sets - 1], close);
     }
 }
 
@@ -174,13 +184,14 @@ dsa_object_count(dsa_schema_t *s, const dsa_parts_t *p,
 
 static void
 dsa_object_property(dsa_schema_t *s, const dsa_parts_t *p,
-    const dsa_property_t *property, dsa_counted_t *c)
+    const dsa_property_t *property, uint32_t met, dsa_counted_t *c)
 {
-    uint32_t  i, entry, to[DSA_OBJECT_COUNTED + 1];
+    uint32_t  i, n, entry, to[DSA_OBJECT_STATES];
 
+    n = (c->last + 1) * c->sets;
     entry = dsa_automaton_node(s->a);
 
-    for (i = 0; i <= c->last; i++) {
+    for (i = 0; i < n; i++) {
         to[i] = dsa_automaton_node(s->a);
 
         if (!property->required) {
@@ -189,9 +200,9 @@ dsa_object_property(dsa_schema_t *s, const dsa_parts_t *p,
     }
 
     dsa_object_named(s, p, property->name, entry, dsa_object_end(s, c, to));
-    dsa_object_members(s, c, entry, to);
+    dsa_object_members(s, c, entry, met, to);
 
-    memcpy(c->node, to, (c->last + 1) * sizeof(uint32_t));
+    memcpy(c->node, to, n * sizeof(uint32_t));
 }
 
 
@@ -207,21 +218,19 @@ dsa_object_others(dsa_schema_t *s, const dsa_parts_t *p,
     others.to = dsa_object_end(s, c, c->node);
 
     dsa_schema_others(s, p, property, n, NULL, dsa_object_other, &others);
-    dsa_object_members(s, c, others.from, c->node);
+    dsa_object_members(s, c, others.from,
+                       c->demands.n != 0 ? c->demands.met[n] : 0, c->node);
 }
 
 
-/*
- * Where the value of a member ends.  If the number of members makes a
- * difference behind it, the member is a rule.
- */
+/* Where the value of a member ends. */
 
 static uint32_t
 dsa_object_end(dsa_schema_t *s, const dsa_counted_t *c, const uint32_t *to)
 {
     uint32_t  end;
 
-    if (c->last == 1 && c->max == DSA_AUTOMATON_MANY) {
+    if (!dsa_object_rule(c)) {
         return to[1];
     }
 
@@ -232,25 +241,29 @@ dsa_object_end(dsa_schema_t *s, const dsa_counted_t *c, const uint32_t *to)
 }
 
 
-/* The ways to a member, and from it if it is a rule. */
+/*
+ * The ways to a member, and from it if it is a rule.  met: the demands that it
+ * meets.
+ */
 
 static void
 dsa_object_members(dsa_schema_t *s, const dsa_counted_t *c, uint32_t entry,
-    const uint32_t *to)
+    uint32_t met, const uint32_t *to)
 {
-    int       rule;
-    uint32_t  i, comma, node;
+    uint32_t  i, k, comma, last, node;
 
-    rule = c->last != 1 || c->max != DSA_AUTOMATON_MANY;
+    last = c->max != DSA_AUTOMATON_MANY ? c->last : c->last + 1;
 
-    for (i = 0; i <= c->last; i++) {
-        if (i == c->last && c->max != DSA_AUTOMATON_MANY) {
-            return;
+    for (i = 0; i < last * c->sets; i++) {
+        k = i / c->sets;
+
+        if (k == 0 && i != 0) {
+            continue;                   /* no members meet no demand */
         }
 
         node = c->node[i];
 
-        if (i != 0) {
+        if (k != 0) {
             comma = dsa_automaton_node(s->a);
             dsa_automaton_bytes(s->a, node, ',', ',', comma);
 
@@ -258,14 +271,29 @@ dsa_object_members(dsa_schema_t *s, const dsa_counted_t *c, uint32_t entry,
             dsa_schema_blank(s, comma, node);
         }
 
-        if (rule) {
+        k += k < c->last;
+
+        if (dsa_object_rule(c)) {
             dsa_automaton_call(s->a, node, entry,
-                               to[i < c->last ? i + 1 : i]);
+                               to[k * c->sets
+                                  + ((i % c->sets) | (met & (c->sets - 1)))]);
 
         } else {
             dsa_automaton_empty(s->a, node, entry);
         }
     }
+}
+
+
+/*
+ * 1: the members before a member make a difference behind it, so that its name
+ * and value are a rule.
+ */
+
+static int
+dsa_object_rule(const dsa_counted_t *c)
+{
+    return c->last != 1 || c->max != DSA_AUTOMATON_MANY || c->sets != 1;
 }
 
 

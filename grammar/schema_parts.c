@@ -340,6 +340,9 @@ dsa_parts_expand_not(dsa_schema_t *s, dsa_parts_t *p, const dsa_part_t *part,
     if (n == 0) {
         p->never = 1;
 
+    } else if (n == 1 && dsa_str_eqz(keyword->key, "additionalProperties")) {
+        dsa_parts_add_not_additional(s, p, part->schema, part->path);
+
     } else if (n == 1) {
         path = dsa_schema_path(s, part->path, "%.*s", (int) keyword->key.len,
                                keyword->key.data);
@@ -408,4 +411,16 @@ dsa_parts_add_not_member(dsa_schema_t *s, dsa_parts_t *p,
 
     dsa_parts_add(s, p, DSA_PART_PRESENT, v, path);
     dsa_parts_add(s, p, DSA_PART_MEMBER_NOT, v, path);
+}
+
+
+void
+dsa_parts_add_not_additional(dsa_schema_t *s, dsa_parts_t *p,
+    const dsa_json_t *schema, const char *path)
+{
+    p->never |= dsa_schema_is_any(dsa_json_get(schema,
+                                               "additionalProperties"));
+
+    dsa_parts_add(s, p, DSA_PART_OBJECT, NULL, path);
+    dsa_parts_add(s, p, DSA_PART_OTHER, schema, path);
 }

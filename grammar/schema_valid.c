@@ -79,6 +79,11 @@ dsa_part_valid(dsa_schema_t *s, const dsa_part_t *part, const dsa_json_t *v)
 
     case DSA_PART_REQUIRED:
         return dsa_valid_required(s, NULL, schema, v);
+
+    case DSA_PART_OTHER:
+        return !dsa_valid_additional(s, schema,
+                                     dsa_json_get(schema,
+                                                  "additionalProperties"), v);
     }
 
     /* what is left concerns objects and their members */

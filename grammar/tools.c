@@ -60,6 +60,8 @@ static void dsa_tools_schema(dsa_schema_t *s, const dsa_json_t *schema,
     int strict, uint32_t from, uint32_t to);
 static void dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema,
     uint32_t from, uint32_t to);
+static int dsa_tools_demands(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, int *demanded);
 static int dsa_tools_empty(dsa_schema_t *s, const dsa_parts_t *p,
     const dsa_property_t *property, uint32_t n);
 static void dsa_tools_element(dsa_schema_t *s, const dsa_parts_t *p,
@@ -328,10 +330,15 @@ void
 dsa_tools_elements(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
     uint32_t to)
 {
+    int              demanded;
     uint32_t         i, n, empty, more, node, name;
     dsa_property_t  *property;
 
     property = dsa_schema_properties(s, p, &n);
+
+    if (property == NULL || !dsa_tools_demands(s, p, property, n, &demanded)) {
+        return;
+    }
 
     empty = from;
     more = dsa_automaton_node(s->a);
@@ -359,11 +366,39 @@ dsa_tools_elements(dsa_schema_t *s, const dsa_parts_t *p, uint32_t from,
         dsa_tools_others(s, p, property, n, empty, more);
     }
 
-    if (!s->failed && dsa_tools_empty(s, p, property, n)) {
+    if (!s->failed && dsa_tools_empty(s, p, property, n) && !demanded) {
         dsa_automaton_literal(s->a, empty, dsa_strz(s->syntax->none), to);
     }
 
     dsa_automaton_empty(s->a, more, to);
+}
+
+
+/*
+ * 0: the parameters must have some of their names, which is left out here
+ * unless any of them will do: then *demanded is 1.
+ */
+
+static int
+dsa_tools_demands(dsa_schema_t *s, const dsa_parts_t *p,
+    const dsa_property_t *property, uint32_t n, int *demanded)
+{
+    uint32_t       i;
+    dsa_demands_t  d;
+
+    if (dsa_schema_demands(s, p, property, n, &d) != DSA_OK) {
+        return 0;
+    }
+
+    *demanded = d.n != 0;
+
+    for (i = 0; i < n + !dsa_parts_closed(p) && d.n != 0; i++) {
+        if ((d.met[i] & ((1U << d.n) - 1)) != (1U << d.n) - 1) {
+            return 0;
+        }
+    }
+
+    return 1;
 }
 
 

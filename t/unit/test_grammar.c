@@ -8,6 +8,10 @@
 #include "grammar.h"
 
 
+#define CLOSED(p)   "{\"type\":\"object\",\"properties\":{" p "},"             \
+                    "\"additionalProperties\":false}"
+
+
 typedef struct {
     const char  *schema;
     const char  *accepted[12];
@@ -229,6 +233,37 @@ static const schema_case_t  cases[] = {
       { "{\"t\":\"x\",\"v\":1}", "{\"t\":\"z\",\"v\":null}" },
       { "{\"t\":\"x\",\"v\":null}", "{\"t\":\"y\",\"v\":1}",
         "{\"t\":\"x\"}" } },
+
+    /* closed objects: what they have in common satisfies several of them */
+
+    { "{\"oneOf\":[" CLOSED("\"a\":{},\"c\":{}") ","
+      CLOSED("\"b\":{},\"c\":{}") "]}",
+      { "{\"a\":1}", "{\"a\":1,\"c\":2}", "{\"b\":1,\"c\":2}" },
+      { "{}", "{\"c\":1}", "{\"a\":1,\"b\":1}" } },
+    { "{\"oneOf\":[" CLOSED("\"a\":{},\"b\":{}") ","
+      CLOSED("\"b\":{},\"c\":{}") "," CLOSED("\"a\":{},\"c\":{}") "]}",
+      { "{\"a\":1,\"b\":2}", "{\"b\":1,\"c\":2}", "{\"a\":1,\"c\":2}" },
+      { "{}", "{\"a\":1}", "{\"b\":1}" } },
+    { "{\"oneOf\":[" CLOSED("\"a\":{}") "," CLOSED("\"a\":{},\"b\":{}")
+      "]}",
+      { "{\"b\":1}", "{\"a\":1,\"b\":1}" }, { "{}", "{\"a\":1}" } },
+    { "{\"oneOf\":[" CLOSED("\"a\":{\"type\":\"null\"},\"b\":{}") ","
+      CLOSED("\"a\":{\"type\":\"integer\"}") "]}",
+      { "{\"a\":null}", "{\"a\":1}", "{\"b\":1}" }, { "{}", "{\"a\":\"\"}" } },
+    { "{\"type\":\"object\",\"properties\":{\"a\":{}},\"not\":"
+      CLOSED("\"b\":{}") "}",
+      { "{\"a\":1}", "{\"a\":1,\"b\":1}", "{\"c\":1}" },
+      { "{}", "{\"b\":1}", "1" } },
+    { "{\"oneOf\":[" CLOSED("\"x\":{},\"y\":{}") ",{\"type\":\"object\","
+      "\"patternProperties\":{\"^x\":{}},\"additionalProperties\":false}]}",
+      { "{\"y\":1}", "{\"x\":1,\"y\":1}" }, { "{}", "{\"x\":1}" } },
+    { "{\"oneOf\":[" CLOSED("\"a\":{},\"b\":{}") "," CLOSED("\"c\":{}")
+      "],\"maxProperties\":1}",
+      { "{\"a\":1}", "{\"b\":1}", "{\"c\":1}" },
+      { "{}", "{\"a\":1,\"b\":1}" } },
+    { "{\"enum\":[{\"a\":1},{\"b\":null}],\"not\":{\"additionalProperties\":{"
+      "\"type\":\"null\"}}}",
+      { "{\"a\":1}" }, { "{\"b\":null}" } },
     { "{\"type\":\"string\",\"not\":{\"enum\":[\"a\",\"b.\"]}}",
       { "\"\"", "\"aa\"", "\"bc\"" }, { "\"a\"", "\"b.\"", "1" } },
     { "{\"type\":[\"integer\",\"boolean\"],\"not\":{\"anyOf\":[{\"const\":5.0},"
@@ -714,6 +749,70 @@ check_union(int control)
 }
 
 
+/*
+ * Parameters that are one of several closed objects, of which the first two
+ * have no name in common, and the last ones have.
+ */
+
+static void
+test_closed_parameters(void **state)
+{
+    size_t             i, k;
+    dsa_buf_t          text;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *v;
+
+    static const char *const  specs[] = {
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":"
+        "false,\"tools\":[{"
+        "\"name\":\"f\",\"strict\":true,\"parameters\":{\"oneOf\":["
+        CLOSED("\"a\":{\"type\":\"integer\"}") ","
+        CLOSED("\"b\":{\"type\":\"integer\"}") "]}}]}",
+
+        "{\"type\":\"tools\",\"syntax\":\"dsml\",\"calls\":\"one\",\"text\":"
+        "false,\"tools\":[{"
+        "\"name\":\"f\",\"strict\":true,\"parameters\":{\"oneOf\":["
+        CLOSED("\"a\":{\"type\":\"integer\"},\"b\":{\"type\":\"integer\"}") ","
+        CLOSED("\"b\":{\"type\":\"null\"}") "]}}]}"
+    };
+
+    static const struct {
+        const char  *call;
+        int          accepted[2];
+    } t[] = {
+        { INVOKE("f") PARAM("a", "false", "1") INVOKE_END, { 1, 0 } },
+        { INVOKE("f") PARAM("b", "false", "1") INVOKE_END, { 1, 1 } },
+        { INVOKE("f") PARAM("b", "false", "null") INVOKE_END, { 0, 1 } },
+        { INVOKE("f") PARAM("a", "false", "1") PARAM("b", "false", "1")
+          INVOKE_END, { 0, 1 } },
+        { INVOKE("f") "\n" INVOKE_END, { 0, 0 } }
+    };
+
+    v = vocabulary_bytes(0);
+
+    for (k = 0; k < 2; k++) {
+        g = grammar_of(specs[k]);
+
+        for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+            memset(&text, 0, sizeof(dsa_buf_t));
+            dsa_buf_printf(&text, "%s%s%s", CALLS, t[i].call, CALLS_END);
+
+            if (grammar_accepts(g, v, 0, dsa_str(text.data, text.len))
+                != t[i].accepted[k])
+            {
+                fail_msg("%s: %s", specs[k], t[i].call);
+            }
+
+            dsa_buf_free(&text);
+        }
+
+        dsa_grammar_free(g);
+    }
+
+    dsa_vocabulary_free(v);
+}
+
+
 /* What is wrong in a union has the path of the schema that it is in. */
 
 static void
@@ -1112,6 +1211,7 @@ main(void)
         cmocka_unit_test(test_tools_lenient),
         cmocka_unit_test(test_tools_spelled),
         cmocka_unit_test(test_union),
+        cmocka_unit_test(test_closed_parameters),
         cmocka_unit_test(test_union_errors),
         cmocka_unit_test(test_optional),
         cmocka_unit_test(test_lenient),

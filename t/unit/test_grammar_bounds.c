@@ -295,6 +295,8 @@ test_alternatives(void **state)
         { "\"allOf\":[{\"oneOf\":[{\"$ref\":\"#\"},{\"minItems\":9}]}",
           ",{\"items\":{\"$ref\":\"#\"},\"prefixItems\":[{\"$ref\":"
           "\"#/allOf/%u\"}],\"minItems\":%u}", "],\"type\":\"array\"" },
+        { "\"oneOf\":[{}", ",{\"properties\":{\"p%u\":{\"minLength\":%u},"
+          "\"x\":{}},\"additionalProperties\":false}", "]" },
         { "\"patternProperties\":{\"a\":{}", ",\"%u[a-z]*%u\":{\"$ref\":"
           "\"#\"}", "}" }
     };
