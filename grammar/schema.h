@@ -277,6 +277,13 @@ int dsa_parts_choose(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
 /* 0: the part is a negation that is not supported for these types. */
 int dsa_part_supported(const dsa_part_t *part, uint32_t types);
 
+/*
+ * 1: no object satisfies the list, because a member that is required cannot be
+ * valid; 0: this is not known.  It costs less than to compile the alternatives
+ * that the other parts still have.
+ */
+int dsa_parts_dead(dsa_schema_t *s, const dsa_parts_t *p);
+
 /* 1: no value satisfies the list; 0: this is not known. */
 int dsa_parts_never(dsa_schema_t *s, const dsa_parts_t *p, uint32_t depth);
 

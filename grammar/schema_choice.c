@@ -137,6 +137,20 @@ dsa_parts_never(dsa_schema_t *s, const dsa_parts_t *p, uint32_t depth)
 }
 
 
+int
+dsa_parts_dead(dsa_schema_t *s, const dsa_parts_t *p)
+{
+    int  never;
+
+    s->probing++;
+    never = dsa_parts_types(s, p) == DSA_TYPE_OBJECT
+            && dsa_parts_never_object(s, p, 1);
+    s->probing--;
+
+    return never;
+}
+
+
 /* 1: a property that is required cannot be valid. */
 
 static int
@@ -179,6 +193,7 @@ dsa_parts_never_member(dsa_schema_t *s, const dsa_parts_t *p, dsa_str_t name,
     memset(&member, 0, sizeof(dsa_parts_t));
     memset(&q, 0, sizeof(dsa_parts_t));
 
+    dsa_schema_spend(s, 4 * (p->n + 1));
     dsa_parts_member(s, p, name, &member);
     q.never = member.never;
 

@@ -245,6 +245,11 @@ dsa_schema_alternatives(dsa_schema_t *s, const dsa_parts_t *p, uint32_t k,
         }
 
         used++;
+
+        if (dsa_parts_dead(s, &q)) {
+            continue;
+        }
+
         node = dsa_automaton_node(s->a);
         dsa_automaton_empty(s->a, from, node);
 

@@ -297,6 +297,9 @@ test_alternatives(void **state)
           "\"#/allOf/%u\"}],\"minItems\":%u}", "],\"type\":\"array\"" },
         { "\"oneOf\":[{}", ",{\"properties\":{\"p%u\":{\"minLength\":%u},"
           "\"x\":{}},\"additionalProperties\":false}", "]" },
+        { "\"required\":[\"x\",\"y\"],\"properties\":{\"y\":false},"
+          "\"anyOf\":[{}", ",{\"required\":[\"p%u\",\"q%u\"]}",
+          "],\"type\":\"object\"" },
         { "\"patternProperties\":{\"a\":{}", ",\"%u[a-z]*%u\":{\"$ref\":"
           "\"#\"}", "}" }
     };
