@@ -334,8 +334,9 @@ int dsa_chat_prepend(dsa_chat_t *chat, dsa_arena_t *arena,
  *   follows, because then the conversation has moved on;
  * - a prompt for JSON mode mentions JSON.
  *
- * hosted 0: the last message may have any role, and calls and results without
- * ids are paired in their order.
+ * hosted 0: the last message may have any role, calls and results without ids
+ * are paired in their order, and in thinking mode answers without calls must
+ * have reasoning behind the last question.
  */
 int dsa_chat_check(dsa_chat_t *chat, dsa_refusal_t *refusal);
 

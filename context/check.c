@@ -238,9 +238,10 @@ dsa_check_ids(const dsa_chat_t *chat, dsa_refusal_t *refusal, uint32_t i,
 
 
 /*
- * In thinking mode an answer after the user's last question must have its
- * reasoning, because the model was never trained on a prompt without it.  It
- * may be missing beside tool calls, because not every client keeps it.
+ * As published, an answer after the user's last question must have its
+ * reasoning in thinking mode, because the model was never trained on a prompt
+ * without it.  It may be missing beside tool calls, and in requests to the
+ * HTTP API, because not every client keeps it: then the reasoning is empty.
  */
 
 static int
@@ -250,7 +251,7 @@ dsa_check_reasoning(const dsa_chat_t *chat, dsa_refusal_t *refusal)
     uint32_t              i;
     const dsa_message_t  *m;
 
-    if (!chat->thinking || chat->bare_answers) {
+    if (!chat->thinking || chat->bare_answers || chat->hosted) {
         return DSA_OK;
     }
 
@@ -274,6 +275,8 @@ dsa_check_reasoning(const dsa_chat_t *chat, dsa_refusal_t *refusal)
     return DSA_OK;
 }
 
+
+/* Behind an answer that has ended the model writes another one. */
 
 static int
 dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal)
@@ -302,13 +305,13 @@ dsa_check_last(const dsa_chat_t *chat, dsa_refusal_t *refusal)
         return DSA_OK;
     }
 
-    if (m->role == DSA_ROLE_USER || m->role == DSA_ROLE_TOOL) {
+    if (m->role != DSA_ROLE_SYSTEM && m->role != DSA_ROLE_DEVELOPER) {
         return DSA_OK;
     }
 
     return dsa_refuse_at(refusal, dsa_check_at(chat, at, i, "role"),
-                         "The last message must be a user or tool message, "
-                         "or an assistant message with prefix mode on");
+                         "The last message must be a user, tool or assistant "
+                         "message");
 }
 
 

@@ -63,7 +63,11 @@ struct dsa_family_s {
      * range of a double, or there is no memory.
      *
      * If the last message is an assistant message with prefix set, its end is
-     * left open, and the model continues it.
+     * left open, and the model continues it.  Without prefix it is ended.  If
+     * the chat is hosted, the prompt then begins another answer, in the way in
+     * which an answer behind another one is written in a history, so that the
+     * prompt stays a prefix of the next one; otherwise nothing follows, as
+     * published.
      */
     int                  (*encode)(dsa_prompt_t *prompt, dsa_arena_t *arena,
                                    const dsa_chat_t *chat, dsa_err_t *err);

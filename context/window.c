@@ -92,7 +92,8 @@ dsa_window_layout(dsa_window_t *w)
     /*
      * A prompt must end with a message that the model can answer.  Without
      * the last round it does, if the last message outside of the rounds is
-     * one of the user.  Then closed is equal to w->n_rounds, otherwise 1 less.
+     * one of the user or an answer.  Then closed is equal to w->n_rounds,
+     * otherwise 1 less.
      */
 
     closed = 0;
@@ -103,7 +104,9 @@ dsa_window_layout(dsa_window_t *w)
 
         if (m[i].role == DSA_ROLE_ASSISTANT && i != 0 && !m[i].prefix
             && (m[i - 1].role == DSA_ROLE_USER
-                || m[i - 1].role == DSA_ROLE_TOOL))
+                || m[i - 1].role == DSA_ROLE_TOOL
+                || (m[i - 1].role == DSA_ROLE_ASSISTANT
+                    && m[i - 1].n_calls == 0)))
         {
             dsa_window_point(w, i, w->n_rounds, closed);
         }
@@ -111,11 +114,9 @@ dsa_window_layout(dsa_window_t *w)
         if (m[i].role == DSA_ROLE_ASSISTANT && m[i].n_calls != 0) {
             w->rounds[w->n_rounds++].first = i;
 
-        } else if (m[i].role == DSA_ROLE_USER) {
-            closed = 1;
-
         } else if (m[i].role != DSA_ROLE_TOOL && !m[i].prefix) {
-            closed = 0;
+            closed = m[i].role == DSA_ROLE_USER
+                     || m[i].role == DSA_ROLE_ASSISTANT;
         }
 
         if (w->n_rounds != 0

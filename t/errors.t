@@ -96,8 +96,8 @@ my @table = (
     ['an image', '{"model":"deepseek-chat","messages":[{"role":"user",'
      . '"content":[{"type":"image_url"}]}]}', 400,
      qr/^messages\[0\]\.content/],
-    ['an answer last', "{\"model\":\"deepseek-chat\",\"messages\":[$user,"
-     . '{"role":"assistant","content":"x"}]}', 400, qr/^messages/],
+    ['a system message last', "{\"model\":\"deepseek-chat\",\"messages\":["
+     . "$user,{\"role\":\"system\",\"content\":\"x\"}]}", 400, qr/^messages/],
     ['a result without a call', "{\"model\":\"deepseek-chat\",\"messages\":["
      . "$user,{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":\"x\"}]}",
      400, qr/^messages/],

@@ -322,7 +322,7 @@ for my $case (
                    { type => 'function_call_output', call_id => 'no',
                      output => 'x' } ] }, 'input[1].role' ],
     [ { input => [ { role => 'user', content => 'x' },
-                   { role => 'assistant', content => 'y' } ] },
+                   { role => 'system', content => 'y' } ] },
       'input[1].role' ],
     [ { input => [ { type => 'reasoning', encrypted_content => 'AAAA',
                      summary => [] } ] }, 'input[0].encrypted_content' ],

@@ -36,6 +36,7 @@ static void dsa_encode_system(dsa_encoder_t *e, dsa_str_t content,
     const dsa_json_t *tools, const dsa_json_t *format);
 static void dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
+static void dsa_encode_another(dsa_encoder_t *e, uint32_t i);
 static void dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m,
     uint32_t i);
 static int dsa_encode_sampled(dsa_encoder_t *e, const dsa_message_t *m,
@@ -120,6 +121,8 @@ dsa_deepseek_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
                        "calls; expected one for each call", i - 1,
                        e.n_results, e.n_calls);
     }
+
+    dsa_encode_another(&e, i);
 
     if (rc == DSA_OK) {
         rc = dsa_prompt_finish(&e.w, prompt, arena, err);
@@ -277,6 +280,31 @@ dsa_encode_user(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 
 
 /*
+ * The cue for an answer behind an answer that has ended.  The published code
+ * has it only at the end of questions and results, and never asks the model for
+ * such an answer; without it, reasoning would have no beginning.
+ */
+
+static void
+dsa_encode_another(dsa_encoder_t *e, uint32_t i)
+{
+    const dsa_message_t  *before;
+
+    before = i != 0 ? &e->chat->messages[i - 1] : NULL;
+
+    if (!e->chat->hosted || before == NULL
+        || before->role != DSA_ROLE_ASSISTANT || before->prefix)
+    {
+        return;
+    }
+
+    dsa_prompt_template(&e->w, DSA_DEEPSEEK_ASSISTANT);
+    dsa_prompt_template(&e->w, e->chat->thinking && dsa_encode_after_last(e, i)
+                               ? DSA_DEEPSEEK_THINK : DSA_DEEPSEEK_THINK_END);
+}
+
+
+/*
  * Reasoning is written only after the last question.  A prefix is left open,
  * and the model continues its content or, if it has none, its reasoning.
  */
@@ -285,6 +313,8 @@ static void
 dsa_encode_assistant(dsa_encoder_t *e, const dsa_message_t *m, uint32_t i)
 {
     uint32_t  k;
+
+    dsa_encode_another(e, i);
 
     if (m->sampled != NULL && dsa_encode_sampled(e, m, i)) {
         return;

@@ -44,10 +44,11 @@ int
 dsa_glm_encode(const dsa_glm_version_t *version, dsa_prompt_t *prompt,
     dsa_arena_t *arena, const dsa_chat_t *chat, dsa_err_t *err)
 {
-    int                 rc;
-    uint32_t            i;
-    const dsa_json_t   *tools;
-    dsa_glm_encoder_t   e;
+    int                   rc;
+    uint32_t              i;
+    const dsa_json_t     *tools;
+    dsa_glm_encoder_t     e;
+    const dsa_message_t  *last;
 
     memset(&e, 0, sizeof(dsa_glm_encoder_t));
 
@@ -82,8 +83,13 @@ dsa_glm_encode(const dsa_glm_version_t *version, dsa_prompt_t *prompt,
         rc = dsa_glm_message(&e, i, &i, err);
     }
 
+    /* behind an answer, the template would begin another one as well */
+
+    last = i != 0 ? &chat->messages[i - 1] : NULL;
+
     if (rc == DSA_OK
-        && (i == 0 || chat->messages[i - 1].role != DSA_ROLE_ASSISTANT))
+        && (last == NULL || last->role != DSA_ROLE_ASSISTANT
+            || (chat->hosted && !last->prefix)))
     {
         dsa_prompt_template(&e.w, DSA_GLM_ASSISTANT);
         dsa_prompt_template(&e.w, chat->thinking ? DSA_GLM_THINK

@@ -149,9 +149,15 @@ static const struct {
     /* the last message */
 
     { MS("{\"role\":\"system\",\"content\":\"s\"}"), "messages[0].role",
-      "The last message must be a user or tool message" },
-    { MS(U ",{\"role\":\"assistant\",\"content\":\"a\"}"),
-      "messages[1].role", "The last message must be" },
+      "The last message must be a user, tool or assistant message" },
+    { MS(U ",{\"role\":\"assistant\",\"content\":\"a\"},{\"role\":"
+      "\"system\",\"content\":\"s\"}"),
+      "messages[2].role", "The last message must be" },
+    { MS(U "," AC(CALL("1"))), "messages[1].tool_calls",
+      "insufficient tool messages" },
+    { MS(U ",{\"role\":\"assistant\",\"content\":\"a\"},{\"role\":"
+      "\"assistant\",\"content\":\"b\",\"prefix\":true}"),
+      "messages[2].prefix", "expected `user` or `tool`" },
     { MS("{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}"),
       "messages[0].prefix", "expected `user` or `tool`" },
     { MS(U ",{\"role\":\"assistant\",\"content\":\"a\",\"prefix\":true}," U),
@@ -159,11 +165,6 @@ static const struct {
     { MS(U ",{\"role\":\"assistant\",\"prefix\":true,\"tool_calls\":["
          CALL("1") "]}"),
       "messages[1].prefix", "cannot be a prefix" },
-    { "{\"model\":\"deepseek-reasoner\",\"messages\":[" U ",{\"role\":"
-      "\"assistant\",\"content\":\"a\"}," AC(CALL("1")) "," T("1") "]}",
-      "messages[1].reasoning_content",
-      "Missing `reasoning_content` field in the assistant message at message "
-      "index 1" },
 
     /* sampling */
 

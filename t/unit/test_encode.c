@@ -314,6 +314,27 @@ static const struct {
       BOS USER "a" ASSIST "<think>r</think>" CALLS INV "\n" INV_END CALLS_END
       EOS RES "\n<result>x</result>" RES_END "<think>" },
 
+    /* an answer behind an answer, also one that is still to be written */
+
+    { 0, 1, M U("a") "," A("b") "]}",
+      BOS USER "a" ASSIST "</think>b" EOS ASSIST "</think>" },
+    { 1, 1, M U("a") "," AR("r", "b") "]}",
+      BOS USER "a" ASSIST "<think>r</think>b" EOS ASSIST "<think>" },
+    { 1, 1, M U("a") "," A("b") "]}",
+      BOS USER "a" ASSIST "<think></think>b" EOS ASSIST "<think>" },
+    { 1, 1, M U("a") "," AR("r", "b") "," AR("s", "c") "]}",
+      BOS USER "a" ASSIST "<think>r</think>b" EOS ASSIST "<think>s</think>c"
+      EOS ASSIST "<think>" },
+    { 1, 1, M U("a") "," AR("r", "b") "," AR("s", "c") "," U("d") "]}",
+      BOS USER "a" ASSIST "</think>b" EOS ASSIST "</think>c" EOS USER "d"
+      ASSIST "<think>" },
+    { 1, 1, M U("a") "," AR("r", "b") "," AC(C("1", "{}")) "," T("1", "x")
+      "]}",
+      BOS USER "a" ASSIST "<think>r</think>b" EOS ASSIST "<think></think>"
+      CALLS INV "\n" INV_END CALLS_END EOS RES "\n<result>x</result>" RES_END
+      "<think>" },
+    { 0, 1, M S("s") "," A("b") "]}", BOS "sb" EOS ASSIST "</think>" },
+
     /* calls and results */
 
     { 1, 1, M U("a") "," AC(C("1", "\"\"")) "," T("1", "x") "]}",

@@ -179,6 +179,20 @@ test_prompts(void **state)
           "{\"type\":\"disabled\"}}",
           START "<|user|>q<|assistant|></think>" },
 
+        /* an answer behind an answer, also one that is still to be written */
+
+        { "glm-5.2", ANSWERED "\"content\":\"x\"}]}",
+          START EFFORT("Max") "<|user|>q<|assistant|><think></think>x"
+          "<|assistant|><think>" },
+        { "glm-5.2", ANSWERED "\"content\":\"x\",\"reasoning_content\":\"r\"},"
+          "{\"role\":\"assistant\",\"content\":\"y\",\"reasoning_content\":"
+          "\"s\"}]}",
+          START EFFORT("Max") "<|user|>q<|assistant|><think>r</think>x"
+          "<|assistant|><think>s</think>y<|assistant|><think>" },
+        { "glm-5.1", ANSWERED "\"content\":\"x\"}],\"thinking\":"
+          "{\"type\":\"disabled\"}}",
+          START "<|user|>q<|assistant|></think>x<|assistant|></think>" },
+
         /* arguments that are no object, and values that were cut */
 
         { "glm-5.2", ANSWERED

@@ -262,7 +262,8 @@ test_errors_name_items(void **state)
     dsa_responses_t  out;
 
     static const char *const  cases[][2] = {
-        { "[" USER "," THINKS("t") "," SAYS "," SAYS "]", "input[3].role" },
+        { "[" USER "," THINKS("t") "," SAYS ",{\"role\":\"system\","
+          "\"content\":\"s\"}]", "input[3].role" },
         { "[" USER "," THINKS("t") "," USER "," GIVES("x") "]",
           "input[3].role" },
         { "[" USER "," THINKS("t") "," CALLS("1") "," SAYS "," USER "]",

@@ -247,8 +247,8 @@ replayed(const dsa_chat_t *chat, dsa_window_e strategy, uint32_t threshold)
         if (end < chat->n_messages
             && (chat->messages[end].role != DSA_ROLE_ASSISTANT
                 || chat->messages[end].prefix
-                || (chat->messages[end - 1].role != DSA_ROLE_USER
-                    && chat->messages[end - 1].role != DSA_ROLE_TOOL)))
+                || chat->messages[end - 1].role == DSA_ROLE_SYSTEM
+                || chat->messages[end - 1].n_calls != 0))
         {
             continue;
         }
@@ -267,7 +267,8 @@ replayed(const dsa_chat_t *chat, dsa_window_e strategy, uint32_t threshold)
             }
         }
 
-        may = plain == DSA_ROLE_USER || rounds == 0 ? rounds : rounds - 1;
+        may = plain == DSA_ROLE_USER || plain == DSA_ROLE_ASSISTANT
+              || rounds == 0 ? rounds : rounds - 1;
 
         for ( ;; ) {
             without(chat, end, cut, end != chat->n_messages, &left, m);
@@ -402,8 +403,8 @@ check_left(const talk_t *t, const dsa_chat_t *left, uint32_t cut)
         i--;
     }
 
-    assert_true(left->messages[i].role == DSA_ROLE_USER
-                || left->messages[i].role == DSA_ROLE_TOOL);
+    assert_true(left->messages[i].role != DSA_ROLE_SYSTEM
+                && left->messages[i].n_calls == 0);
 }
 
 
@@ -605,12 +606,37 @@ test_rounds(void **unused)
     assert_int_equal(messages, 9);
     assert_int_equal(calls, 6);
 
-    /* without its last round this would end with an answer */
+    /* behind an answer the model writes another one */
 
     start(t);
     add(t, DSA_ROLE_USER, 9);
     add_round(t, 1, 0, 300);
     add(t, DSA_ROLE_ASSISTANT, 9);
+    add_round(t, 1, 0, 300);
+
+    assert_int_equal(cut_of(&t->chat, DSA_WINDOW_DISCARD_ALL, 10, &w, &left,
+                            arena, &counts), 2);
+    assert_int_equal(left.n_messages, 2);
+    assert_int_equal(left.messages[1].role, DSA_ROLE_ASSISTANT);
+
+    /* what left with a question does not come back with its answer */
+
+    start(t);
+    add(t, DSA_ROLE_USER, 9);
+    add_round(t, 1, 0, 300);
+    add(t, DSA_ROLE_USER, 9);
+    add(t, DSA_ROLE_ASSISTANT, 9);
+
+    assert_int_equal(cut_of(&t->chat, DSA_WINDOW_DISCARD_ALL, 10, &w, &left,
+                            arena, &counts), 1);
+    assert_int_equal(left.n_messages, 3);
+
+    /* without its last round this would end with a system message */
+
+    start(t);
+    add(t, DSA_ROLE_USER, 9);
+    add_round(t, 1, 0, 300);
+    add(t, DSA_ROLE_SYSTEM, 9);
     add_round(t, 1, 0, 300);
 
     assert_int_equal(cut_of(&t->chat, DSA_WINDOW_DISCARD_ALL, 10, &w, &left,

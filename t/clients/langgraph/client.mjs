@@ -6,8 +6,8 @@
 //
 // JOBS is an array of [CLASS, COMMAND, OPTIONS]; prints an array of results.
 // Classes: openai, responses, anthropic.  Commands: tools (a graph whose calls
-// get "results" one after another, streamed if "streamed"), object (a graph with
-// a model that has a form), turns (of "prompts" in one thread of a
+// get "results" one after another, streamed if "streamed"), object (an agent
+// whose response has a form), turns (of "prompts" in one thread of a
 // checkpointer).
 
 import { readFileSync } from "node:fs";
@@ -79,9 +79,21 @@ const commands = {
         return { ...plain(last), deltas };
     },
 
+    // The agent asks for the form behind its answer.  In Anthropic's API the
+    // model would continue that answer, so there it is a node of its own.
+
     async object(llm, { prompt }) {
-        const form = llm.withStructuredOutput(z.object({
-            a: z.int().min(-1000).max(1000) }));
+        const schema = z.object({ a: z.int().min(-1000).max(1000) });
+
+        if (!(llm instanceof ChatAnthropic)) {
+            const agent = createReactAgent({ llm, tools: [],
+                                             responseFormat: schema });
+
+            return { object: (await agent.invoke(user(prompt)))
+                             .structuredResponse };
+        }
+
+        const form = llm.withStructuredOutput(schema);
         const graph = new StateGraph(MessagesAnnotation)
             .addNode("form", async ({ messages }) => ({ messages: [{
                 role: "assistant",
