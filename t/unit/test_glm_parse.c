@@ -261,9 +261,10 @@ test_examples(void **state)
             continue;
         }
 
-        /* the prompt up to the answer ends where this answer begins */
+        /* as published, nothing follows the answer, which ends the text */
 
         c.chat.n_messages = k;
+        c.chat.hosted = 0;
         text = glm_encode(&c);
         answer = NULL;
 
