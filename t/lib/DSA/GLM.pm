@@ -49,7 +49,7 @@ my $pattern = q{(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+}
 sub glm_model {
     my ($t, %more) = @_;
 
-    my ($from, $dir) = ($t->model, $t->path('glm'));
+    my ($from, $dir) = ($t->deepseek_model, $t->path('glm'));
 
     mkdir $dir or die "cannot make $dir: $!\n";
 

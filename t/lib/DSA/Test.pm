@@ -132,9 +132,34 @@ sub port {
 }
 
 
-# Returns the small model, which is made once per build directory.
+# Returns the small model of the family that DSA_FAMILY names.
 
 sub model {
+    my ($self) = @_;
+
+    return $self->deepseek_model() if family() eq 'deepseek';
+
+    require DSA::GLM;
+
+    return $self->{glm} ||= DSA::GLM::glm_model($self);
+}
+
+
+# "deepseek" by default, or "glm".
+
+sub family {
+    my $name = $ENV{DSA_FAMILY} || 'deepseek';
+
+    die "DSA_FAMILY is \"$name\", expected deepseek or glm\n"
+        if $name !~ /^(?:deepseek|glm)\z/;
+
+    return $name;
+}
+
+
+# DeepSeek's is made once per build directory.
+
+sub deepseek_model {
     my ($self) = @_;
 
     my $dir = "$self->{build}/model";
@@ -255,8 +280,9 @@ sub redis {
 # engine.conf, starts dsa-engine and waits for its socket.  A value may be an
 # array, which repeats the directive; undef removes a default.  With several
 # replicas each has its own default socket; they are in sock and socks.  The
-# default backend is DSA_BACKEND, or else cpu.  program names another program of
-# the build directory to start instead of dsa-engine.
+# default backend is DSA_BACKEND, or else cpu, and the default model that of
+# DSA_FAMILY under the name "model".  program names another program of the build
+# directory to start instead of dsa-engine.
 
 sub start_engine {
     my ($self, %opt) = @_;
@@ -271,7 +297,11 @@ sub start_engine {
                 backend => $ENV{DSA_BACKEND} || 'cpu',
                 %{ $opt{conf} || {} });
 
-    $conf{model} = $self->model() if !exists $conf{model};
+    if (!exists $conf{model}) {
+        %conf = (family() eq 'glm' ? (name => 'model',
+                                      prompt_format => 'glm-5.2') : (),
+                 %conf, model => $self->model());
+    }
 
     write_file($self->path("$name.conf"), join '', map {
         my $key = $_;
