@@ -46,21 +46,21 @@ dsa_gemm_stage(const dsa_gemm_t *g, uint32_t features, uint32_t rows)
 
 
 /*
- * Chooses a tile.  The choices are from measurements on an H200 in the
- * published dimensions.  Only the number of segments influences the bits of
- * the result, so it does not depend on the rows: there are enough segments for
- * one block (of 64 features) on each multiprocessor, or for two blocks if the
- * segments are long enough.
+ * Returns into how many segments in is cut.  Only this number influences the
+ * bits of the result, so it does not depend on the rows: there are enough
+ * segments for one block (of 64 features) on each multiprocessor, or for two
+ * blocks if the segments are long enough.
+ *
+ * Otherwise a quarter of the multiprocessors or more may have no block.  Then
+ * there are twice as many segments, if they are not shorter than 8 atoms.
+ * Those above 12 atoms are excluded because 2240 x 7168 of DeepSeek-V3.2, with
+ * 14, keeps the bits that it has always had.
  */
 
-void
-dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
+static uint32_t
+dsa_gemm_segments(const dsa_gemm_t *g, uint32_t tiles, uint32_t atoms)
 {
-    uint32_t  rows, tiles, atoms, segments, blocks, size, least, n;
-
-    rows = dsa_gemm_rows(g->rows);
-    atoms = dsa_gemm_ceil(g->in, g->kind == DSA_GEMM_FP8 ? 128 : 64);
-    tiles = dsa_gemm_ceil(g->out, 64) * g->heads;
+    uint32_t  segments, blocks, n;
 
     for (segments = 1; segments < 8; segments *= 2) {
         n = atoms / (segments * 2);
@@ -70,6 +70,35 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
             break;
         }
     }
+
+    n = atoms / (segments * 2);
+
+    if (g->kind == DSA_GEMM_FP8 && segments < 8 && n >= 8 && n <= 12
+        && tiles * segments <= DSA_GEMM_SMS * 3 / 4)
+    {
+        segments *= 2;
+    }
+
+    return segments;
+}
+
+
+/*
+ * Chooses a tile.  The choices are from measurements on an H200 in the
+ * published dimensions.
+ */
+
+void
+dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
+{
+    int       fp8;
+    uint32_t  rows, tiles, atoms, segments, blocks, size, least, n;
+
+    fp8 = g->kind == DSA_GEMM_FP8;
+    rows = dsa_gemm_rows(g->rows);
+    atoms = dsa_gemm_ceil(g->in, fp8 ? 128 : 64);
+    tiles = dsa_gemm_ceil(g->out, 64) * g->heads;
+    segments = dsa_gemm_segments(g, tiles, atoms);
 
     tile->features = 64;
     tile->parts = 1;
@@ -82,22 +111,33 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
 
         blocks = dsa_gemm_ceil(g->out, 192) * g->heads;
 
-        if (g->kind == DSA_GEMM_FP8 && rows < 128 && blocks <= DSA_GEMM_SMS
+        if (fp8 && rows < 128 && blocks <= DSA_GEMM_SMS
             && tiles > 2 * DSA_GEMM_SMS)
         {
             tile->features = 192;
 
-        } else if (tiles > DSA_GEMM_SMS && rows < 128) {
+        } else if (tiles > DSA_GEMM_SMS && rows < 128
+                   && (!fp8 || rows < 32 || tiles > 2 * DSA_GEMM_SMS))
+        {
             tile->features = 128;
         }
 
         break;
 
     case 2:
-        if (tiles * 2 <= DSA_GEMM_SMS) {
+
+        /*
+         * Short segments, and those of 67 .. 99 tiles, are summed by the two
+         * parts of one block, which need no cluster.
+         */
+
+        if (fp8 && tiles * 2 <= DSA_GEMM_SMS && atoms < 32) {
+            tile->parts = tiles * 4 > DSA_GEMM_SMS ? 2 : 1;
+
+        } else if (tiles * 2 <= DSA_GEMM_SMS) {
             tile->features = rows < 32 ? 128 : 64;
 
-        } else if (rows == 64) {
+        } else if (rows == 64 || (fp8 && tiles <= DSA_GEMM_SMS * 3 / 4)) {
             tile->parts = 2;
 
         } else {
@@ -107,11 +147,17 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
         break;
 
     case 4:
-        tile->parts = 2;
+        if (fp8 && tiles * 4 > DSA_GEMM_SMS && rows <= 32) {
+            tile->features = 192;
+
+        } else {
+            tile->parts = 2;
+        }
+
         break;
 
     default:
-        tile->features = rows < 32 && g->kind == DSA_GEMM_FP8 ? 128 : 64;
+        tile->features = rows < 32 && fp8 ? 128 : 64;
         break;
     }
 
@@ -129,6 +175,7 @@ dsa_gemm_tile(dsa_gemm_tile_t *tile, const dsa_gemm_t *g)
     n = DSA_GEMM_SHARED;
 
     if (blocks > DSA_GEMM_SMS
+        || (fp8 && segments == 1 && tile->features == 128)
         || (segments < 8
             && (tile->features * tile->parts < 128 || size < 16384)))
     {
