@@ -410,6 +410,7 @@ static void
 test_many_rows(void **state)
 {
     gpu_decode_case(*state, 128, 128, GPU_PICKS, gpu_full, 1, 1, 1, 41);
+    gpu_decode_case(*state, 128, 64, GPU_PICKS, gpu_full, 1, 1, 1, 43);
     gpu_decode_case(*state, 140, 16, GPU_PICKS, gpu_contexts, 10, 1, 1, 13);
     gpu_decode_case(*state, 135, 32, GPU_PICKS, gpu_contexts, 10, 0, 1, 17);
     gpu_decode_case(*state, 300, 8, 640, gpu_contexts + 6, 4, 8, 1, 23);

@@ -539,6 +539,8 @@ test_decode_long(void **state)
     static uint32_t  keys[] = { 131072 };
 
     index_decode(keys, 1, 64, 2000);
+    assert_int_equal(gpu_free_all(NULL), 0);
+    index_decode(keys, 1, 32, 2000);
 }
 
 
