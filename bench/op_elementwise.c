@@ -21,13 +21,8 @@
 #include "kernels/sample/random.h"
 
 
-#define DSA_BENCH_HIDDEN    7168
-#define DSA_BENCH_LORA      1536        /* q_lora_rank */
-#define DSA_BENCH_INPUT     2304        /* lora, latent, rope, index key */
+#define DSA_BENCH_HIDDEN    7168        /* at most, as the next */
 #define DSA_BENCH_HEADS     128
-#define DSA_BENCH_NOPE      128
-#define DSA_BENCH_V         128
-#define DSA_BENCH_INDEX     64          /* heads of the indexer */
 #define DSA_BENCH_POSITIONS 8192
 #define DSA_BENCH_ROWS      8192
 #define DSA_BENCH_PICKS     2048
@@ -35,9 +30,25 @@
 #define DSA_BENCH_EPS       1e-6f
 
 
+/* The sizes of a model; scales are powers of two, or float32 numbers. */
+
+typedef struct {
+    uint32_t            hidden;
+    uint32_t            lora;           /* q_lora_rank */
+    uint32_t            input;          /* lora, latent, rope, index key */
+    uint32_t            heads;
+    uint32_t            nope;
+    uint32_t            output;         /* of all heads */
+    uint32_t            index;          /* heads of the indexer */
+    int                 interleaved;    /* the indexer's rotation */
+    int                 ue8m0;
+} dsa_bench_model_t;
+
+
 /* Two buffers for the widest row; each op uses them with its own shape. */
 
 typedef struct {
+    const dsa_bench_model_t  *model;
     dsa_bf16_t         *in;
     dsa_bf16_t         *out;
     dsa_bf16_t         *residual;
@@ -63,7 +74,8 @@ dsa_bench_add_rmsnorm(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_add_rmsnorm(t->out, &t->q, t->in, t->residual,
                                 t->residual, t->weight, t->rows,
-                                DSA_BENCH_HIDDEN, DSA_BENCH_EPS, 1,
+                                t->model->hidden, DSA_BENCH_EPS,
+                                t->model->ue8m0,
                                 b->stream);
 }
 
@@ -73,9 +85,9 @@ dsa_bench_rmsnorm(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
-    return dsa_cuda_rmsnorm(NULL, 0, &t->q, t->in, DSA_BENCH_INPUT, t->weight,
-                            t->rows, DSA_BENCH_LORA, DSA_BENCH_EPS, 1,
-                            b->stream);
+    return dsa_cuda_rmsnorm(NULL, 0, &t->q, t->in, t->model->input, t->weight,
+                            t->rows, t->model->lora, DSA_BENCH_EPS,
+                            t->model->ue8m0, b->stream);
 }
 
 
@@ -84,9 +96,8 @@ dsa_bench_quantize(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
-    return dsa_cuda_fp8_quantize(&t->q, t->in,
-                                 DSA_BENCH_HEADS * DSA_BENCH_V, t->rows,
-                                 DSA_BENCH_HEADS * DSA_BENCH_V, 1,
+    return dsa_cuda_fp8_quantize(&t->q, t->in, t->model->output, t->rows,
+                                 t->model->output, t->model->ue8m0,
                                  b->stream);
 }
 
@@ -98,8 +109,8 @@ dsa_bench_rope_query(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_rope_query(t->out, DSA_CUDA_LATENT + DSA_CUDA_ROPE,
                                DSA_CUDA_LATENT, t->in,
-                               DSA_BENCH_NOPE + DSA_CUDA_ROPE, t->table,
-                               t->position, t->rows, DSA_BENCH_HEADS,
+                               t->model->nope + DSA_CUDA_ROPE, t->table,
+                               t->position, t->rows, t->model->heads,
                                b->stream);
 }
 
@@ -110,8 +121,8 @@ dsa_bench_index_query(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_rows_t  *t = ctx;
 
     return dsa_cuda_index_query(t->q.q, t->q.scale, t->in, t->weight, 0.011f,
-                                t->table, t->position, 0, t->rows,
-                                DSA_BENCH_INDEX, b->stream);
+                                t->table, t->position, t->model->interleaved,
+                                t->rows, t->model->index, b->stream);
 }
 
 
@@ -120,13 +131,13 @@ dsa_bench_cache_write(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
-    return dsa_cuda_cache_write(&t->cache, t->slot, t->in + DSA_BENCH_LORA,
-                                DSA_BENCH_INPUT, t->weight, DSA_BENCH_EPS,
-                                t->in + DSA_BENCH_LORA + DSA_CUDA_LATENT
+    return dsa_cuda_cache_write(&t->cache, t->slot, t->in + t->model->lora,
+                                t->model->input, t->weight, DSA_BENCH_EPS,
+                                t->in + t->model->lora + DSA_CUDA_LATENT
                                 + DSA_CUDA_ROPE,
-                                DSA_BENCH_INPUT, t->weight, t->weight,
-                                DSA_BENCH_EPS, t->table, t->position, 0,
-                                t->rows, b->stream);
+                                t->model->input, t->weight, t->weight,
+                                DSA_BENCH_EPS, t->table, t->position,
+                                t->model->interleaved, t->rows, b->stream);
 }
 
 
@@ -145,7 +156,7 @@ dsa_bench_embed(dsa_bench_t *b, void *ctx, int set)
 {
     dsa_bench_rows_t  *t = ctx;
 
-    return dsa_cuda_embed(t->out, t->in, t->slot, t->rows, DSA_BENCH_HIDDEN,
+    return dsa_cuda_embed(t->out, t->in, t->slot, t->rows, t->model->hidden,
                           0, DSA_BENCH_ROWS, b->stream);
 }
 
@@ -197,7 +208,7 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
 
     t->fp8.q = t->q.q;
     t->fp8.scale = t->weight;
-    t->fp8.rows = DSA_BENCH_HEADS * (DSA_BENCH_NOPE + DSA_BENCH_V);
+    t->fp8.rows = DSA_BENCH_HEADS * 256;
     t->fp8.cols = DSA_CUDA_LATENT;
 
     t->cache.keys = 64 * DSA_CUDA_RECORD;
@@ -300,28 +311,51 @@ dsa_bench_elementwise(dsa_bench_t *b)
 
     static const uint32_t  rows[] = { 1, 32, 128, DSA_BENCH_ROWS };
 
+    static const dsa_bench_model_t  v3 = {
+        7168, 1536, 2240, 128, 128, 16384, 64, 0, 1
+    };
+    static const dsa_bench_model_t  glm = {     /* GLM-5.2 */
+        6144, 2048, 2752, 64, 192, 16384, 32, 1, 0
+    };
+
     /* bytes of a row, including its scales */
 
     static const struct {
+        const dsa_bench_model_t  *model;
         const char         *op;
         const char         *shape;
         dsa_bench_pt        call;
         double              bytes;
     } ops[] = {
-        { "add_rmsnorm", "7168, quantized", dsa_bench_add_rmsnorm,
+        { &v3, "add_rmsnorm", "7168, quantized", dsa_bench_add_rmsnorm,
           7168 * 9 + 56 * 4 },
-        { "rmsnorm", "1536, quantized", dsa_bench_rmsnorm,
+        { &v3, "rmsnorm", "1536, quantized", dsa_bench_rmsnorm,
           1536 * 3 + 12 * 4 },
-        { "fp8_quantize", "16384", dsa_bench_quantize, 16384 * 3 + 128 * 4 },
-        { "rope_query", "128 heads", dsa_bench_rope_query,
+        { &v3, "fp8_quantize", "16384", dsa_bench_quantize,
+          16384 * 3 + 128 * 4 },
+        { &v3, "rope_query", "128 heads", dsa_bench_rope_query,
           128 * 64 * 4 + 256 },
-        { "index_query", "64 heads", dsa_bench_index_query,
+        { &v3, "index_query", "64 heads", dsa_bench_index_query,
           64 * (128 * 3 + 8) + 256 },
-        { "cache_write", "576 + 128", dsa_bench_cache_write,
+        { &v3, "cache_write", "576 + 128", dsa_bench_cache_write,
           704 * 2 + 656 + 132 + 256 },
-        { "embed", "7168", dsa_bench_embed, 7168 * 4 },
-        { "attention_mask", "2048 of 8192", dsa_bench_mask,
-          2048 * 4 + 8192 / 8 }
+        { &v3, "embed", "7168", dsa_bench_embed, 7168 * 4 },
+        { &v3, "attention_mask", "2048 of 8192", dsa_bench_mask,
+          2048 * 4 + 8192 / 8 },
+
+        { &glm, "add_rmsnorm", "6144, quantized, float32 scales",
+          dsa_bench_add_rmsnorm, 6144 * 9 + 48 * 4 },
+        { &glm, "rmsnorm", "2048, quantized, float32 scales",
+          dsa_bench_rmsnorm, 2048 * 3 + 16 * 4 },
+        { &glm, "fp8_quantize", "16384, float32 scales", dsa_bench_quantize,
+          16384 * 3 + 128 * 4 },
+        { &glm, "rope_query", "64 heads", dsa_bench_rope_query,
+          64 * 64 * 4 + 256 },
+        { &glm, "index_query", "32 heads, interleaved", dsa_bench_index_query,
+          32 * (128 * 3 + 8) + 256 },
+        { &glm, "cache_write", "576 + 128, interleaved",
+          dsa_bench_cache_write, 704 * 2 + 656 + 132 + 256 },
+        { &glm, "embed", "6144", dsa_bench_embed, 6144 * 4 }
     };
 
     rc = dsa_bench_rows_alloc(b, &t);
@@ -338,6 +372,7 @@ dsa_bench_elementwise(dsa_bench_t *b)
 
     for (i = 0; i < sizeof(ops) / sizeof(ops[0]); i++) {
         for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+            t.model = ops[i].model;
             t.rows = rows[j];
             (void) snprintf(shape, sizeof(shape), "%u x %s", rows[j],
                             ops[i].shape);

@@ -28,6 +28,7 @@ typedef struct {
     dsa_fp8_weight_t    w8;
     size_t              step;           /* bytes from a set's weight on */
     uint32_t            heads, rows, out, in;
+    uint32_t            part;           /* of kv_b_proj: rows of a head */
     int                 f32, transposed;
 } bench_gemm_t;
 
@@ -60,7 +61,7 @@ bench_bf16(dsa_bench_t *b, void *ctx, int set)
 }
 
 
-/* The halves of kv_b_proj: 256 x 512 a head. */
+/* The keys' or the values' part of kv_b_proj: part x 512 a head. */
 
 static int
 bench_heads(dsa_bench_t *b, void *ctx, int set)
@@ -74,8 +75,8 @@ bench_heads(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_gemm_heads(c->gemm, c->y, ld_y, c->out, c->x, ld_x, c->in,
                                c->w + (size_t) set * c->step / 2, 512,
-                               256 * 512, c->transposed, c->heads, c->rows,
-                               c->out, c->in, b->stream);
+                               (size_t) c->part * 512, c->transposed,
+                               c->heads, c->rows, c->out, c->in, b->stream);
 }
 
 
@@ -147,10 +148,7 @@ bench_fp8_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows, size_t n)
 }
 
 
-/*
- * The head, the router, the indexer's head weights, and the two halves of
- * kv_b.
- */
+/* The head, the router, and the indexer's head weights. */
 
 static void
 bench_bf16_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
@@ -181,23 +179,41 @@ bench_bf16_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
             }
         }
     }
+}
 
-    c->heads = 128;
+
+static void
+bench_heads_rows(dsa_bench_t *b, bench_gemm_t *c, const uint32_t *rows,
+    size_t n)
+{
+    size_t  i, j;
+
+    static const struct {
+        uint32_t  heads, nope, v;
+    } shape[] = {
+        { 128, 128, 128 }, { 64, 192, 256 }                 /* GLM-5.2 */
+    };
+
     c->f32 = 0;
-    c->step = (size_t) 128 * 256 * 512 * 2;
 
-    for (j = 0; j < n; j++) {
-        c->rows = rows[j];
+    for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+        c->heads = shape[i].heads;
+        c->part = shape[i].nope + shape[i].v;
+        c->step = (size_t) c->heads * c->part * 512 * 2;
 
-        c->out = 512;
-        c->in = 128;
-        c->transposed = 1;
-        bench_row(b, c, bench_heads, "absorb, keys", DSA_BENCH_BF16);
+        for (j = 0; j < n; j++) {
+            c->rows = rows[j];
 
-        c->out = 128;
-        c->in = 512;
-        c->transposed = 0;
-        bench_row(b, c, bench_heads, "absorb, values", DSA_BENCH_BF16);
+            c->out = 512;
+            c->in = shape[i].nope;
+            c->transposed = 1;
+            bench_row(b, c, bench_heads, "absorb, keys", DSA_BENCH_BF16);
+
+            c->out = shape[i].v;
+            c->in = 512;
+            c->transposed = 0;
+            bench_row(b, c, bench_heads, "absorb, values", DSA_BENCH_BF16);
+        }
     }
 }
 
@@ -265,7 +281,9 @@ dsa_bench_gemm(dsa_bench_t *b)
     }
 
     bench_bf16_rows(b, &c, few, sizeof(few) / sizeof(few[0]));
+    bench_heads_rows(b, &c, few, sizeof(few) / sizeof(few[0]));
     bench_bf16_rows(b, &c, many, sizeof(many) / sizeof(many[0]));
+    bench_heads_rows(b, &c, many, sizeof(many) / sizeof(many[0]));
 
     rc = dsa_cuda_random_e4m3(w, size, 1, b->stream);
     rc = rc != 0 ? rc : dsa_cuda_random_e4m3(c.x8.q, (size_t) 4096 * 18432, 2,

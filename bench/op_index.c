@@ -147,6 +147,36 @@ dsa_bench_index_decode_row(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t n,
 }
 
 
+/* DeepSeek-V3.2 has 64 heads, GLM-5 has 32. */
+
+static void
+dsa_bench_index_rows(dsa_bench_t *b, dsa_bench_index_t *x, uint32_t heads)
+{
+    size_t  i;
+
+    static const uint32_t  prefill[][2] = {     /* position, queries */
+        { 24576, 8192 }, { 0, 1024 }, { 0, 4096 }, { 0, 8192 },
+        { 129024, 2048 }
+    };
+
+    static const uint32_t  decode[][3] = {      /* sequences, keys from, to */
+        { 32, 65536, 65536 }, { 1, 4096, 4096 }, { 1, 65536, 65536 },
+        { 1, 131072, 131072 }, { 8, 65536, 65536 }, { 32, 8192, 8192 },
+        { 128, 8192, 8192 }, { 128, 1, 131072 }
+    };
+
+    for (i = 0; i < sizeof(prefill) / sizeof(prefill[0]); i++) {
+        dsa_bench_index_prefill_row(b, x, prefill[i][0], prefill[i][1],
+                                    heads);
+    }
+
+    for (i = 0; i < sizeof(decode) / sizeof(decode[0]); i++) {
+        dsa_bench_index_decode_row(b, x, decode[i][0], decode[i][1],
+                                   decode[i][2], heads);
+    }
+}
+
+
 void
 dsa_bench_index(dsa_bench_t *b)
 {
@@ -225,23 +255,8 @@ dsa_bench_index(dsa_bench_t *b)
         goto done;
     }
 
-    dsa_bench_index_prefill_row(b, &x, 24576, 8192, 64);
-    dsa_bench_index_decode_row(b, &x, 32, 65536, 65536, 64);
-
-    dsa_bench_index_prefill_row(b, &x, 0, 1024, 64);
-    dsa_bench_index_prefill_row(b, &x, 0, 4096, 64);
-    dsa_bench_index_prefill_row(b, &x, 0, 8192, 64);
-    dsa_bench_index_prefill_row(b, &x, 129024, 2048, 64);
-    dsa_bench_index_prefill_row(b, &x, 24576, 8192, 32);
-
-    dsa_bench_index_decode_row(b, &x, 1, 4096, 4096, 64);
-    dsa_bench_index_decode_row(b, &x, 1, 65536, 65536, 64);
-    dsa_bench_index_decode_row(b, &x, 1, 131072, 131072, 64);
-    dsa_bench_index_decode_row(b, &x, 8, 65536, 65536, 64);
-    dsa_bench_index_decode_row(b, &x, 32, 8192, 8192, 64);
-    dsa_bench_index_decode_row(b, &x, 128, 8192, 8192, 64);
-    dsa_bench_index_decode_row(b, &x, 128, 1, 131072, 64);
-    dsa_bench_index_decode_row(b, &x, 32, 65536, 65536, 32);
+    dsa_bench_index_rows(b, &x, 64);
+    dsa_bench_index_rows(b, &x, 32);
 
 done:
 

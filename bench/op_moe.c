@@ -14,11 +14,20 @@
 #include "kernels/sample/random.h"
 
 
-#define DSA_BENCH_HIDDEN    7168
+#define DSA_BENCH_HIDDEN    7168        /* at most */
 #define DSA_BENCH_INTER     2048
 #define DSA_BENCH_EXPERTS   256
 #define DSA_BENCH_K         8
 #define DSA_BENCH_ROWS      8192
+
+
+/* What differs between models; ue8m0: scales are powers of two. */
+
+typedef struct {
+    dsa_router_t        router;
+    uint32_t            hidden;
+    int                 ue8m0;
+} dsa_bench_moe_model_t;
 
 
 /* The ops of MoE except the products, on the choices of the router. */
@@ -29,6 +38,7 @@ typedef struct {
     float              *weight;
     int32_t            *expert;
     uint32_t            rows;
+    const dsa_bench_moe_model_t  *model;
     dsa_bf16_t         *wide;           /* [places, 2 * inter] */
     dsa_bf16_t         *out;            /* [places, hidden] */
     dsa_bf16_t         *shared;
@@ -40,8 +50,12 @@ typedef struct {
 } dsa_bench_moe_t;
 
 
-static const dsa_router_t  dsa_bench_router = {
-    DSA_BENCH_EXPERTS, 8, 4, DSA_BENCH_K, 1, 2.5f
+static const dsa_bench_moe_model_t  dsa_bench_v3 = {
+    { DSA_BENCH_EXPERTS, 8, 4, DSA_BENCH_K, 1, 2.5f }, 7168, 1
+};
+
+static const dsa_bench_moe_model_t  dsa_bench_glm = {       /* GLM-5.2 */
+    { DSA_BENCH_EXPERTS, 1, 1, DSA_BENCH_K, 1, 2.5f }, 6144, 0
 };
 
 
@@ -51,7 +65,7 @@ dsa_bench_route(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_moe_t  *t = ctx;
 
     return dsa_cuda_route(t->expert, t->weight, t->logits, t->bias, t->rows,
-                          &dsa_bench_router, b->stream);
+                          &t->model->router, b->stream);
 }
 
 
@@ -72,7 +86,7 @@ dsa_bench_gather(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_moe_gather(&t->pair8, &t->x8, &t->plan, t->rows,
                                DSA_BENCH_K, DSA_BENCH_EXPERTS,
-                               DSA_BENCH_HIDDEN, b->stream);
+                               t->model->hidden, b->stream);
 }
 
 
@@ -97,7 +111,8 @@ dsa_bench_route_sort(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_route_sort(&t->pair8, &t->x8, &t->plan, t->expert,
                                t->weight, t->logits, t->bias, t->rows,
-                               &dsa_bench_router, DSA_BENCH_HIDDEN, b->stream);
+                               &t->model->router, t->model->hidden,
+                               b->stream);
 }
 
 
@@ -107,7 +122,7 @@ dsa_bench_sort(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_moe_t  *t = ctx;
 
     return dsa_cuda_moe_sort(&t->pair8, &t->x8, &t->plan, t->expert, t->rows,
-                             DSA_BENCH_K, DSA_BENCH_EXPERTS, DSA_BENCH_HIDDEN,
+                             DSA_BENCH_K, DSA_BENCH_EXPERTS, t->model->hidden,
                              b->stream);
 }
 
@@ -118,7 +133,7 @@ dsa_bench_swiglu_shared(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_moe_t  *t = ctx;
 
     return dsa_cuda_swiglu(&t->act8, t->wide, t->rows, DSA_BENCH_INTER, NULL,
-                           0, 1, b->stream);
+                           0, t->model->ue8m0, b->stream);
 }
 
 
@@ -128,7 +143,7 @@ dsa_bench_swiglu(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_moe_t  *t = ctx;
 
     return dsa_cuda_swiglu(&t->act8, t->wide, 0, DSA_BENCH_INTER, &t->plan,
-                           DSA_BENCH_EXPERTS, 1, b->stream);
+                           DSA_BENCH_EXPERTS, t->model->ue8m0, b->stream);
 }
 
 
@@ -139,7 +154,7 @@ dsa_bench_combine(dsa_bench_t *b, void *ctx, int set)
 
     return dsa_cuda_moe_combine(t->y, t->out, t->shared, t->weight, t->expert,
                                 &t->plan, t->rows, DSA_BENCH_K,
-                                DSA_BENCH_HIDDEN, b->stream);
+                                t->model->hidden, b->stream);
 }
 
 
@@ -220,25 +235,44 @@ dsa_bench_moe(dsa_bench_t *b)
     /* bytes of a row and of a pair; each is read or written once */
 
     static const struct {
+        const dsa_bench_moe_model_t  *model;
         const char         *op;
         const char         *shape;
         dsa_bench_pt        call;
         double              row;
         double              pair;
     } ops[] = {
-        { "route", "8 of 256", dsa_bench_route, 256 * 4, 8 },
-        { "moe_plan", "8 of 256", dsa_bench_plan, 0, 4 + 4 + 4 },
-        { "moe_gather", "8, 7168", dsa_bench_gather, 7168 + 56 * 4,
-          7168 + 56 * 4 },
-        { "route, plan, gather", "8 of 256, 7168", dsa_bench_apart,
-          256 * 4 + 7168 + 56 * 4, 8 + 3 * 4 + 7168 + 56 * 4 },
-        { "route_sort", "8 of 256, 7168", dsa_bench_route_sort,
-          256 * 4 + 7168 + 56 * 4, 8 + 3 * 4 + 7168 + 56 * 4 },
-        { "moe_sort", "8 of 256, 7168", dsa_bench_sort, 7168 + 56 * 4,
-          3 * 4 + 7168 + 56 * 4 },
-        { "swiglu", "8, 2048", dsa_bench_swiglu, 0, 2048 * 5 + 16 * 4 },
-        { "swiglu", "2048", dsa_bench_swiglu_shared, 2048 * 5 + 16 * 4, 0 },
-        { "moe_combine", "8, 7168", dsa_bench_combine, 7168 * 4, 7168 * 2 }
+        { &dsa_bench_v3, "route", "8 of 256", dsa_bench_route, 256 * 4, 8 },
+        { &dsa_bench_v3, "moe_plan", "8 of 256", dsa_bench_plan, 0,
+          4 + 4 + 4 },
+        { &dsa_bench_v3, "moe_gather", "8, 7168", dsa_bench_gather,
+          7168 + 56 * 4, 7168 + 56 * 4 },
+        { &dsa_bench_v3, "route, plan, gather", "8 of 256, 7168",
+          dsa_bench_apart, 256 * 4 + 7168 + 56 * 4,
+          8 + 3 * 4 + 7168 + 56 * 4 },
+        { &dsa_bench_v3, "route_sort", "8 of 256, 7168",
+          dsa_bench_route_sort, 256 * 4 + 7168 + 56 * 4,
+          8 + 3 * 4 + 7168 + 56 * 4 },
+        { &dsa_bench_v3, "moe_sort", "8 of 256, 7168", dsa_bench_sort,
+          7168 + 56 * 4, 3 * 4 + 7168 + 56 * 4 },
+        { &dsa_bench_v3, "swiglu", "8, 2048", dsa_bench_swiglu, 0,
+          2048 * 5 + 16 * 4 },
+        { &dsa_bench_v3, "swiglu", "2048", dsa_bench_swiglu_shared,
+          2048 * 5 + 16 * 4, 0 },
+        { &dsa_bench_v3, "moe_combine", "8, 7168", dsa_bench_combine,
+          7168 * 4, 7168 * 2 },
+
+        { &dsa_bench_glm, "route", "8 of 256, one group", dsa_bench_route,
+          256 * 4, 8 },
+        { &dsa_bench_glm, "route_sort", "8 of 256, one group, 6144",
+          dsa_bench_route_sort, 256 * 4 + 6144 + 48 * 4,
+          8 + 3 * 4 + 6144 + 48 * 4 },
+        { &dsa_bench_glm, "moe_sort", "8 of 256, 6144", dsa_bench_sort,
+          6144 + 48 * 4, 3 * 4 + 6144 + 48 * 4 },
+        { &dsa_bench_glm, "swiglu", "8, 2048, float32 scales",
+          dsa_bench_swiglu, 0, 2048 * 5 + 16 * 4 },
+        { &dsa_bench_glm, "moe_combine", "8, 6144", dsa_bench_combine,
+          6144 * 4, 6144 * 2 }
     };
 
     rc = dsa_bench_moe_alloc(b, &t);
@@ -246,12 +280,14 @@ dsa_bench_moe(dsa_bench_t *b)
     for (i = 0; rc == 0 && i < sizeof(rows) / sizeof(rows[0]); i++) {
         t.rows = rows[i];
         t.plan.align = rows[i] > 1024 ? 128 : 8;
+        t.model = &dsa_bench_v3;
 
         rc = dsa_bench_route(b, &t, 0);
         rc = rc != 0 ? rc : dsa_bench_plan(b, &t, 0);
         rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
 
         for (j = 0; rc == 0 && j < sizeof(ops) / sizeof(ops[0]); j++) {
+            t.model = ops[j].model;
             (void) snprintf(shape, sizeof(shape), "%u x %s", rows[i],
                             ops[j].shape);
             bytes = rows[i] * (ops[j].row + DSA_BENCH_K * ops[j].pair);
