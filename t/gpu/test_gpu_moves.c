@@ -55,6 +55,8 @@ test_elsewhere(void **state)
         { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED, one },
         { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED, data2 },
         { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED, data4 },
+        { DSA_BACKEND_CUDA, GOLDEN "glm-5.2", DSA_SERVED, one },
+        { DSA_BACKEND_CUDA, GOLDEN "glm-5.2", DSA_SERVED, data2 },
         { DSA_BACKEND_CUDA, wide, DSA_SERVED, tensor2 },
         { DSA_BACKEND_CUDA, wide, DSA_SERVED, tensor4 }
     };
@@ -270,10 +272,13 @@ test_beside(void **state)
     const setup_t  data = { DSA_BACKEND_CUDA, GOLDEN "a-fp8", DSA_SERVED,
                             data2 };
     const setup_t  tensor = { DSA_BACKEND_CUDA, wide, DSA_SERVED, tensor2 };
+    const setup_t  glm = { DSA_BACKEND_CUDA, GOLDEN "glm-5.2", DSA_SERVED,
+                           one };
 
     check_beside(&alone);
     check_beside(&data);
     check_beside(&tensor);
+    check_beside(&glm);
 }
 
 

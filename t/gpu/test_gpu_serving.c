@@ -49,5 +49,6 @@ main(void)
         cmocka_unit_test(test_twice),
     };
 
-    return cmocka_run_group_tests(tests, setup, NULL);
+    return cmocka_run_group_tests_name("DeepSeek-V3.2", tests, setup, NULL)
+           + cmocka_run_group_tests_name("GLM-5.2", tests, setup_glm, NULL);
 }

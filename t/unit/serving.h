@@ -22,6 +22,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,7 +33,6 @@
 #include "engine/schedule/scheduler.h"
 
 
-#define MODEL   "t/data/golden/a-fp8"
 #define ANSWER  100
 #define CLIENTS 4
 
@@ -66,8 +66,9 @@ typedef struct {
 } engine_t;
 
 
-static client_t  alone[CLIENTS];
-static uint32_t  greedy[16];
+static const char  *model;              /* of the group of tests that runs */
+static client_t     alone[CLIENTS];
+static uint32_t     greedy[16];         /* of the model a-fp8 */
 
 
 static int
@@ -105,12 +106,12 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
 
     static const dsa_sched_handler_t  handler = { on_tokens, on_done, NULL };
 
-    if (dsa_model_config_read(&config, MODEL, &err) != DSA_OK) {
+    if (dsa_model_config_read(&config, model, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 
     memset(&conf, 0, sizeof(conf));
-    conf.model = MODEL;
+    conf.model = model;
     conf.precision = SERVING_PRECISION;
     conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
                                          0, 64 * pages);
@@ -118,6 +119,7 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     conf.max_tokens = budget;
     conf.max_seqs = CLIENTS;
     conf.allowed = config.vocab_size;
+    conf.context = 1024;
 
     e->backend = dsa_backend_open(SERVING_BACKEND, &conf, &err);
     if (e->backend == NULL) {
@@ -240,9 +242,15 @@ same(const client_t *c, const client_t *want)
 }
 
 
+/*
+ * Prompts of t/data/golden/NAME, and what each has alone.  The first is the
+ * published prompt of a-fp8; the others are from the same text.
+ */
+
 static int
-setup(void **state)
+setup_model(const char *path)
 {
+    char                    file[64];
     size_t                  n;
     uint32_t                i, len;
     engine_t                e;
@@ -250,19 +258,26 @@ setup(void **state)
     dsa_err_t               err;
     const dsa_st_tensor_t  *t;
 
-    st = dsa_st_open(MODEL "/golden.safetensors", &err);
+    model = path;
+    (void) snprintf(file, sizeof(file), "%s/golden.safetensors", path);
+
+    st = dsa_st_open(file, &err);
     if (st == NULL) {
         return -1;
     }
 
-    memcpy(greedy, dsa_st_find(st, dsa_strz("greedy"))->data, 64);
-    memcpy(&len, dsa_st_find(st, dsa_strz("greedy_prompt_len"))->data, 4);
+    len = 80;
+    t = dsa_st_find(st, dsa_strz("greedy"));
+
+    if (t != NULL) {
+        memcpy(greedy, t->data, 64);
+        memcpy(&len, dsa_st_find(st, dsa_strz("greedy_prompt_len"))->data, 4);
+    }
+
     t = dsa_st_find(st, dsa_strz("tokens"));
     n = t->shape[0];
 
     memset(alone, 0, sizeof(alone));
-
-    /* the golden prompt, and others from the same text */
 
     for (i = 0; i < CLIENTS; i++) {
         alone[i].n_prompt = i == 0 ? len : 80 + 30 * i;
@@ -285,6 +300,22 @@ setup(void **state)
     }
 
     return 0;
+}
+
+
+static int
+setup(void **state)
+{
+    return setup_model("t/data/golden/a-fp8");
+}
+
+
+/* Layer 2 attends to what layer 1 has selected. */
+
+static inline int
+setup_glm(void **state)
+{
+    return setup_model("t/data/golden/glm-5.2");
 }
 
 

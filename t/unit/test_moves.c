@@ -25,6 +25,8 @@ test_cpu(void **state)
         { DSA_BACKEND_CPU, GOLDEN "a-fp8", DSA_SERVED, one },
         { DSA_BACKEND_CPU, GOLDEN "a-fp8", DSA_EXACT, data2 },
         { DSA_BACKEND_CPU, GOLDEN "a-fp8", DSA_SERVED, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "glm-5.2", DSA_SERVED, one },
+        { DSA_BACKEND_CPU, GOLDEN "glm-5.2", DSA_SERVED, data2 },
         { DSA_BACKEND_CPU, wide, DSA_EXACT, tensor2 },
         { DSA_BACKEND_CPU, wide, DSA_SERVED, tensor2 }
     };

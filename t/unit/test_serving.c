@@ -11,7 +11,7 @@
 #include "t/unit/serving.h"
 
 
-#define ROUTES  8       /* at least: layers with experts times k, of MODEL */
+#define ROUTES  8       /* at least: layers with experts times k, of a-fp8 */
 
 
 /* In float32 the answer is the golden one. */
@@ -285,7 +285,7 @@ report_init(report_t *r, const client_t *c, uint32_t reports)
 
     memset(r, 0, sizeof(report_t));
 
-    assert_int_equal(dsa_model_config_read(&config, MODEL, &err), DSA_OK);
+    assert_int_equal(dsa_model_config_read(&config, model, &err), DSA_OK);
 
     r->client = *c;
     r->client.temperature = 0.8f;
@@ -438,5 +438,12 @@ main(void)
         cmocka_unit_test(test_resume)
     };
 
-    return cmocka_run_group_tests(tests, setup, NULL);
+    const struct CMUnitTest  glm[] = {
+        cmocka_unit_test(test_together),
+        cmocka_unit_test(test_preempted),
+        cmocka_unit_test(test_prefix)
+    };
+
+    return cmocka_run_group_tests_name("DeepSeek-V3.2", tests, setup, NULL)
+           + cmocka_run_group_tests_name("GLM-5.2", glm, setup_glm, NULL);
 }
