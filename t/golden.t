@@ -136,6 +136,54 @@ exact("$_, data, 2 GPUs", "$data/$_", "$data/$_/golden.safetensors",
       '--gpus', 2) for sort keys %glm;
 
 
+# The epsilons of GLM's norms are too small for these outputs to show a wrong
+# one.  A model whose residual stream and latents are 4 times as large, and its
+# rms_norm_eps 16 times, computes the same function, bit by bit, if that is the
+# epsilon of each RMSNorm, and of nothing else: the LayerNorm of the index keys,
+# whose inputs do not grow, has one of its own.
+
+sub grown {
+    my ($name, $factor, $eps) = @_;
+
+    my %tensor = DSA::Widen::read_tensors("$data/$name");
+    my $dir = $t->path("$name-$factor");
+
+    for my $key (keys %tensor) {
+        my $v = $tensor{$key};
+
+        if ($key eq 'model.embed_tokens.weight') {
+            my @bits = unpack 'S<*', $v->{data};
+            my $step = log($factor) / log(2) << 7;
+
+            $v->{data} = pack 'S<*', map { $_ & 0x7f80 ? $_ + $step : $_ }
+                                     @bits;
+
+        } elsif ($key =~ /\b(?:o|down|q_a)_proj\.weight_scale_inv$/
+                 || $key =~ /\bkv_a_proj_with_mqa\.weight_scale_inv$/)
+        {
+            my @scale = unpack 'f<*', $v->{data};
+            my $n = $key =~ /kv_a/ ? 4 : @scale;     # not of the rotated part
+
+            $scale[$_] *= $factor for 0 .. $n - 1;
+            $v->{data} = pack 'f<*', @scale;
+        }
+    }
+
+    DSA::Widen::write_model("$data/$name", $dir, 1, \%tensor);
+
+    my $config = decode_json(read_file("$dir/config.json"));
+
+    $config->{rms_norm_eps} = $eps;
+    write_file("$dir/config.json", JSON::PP->new->encode($config));
+
+    return logits($dir, "$data/$name/golden.safetensors",
+                  '--exact')->{logits};
+}
+
+is(max(distances(grown($_, 1, 2 ** -8), grown($_, 4, 2 ** -4))), 0,
+   "$_: rms_norm_eps is the epsilon of each RMSNorm") for sort keys %glm;
+
+
 # The same on several GPUs, which the CPU computes.  The wide model computes the
 # same function and can be split by its heads and widths.
 
