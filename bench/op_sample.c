@@ -14,8 +14,9 @@
 #include "kernels/sample/sample.h"
 
 
-#define DSA_BENCH_VOCAB     129280
-#define DSA_BENCH_MAX_ROWS  128
+#define DSA_BENCH_VOCAB     129280      /* DeepSeek-V3.2 */
+#define DSA_BENCH_VOCAB_GLM 154880      /* GLM-5.x */
+#define DSA_BENCH_MAX_ROWS  512
 #define DSA_BENCH_ANSWER    1000        /* tokens, where penalties count */
 #define DSA_BENCH_COLD      (100 << 20)
 
@@ -24,6 +25,7 @@ typedef struct {
     void                   *work;
     float                  *logits;
     uint32_t                rows;
+    uint32_t                vocab;
     uint32_t               *history;
     dsa_cuda_sample_t      *out;
     dsa_cuda_sample_row_t  *row;
@@ -36,11 +38,9 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int set)
     dsa_bench_sample_t  *t = ctx;
 
     return dsa_cuda_sample(t->out, t->row,
-                           t->logits + (size_t) set * t->rows
-                                       * DSA_BENCH_VOCAB,
-                           DSA_BENCH_VOCAB, t->rows, DSA_BENCH_VOCAB,
-                           DSA_BENCH_VOCAB, t->history, NULL, NULL,
-                           t->work, b->stream);
+                           t->logits + (size_t) set * t->rows * t->vocab,
+                           t->vocab, t->rows, t->vocab, t->vocab, t->history,
+                           NULL, NULL, t->work, b->stream);
 }
 
 
@@ -52,7 +52,7 @@ dsa_bench_sample_call(dsa_bench_t *b, void *ctx, int set)
 
 static void
 dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
-    const dsa_cuda_sample_row_t *row)
+    uint32_t vocab, const dsa_cuda_sample_row_t *row)
 {
     int                    rc, sets;
     size_t                 n;
@@ -60,15 +60,16 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     dsa_bench_sample_t     t;
     dsa_cuda_sample_row_t  s[DSA_BENCH_MAX_ROWS];
 
-    n = (size_t) rows * DSA_BENCH_VOCAB;
+    n = (size_t) rows * vocab;
     sets = (int) (DSA_BENCH_COLD / (n * sizeof(float))) + 1;
     sets = sets > 32 ? 32 : sets;
 
     t.rows = rows;
+    t.vocab = vocab;
     t.logits = dsa_bench_alloc(b, n * sets * sizeof(float));
     t.out = dsa_bench_alloc(b, rows * sizeof(dsa_cuda_sample_t));
     t.row = dsa_bench_alloc(b, sizeof(s));
-    t.work = dsa_bench_alloc(b, dsa_cuda_sample_work(rows, DSA_BENCH_VOCAB));
+    t.work = dsa_bench_alloc(b, dsa_cuda_sample_work(rows, vocab));
     t.history = NULL;
 
     if (row->n_history != 0) {
@@ -88,7 +89,7 @@ dsa_bench_sample_shape(dsa_bench_t *b, const char *shape, uint32_t rows,
     }
 
     for (i = 0; i < DSA_BENCH_ANSWER; i++) {
-        history[i] = i * i % DSA_BENCH_VOCAB;
+        history[i] = i * i % vocab;
     }
 
     rc = dsa_cuda_random_f32(t.logits, n * sets, 0, 10, 1, b->stream);
@@ -121,6 +122,28 @@ done:
 }
 
 
+/* Rows of a step's size, for each published vocabulary. */
+
+static void
+dsa_bench_sample_rows(dsa_bench_t *b, const char *name,
+    const dsa_cuda_sample_row_t *row)
+{
+    char      shape[64];
+    uint32_t  i, j;
+
+    static const uint32_t  rows[] = { 1, 32, 128, 256, 512 };
+    static const uint32_t  vocab[] = { DSA_BENCH_VOCAB, DSA_BENCH_VOCAB_GLM };
+
+    for (i = 0; i < sizeof(vocab) / sizeof(vocab[0]); i++) {
+        for (j = 0; j < sizeof(rows) / sizeof(rows[0]); j++) {
+            (void) snprintf(shape, sizeof(shape), "%s, %u ids, %u row%s",
+                            name, vocab[i], rows[j], rows[j] != 1 ? "s" : "");
+            dsa_bench_sample_shape(b, shape, rows[j], vocab[i], row);
+        }
+    }
+}
+
+
 void
 dsa_bench_sample(dsa_bench_t *b)
 {
@@ -129,34 +152,36 @@ dsa_bench_sample(dsa_bench_t *b)
     memset(&s, 0, sizeof(s));
     s.sampling.top_p = 1;
 
-    dsa_bench_sample_shape(b, "greedy, 1 row", 1, &s);
-    dsa_bench_sample_shape(b, "greedy, 8 rows", 8, &s);
-    dsa_bench_sample_shape(b, "greedy, 32 rows", 32, &s);
-    dsa_bench_sample_shape(b, "greedy, 128 rows", 128, &s);
+    dsa_bench_sample_rows(b, "greedy", &s);
 
     s.sampling.logprobs = 1;
     s.sampling.top_logprobs = DSA_SAMPLE_MAX_TOP;
 
-    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 1 row", 1, &s);
-    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 128 rows", 128, &s);
+    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 1 row", 1,
+                           DSA_BENCH_VOCAB, &s);
+    dsa_bench_sample_shape(b, "greedy, 20 logprobs, 128 rows", 128,
+                           DSA_BENCH_VOCAB, &s);
 
     s.sampling.logprobs = 0;
     s.sampling.top_logprobs = 0;
     s.sampling.temperature = 1;
 
-    dsa_bench_sample_shape(b, "temperature 1, 1 row", 1, &s);
-    dsa_bench_sample_shape(b, "temperature 1, 128 rows", 128, &s);
+    dsa_bench_sample_rows(b, "temperature 1", &s);
 
     s.sampling.top_p = 0.95f;
 
-    dsa_bench_sample_shape(b, "top_p 0.95, 1 row", 1, &s);
-    dsa_bench_sample_shape(b, "top_p 0.95, 8 rows", 8, &s);
-    dsa_bench_sample_shape(b, "top_p 0.95, 32 rows", 32, &s);
-    dsa_bench_sample_shape(b, "top_p 0.95, 64 rows", 64, &s);
-    dsa_bench_sample_shape(b, "top_p 0.95, 128 rows", 128, &s);
+    dsa_bench_sample_rows(b, "top_p 0.95", &s);
 
+    /* a nucleus of the size that a model's distribution has */
+
+    s.sampling.temperature = 0.002f;
+
+    dsa_bench_sample_rows(b, "top_p 0.95, few ids kept", &s);
+
+    s.sampling.temperature = 1;
     s.n_history = DSA_BENCH_ANSWER;
     s.sampling.frequency_penalty = 0.1f;
 
-    dsa_bench_sample_shape(b, "top_p 0.95, penalties, 128 rows", 128, &s);
+    dsa_bench_sample_shape(b, "top_p 0.95, penalties, 128 rows", 128,
+                           DSA_BENCH_VOCAB, &s);
 }
