@@ -73,7 +73,7 @@ typedef struct {
  * outputs: output i is sampled after input n_input - 1 - n_draft + i, which is
  * the token before draft i.
  *
- * Sampling noise is a function of (seed, position) only.  A draft is therefore
+ * Sampling noise is a function of (seed, position, id) only.  A draft is thus
  * accepted exactly when it equals the sample at its position, and the answer
  * has the same tokens as without drafts (up to rounding, where a backend's
  * results depend on the shape of a step).  Example with two drafts after the

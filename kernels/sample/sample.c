@@ -9,10 +9,11 @@
 #include <string.h>
 
 #include "base/mask.h"
+#include "kernels/sample/noise.h"
 #include "kernels/sample/sample.h"
 
 
-#define DSA_PHILOX_ROUNDS   10
+#define DSA_RACE_IDS        64      /* whose noise is computed at a time */
 #define DSA_RADIX_BITS      8
 #define DSA_RADIX           (1U << DSA_RADIX_BITS)
 
@@ -20,11 +21,10 @@
 /* The ids that a random sample was drawn from, by their weights. */
 
 typedef struct {
-    double      total;              /* of all ids; 0: nothing was drawn,
+    double      total;              /* of kept ids; 0: nothing was drawn,
                                        because one id has all probability */
-    float       least;              /* ids with less are cut off */
-    uint32_t    ties;               /* how many of the ids with exactly least
-                                       are kept: the lower ones */
+    float       least;              /* ids with less are cut off: their
+                                       weights become 0 */
 } dsa_nucleus_t;
 
 
@@ -36,8 +36,7 @@ static void dsa_sample_logits(float *scratch, const dsa_sampling_t *s,
     const uint32_t *mask, const uint32_t *history, uint32_t n_history);
 static uint32_t dsa_sample_possible(uint32_t *kept, const float *x,
     uint32_t n);
-static uint32_t dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
-    const dsa_nucleus_t *nucleus);
+static uint32_t dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n);
 static void dsa_sample_penalize(float *x, const dsa_sampling_t *s,
     const float *logits, uint32_t allowed, const uint32_t *history,
     uint32_t n_history);
@@ -46,8 +45,13 @@ static void dsa_sample_bias(float *x, const dsa_biases_t *biases,
 static uint32_t dsa_sample_permitted(const uint32_t *mask, uint32_t allowed,
     uint32_t token);
 static uint32_t dsa_sample_max(const float *x, uint32_t n);
-static uint32_t dsa_sample_random(float *x, uint32_t n, double top_p,
-    double temperature, double u, dsa_nucleus_t *nucleus);
+static uint32_t dsa_sample_random(float *x, uint32_t n,
+    const dsa_sampling_t *s, uint64_t position, dsa_nucleus_t *nucleus);
+static uint32_t dsa_sample_race(const float *x, uint32_t n, uint64_t seed,
+    uint64_t position);
+static void dsa_sample_words(uint32_t *word, uint64_t seed, uint64_t position,
+    uint32_t block);
+static float dsa_sample_keep(float *x, uint32_t n, double want);
 static float dsa_sample_nucleus(const float *p, uint32_t n, double want,
     double *above);
 static void dsa_sample_logprobs(dsa_sample_t *out, const dsa_sampling_t *s,
@@ -113,7 +117,7 @@ dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
                                     / nucleus.total);
 
         if (kept != NULL && nucleus.least > 0) {
-            draw->n_kept = dsa_sample_cut(kept, scratch, allowed, &nucleus);
+            draw->n_kept = dsa_sample_cut(kept, scratch, allowed);
         }
     }
 
@@ -162,9 +166,7 @@ dsa_sample_token(dsa_sample_t *out, dsa_nucleus_t *nucleus,
     memset(nucleus, 0, sizeof(dsa_nucleus_t));
 
     if (s->temperature > 0) {
-        out->token = dsa_sample_random(scratch, allowed, (double) s->top_p,
-                                       (double) s->temperature,
-                                       dsa_uniform(s->seed, position, 0),
+        out->token = dsa_sample_random(scratch, allowed, s, position,
                                        nucleus);
 
     } else {
@@ -206,84 +208,22 @@ dsa_sample_possible(uint32_t *kept, const float *x, uint32_t n)
 /* Clears the bits of the ids that top_p cut off; x has weights. */
 
 static uint32_t
-dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n,
-    const dsa_nucleus_t *nucleus)
+dsa_sample_cut(uint32_t *kept, const float *x, uint32_t n)
 {
-    uint32_t  i, count, ties;
+    uint32_t  i, count;
 
     count = 0;
-    ties = nucleus->ties;
 
     for (i = 0; i < n; i++) {
-        if (x[i] > nucleus->least
-            || (x[i] == nucleus->least && ties != 0 && ties--))
-        {
-            count++;
+        if (x[i] == 0) {
+            kept[i / 32] &= ~(1U << i % 32);
             continue;
         }
 
-        kept[i / 32] &= ~(1U << i % 32);
+        count++;
     }
 
     return count;
-}
-
-
-double
-dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane)
-{
-    uint32_t  counter[4], key[2], x[4];
-    uint64_t  bits;
-
-    counter[0] = (uint32_t) position;
-    counter[1] = (uint32_t) (position >> 32);
-    counter[2] = lane;
-    counter[3] = 0;
-
-    key[0] = (uint32_t) seed;
-    key[1] = (uint32_t) (seed >> 32);
-
-    dsa_philox(counter, key, x);
-
-    /* adding a half keeps the result above 0 and below 1 */
-
-    bits = ((uint64_t) x[1] << 32 | x[0]) >> 12;
-
-    return ((double) bits + 0.5) * 0x1p-52;
-}
-
-
-void
-dsa_philox(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
-{
-    uint32_t  c0, c1, c2, c3, k0, k1;
-    uint64_t  a, b;
-    unsigned  i;
-
-    c0 = counter[0];
-    c1 = counter[1];
-    c2 = counter[2];
-    c3 = counter[3];
-    k0 = key[0];
-    k1 = key[1];
-
-    for (i = 0; i < DSA_PHILOX_ROUNDS; i++) {
-        a = (uint64_t) c0 * 0xd2511f53;
-        b = (uint64_t) c2 * 0xcd9e8d57;
-
-        c0 = (uint32_t) (b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t) (a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t) b;
-        c3 = (uint32_t) a;
-
-        k0 += 0x9e3779b9;
-        k1 += 0xbb67ae85;
-    }
-
-    out[0] = c0;
-    out[1] = c1;
-    out[2] = c2;
-    out[3] = c3;
 }
 
 
@@ -408,18 +348,18 @@ dsa_sample_max(const float *x, uint32_t n)
 
 
 /*
- * Samples an id with the uniform number u of (0, 1).  x [n] has the logits,
- * and is overwritten by weights relative to the greatest one.  *nucleus, which
- * is zeroed before, gets the bounds of the ids that were kept.
+ * Samples an id as noise.h describes it.  x [n] has the logits, and is
+ * overwritten by weights relative to the greatest one.  *nucleus, which is
+ * zeroed before, gets the bounds of the ids that were kept.
  */
 
 static uint32_t
-dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
-    double u, dsa_nucleus_t *nucleus)
+dsa_sample_random(float *x, uint32_t n, const dsa_sampling_t *s,
+    uint64_t position, dsa_nucleus_t *nucleus)
 {
-    float     least, greatest;
-    double    total, above, point;
-    uint32_t  i, last, max, ties;
+    float     greatest;
+    double    total;
+    uint32_t  i, max;
 
     max = dsa_sample_max(x, n);
 
@@ -437,64 +377,117 @@ dsa_sample_random(float *x, uint32_t n, double top_p, double temperature,
     total = 0;
 
     for (i = 0; i < n; i++) {
-        x[i] = (float) exp(((double) x[i] - (double) greatest) / temperature);
+        x[i] = (float) exp(((double) x[i] - (double) greatest)
+                           / (double) s->temperature);
         total += (double) x[i];
     }
 
-    least = 0;
-    ties = n;
-
-    if (top_p < 1) {
-        point = top_p * total;
-        least = dsa_sample_nucleus(x, n, point, &above);
-
-        /* keep only as many of the least probable ids as are needed */
-
-        if (least > 0) {
-            above = ceil((point - above) / (double) least);
-            ties = (uint32_t) fmin(fmax(above, 1), n);
-        }
-
+    if (s->top_p < 1) {
+        nucleus->least = dsa_sample_keep(x, n, (double) s->top_p * total);
         total = 0;
-        last = ties;
 
         for (i = 0; i < n; i++) {
-            if (x[i] > least || (x[i] == least && last != 0 && last--)) {
-                total += (double) x[i];
-            }
+            total += (double) x[i];
         }
     }
 
     nucleus->total = total;
-    nucleus->least = least;
-    nucleus->ties = ties;
 
-    point = u * total;
-    last = max;
-    total = 0;
+    return dsa_sample_race(x, n, s->seed, position);
+}
 
-    for (i = 0; i < n; i++) {
-        if (x[i] < least || x[i] == 0) {
+
+/*
+ * Returns the id that wins with the weights x [n], of which one is not 0.
+ * Blocks of ids without weights, of which a nucleus leaves many, are skipped.
+ */
+
+static uint32_t
+dsa_sample_race(const float *x, uint32_t n, uint64_t seed, uint64_t position)
+{
+    float             sum, rest[DSA_RACE_IDS];
+    uint32_t          i, j, m, word[DSA_RACE_IDS];
+    const float      *w;
+    dsa_noise_race_t  race;
+
+    dsa_noise_start(&race, 0);
+
+    for (i = 0; i < n; i += DSA_RACE_IDS) {
+        m = n - i < DSA_RACE_IDS ? n - i : DSA_RACE_IDS;
+        w = &x[i];
+
+        if (m < DSA_RACE_IDS) {
+            memset(rest, 0, sizeof(rest));
+            memcpy(rest, w, m * sizeof(float));
+            w = rest;
+        }
+
+        for (j = 0, sum = 0; j < DSA_RACE_IDS && sum == 0; j++) {
+            sum += w[j];
+        }
+
+        if (sum == 0) {
             continue;
         }
 
-        if (x[i] == least) {
-            if (ties == 0) {
-                continue;
-            }
+        dsa_sample_words(word, seed, position, i / DSA_NOISE_IDS);
 
-            ties--;
-        }
-
-        last = i;
-        total += (double) x[i];
-
-        if (total > point) {
-            break;
+        for (j = 0; j < DSA_RACE_IDS; j += DSA_NOISE_IDS) {
+            dsa_noise_compare(&race, &w[j], &word[j], seed, position, i + j);
         }
     }
 
-    return last;
+    return race.id;
+}
+
+
+/* Computes the words of DSA_RACE_IDS ids, several blocks at a time. */
+
+static DSA_CLONES void
+dsa_sample_words(uint32_t *word, uint64_t seed, uint64_t position,
+    uint32_t block)
+{
+    uint32_t  i;
+
+    for (i = 0; i < DSA_RACE_IDS / DSA_NOISE_IDS; i++) {
+        dsa_noise_words(&word[i * DSA_NOISE_IDS], seed, position, block + i,
+                        0);
+    }
+}
+
+
+/*
+ * Sets the weights of all ids to 0 but those of the smallest set that reaches
+ * want.  Returns the least weight of this set, or 0 if it has all ids.
+ */
+
+static float
+dsa_sample_keep(float *x, uint32_t n, double want)
+{
+    float     least;
+    double    above;
+    uint32_t  i, ties;
+
+    least = dsa_sample_nucleus(x, n, want, &above);
+
+    if (least == 0) {
+        return 0;
+    }
+
+    /* keep only as many of the least probable ids as are needed */
+
+    above = ceil((want - above) / (double) least);
+    ties = (uint32_t) fmin(fmax(above, 1), n);
+
+    for (i = 0; i < n; i++) {
+        if (x[i] > least || (x[i] == least && ties != 0 && ties--)) {
+            continue;
+        }
+
+        x[i] = 0;
+    }
+
+    return least;
 }
 
 

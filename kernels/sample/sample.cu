@@ -23,191 +23,30 @@
  *     and atomics may run in any order.  The weights of the bin in which top_p
  *     is reached are listed (or found again, if there are too many) and sorted
  *     by 11 and 9 more bits.
- *  4. Sums of the kept weights of each chunk, in float64 and in an order that
- *     is the same for any number of blocks.  The draw finds the chunk, and then
- *     the id in it.
+ *  4. The greatest quotient of a kept weight and its noise (noise.h).
+ *
+ * Without a nucleus steps 2 and 4 are one, and weights are written only if the
+ * draw is reported.
  *
  * Each step reads the row once.  If there are many rows, the first two steps
  * read it from HBM.
  */
 
 
-static __device__ double
-dsa_sample_uniform(uint64_t seed, uint64_t position)
-{
-    int       i;
-    uint32_t  c0, c1, c2, c3, k0, k1;
-    uint64_t  a, b;
-
-    c0 = (uint32_t) position;
-    c1 = (uint32_t) (position >> 32);
-    c2 = 0;
-    c3 = 0;
-    k0 = (uint32_t) seed;
-    k1 = (uint32_t) (seed >> 32);
-
-    for (i = 0; i < 10; i++) {
-        a = (uint64_t) c0 * 0xd2511f53;
-        b = (uint64_t) c2 * 0xcd9e8d57;
-
-        c0 = (uint32_t) (b >> 32) ^ c1 ^ k0;
-        c2 = (uint32_t) (a >> 32) ^ c3 ^ k1;
-        c1 = (uint32_t) b;
-        c3 = (uint32_t) a;
-
-        k0 += 0x9e3779b9;
-        k1 += 0xbb67ae85;
-    }
-
-    a = ((uint64_t) c1 << 32 | c0) >> 12;
-
-    return ((double) a + 0.5) * 0x1p-52;
-}
-
-
-/*
- * Returns the chunk that point falls into, which is u times the sum of all
- * kept weights.  Sums are rounded, so there may be no such chunk; then it is
- * the last one with a kept weight.  base and base_equal become the sum of the
- * weights before the chunk and the number of those equal to the least.
- */
+/* Returns the token of the row, whose blocks have found their winners. */
 
 static __device__ __forceinline__ uint32_t
-dsa_sample_choose_chunk(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    uint32_t least, uint32_t ties, double u, double *point)
+dsa_sample_drawn(dsa_sample_shared_t *s, uint32_t parts)
 {
-    double                sum, base, total;
-    uint32_t              c, equal, before, take;
-    dsa_sample_shared_t  *other;
+    uint32_t  lane;
+    uint64_t  drawn;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
-    /* one chunk for each thread */
+    lane = threadIdx.x % 32;
+    drawn = lane < parts ? cluster.map_shared_rank(s, lane)->drawn : 0;
 
-    c = threadIdx.x;
-    sum = 0;
-    equal = 0;
-
-    if (c < dsa_sample_chunks(r->n)) {
-        other = cluster.map_shared_rank(s, c / r->part);
-        sum = other->sum[c % r->part]
-              + dsa_sample_value(other->chunk_high[c % r->part],
-                                 other->chunk_low[c % r->part], least >> 23);
-        equal = other->equal[c % r->part];
-    }
-
-    if (threadIdx.x == 0) {
-        s->found = ~0U;
-        s->last = 0;
-    }
-
-    before = dsa_sample_before_count(s, equal);
-
-    if (before < ties) {
-        take = equal < ties - before ? equal : ties - before;
-        sum += (double) take * (double) __uint_as_float(least);
-    }
-
-    base = dsa_sample_before(s, sum, &total);
-    *point = u * total;
-
-    if (threadIdx.x == 0) {
-        s->kept = total;
-    }
-
-    if (sum > 0) {
-        if (base + sum > *point) {
-            atomicMin(&s->found, c);
-        }
-
-        atomicMax(&s->last, c);
-    }
-
-    __syncthreads();
-
-    take = s->found != ~0U ? s->found : s->last;
-
-    if (c == take) {
-        s->base = base;
-        s->base_equal = before;
-    }
-
-    __syncthreads();
-
-    return take;
-}
-
-
-/* Returns the id that u draws, in thread 0.  Called in the first block. */
-
-static __device__ uint32_t
-dsa_sample_choose(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    uint32_t least, uint32_t ties, double u)
-{
-    int       i, j;
-    float     w[16];
-    float4    f;
-    double    sum, point;
-    uint32_t  equal, before, bits, lane, id, last, take;
-
-    take = dsa_sample_choose_chunk(s, r, least, ties, u, &point);
-
-    if (threadIdx.x >= 32) {
-        return 0;
-    }
-
-    /* 16 neighbouring ids for each lane */
-
-    lane = threadIdx.x;
-    id = take * DSA_SAMPLE_CHUNK + lane * 16;
-    equal = 0;
-
-#pragma unroll
-    for (j = 0; j < 4; j++) {
-        f = __ldcg((const float4 *) &r->weight[id + 4 * j]);
-        w[4 * j] = f.x;
-        w[4 * j + 1] = f.y;
-        w[4 * j + 2] = f.z;
-        w[4 * j + 3] = f.w;
-    }
-
-#pragma unroll
-    for (i = 0; i < 16; i++) {
-        equal += __float_as_uint(w[i]) == least;
-    }
-
-    before = s->base_equal + dsa_sample_warp_count(equal);
-    sum = 0;
-
-#pragma unroll
-    for (i = 0; i < 16; i++) {
-        bits = __float_as_uint(w[i]);
-
-        if (bits < least || (bits == least && before++ >= ties)) {
-            w[i] = 0;
-        }
-
-        sum += (double) w[i];
-    }
-
-    sum = s->base + dsa_sample_warp_before(sum);
-    last = ~0U;
-    take = ~0U;
-
-#pragma unroll
-    for (i = 0; i < 16; i++) {
-        sum += (double) w[i];
-
-        if (w[i] > 0) {
-            last = id + i;
-            take = take == ~0U && sum > point ? id + i : take;
-        }
-    }
-
-    last = __reduce_max_sync(0xffffffff, last != ~0U ? last : 0);
-    take = __reduce_min_sync(0xffffffff, take);
-
-    return take != ~0U ? take : last;
+    return ~(uint32_t) dsa_sample_warp_max(drawn);
 }
 
 
@@ -372,25 +211,45 @@ dsa_sample_permitted(const uint32_t *mask, uint32_t allowed, uint32_t id)
 
 
 /*
- * Writes how the token of the row was drawn.  Called in thread 0 of the first
- * block.
+ * Writes how the token of the row was drawn.  Without a nucleus the sum of the
+ * weights is that of the chunks' sums.  Called in the first block.
  */
 
-static __device__ void
-dsa_sample_report(dsa_cuda_sample_t *out, const dsa_sample_shared_t *s,
-    const dsa_sample_row_t *r, uint32_t random, uint32_t least, uint32_t ties)
+static __device__ __forceinline__ void
+dsa_sample_report(dsa_cuda_sample_t *out, dsa_sample_shared_t *s,
+    const dsa_sample_row_t *r, uint32_t random)
 {
-    double  weight;
+    double    weight, sum, kept;
+    uint32_t  c;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    kept = s->kept;
+
+    if (random && kept == 0) {
+        c = threadIdx.x;
+        sum = 0;
+
+        if (c < dsa_sample_chunks(r->n)) {
+            sum = cluster.map_shared_rank(s, c / r->part)->sum[c % r->part];
+        }
+
+        (void) dsa_sample_before(s, sum, &kept);
+    }
+
+    if (threadIdx.x != 0) {
+        return;
+    }
 
     out->drawn = 0;
     out->kept = DSA_CUDA_KEPT_ONE;
-    out->least = least;
-    out->ties = ties;
+    out->least = s->least;
+    out->ties = s->ties;
 
     if (random) {
         weight = (double) __ldcg(&r->weight[s->token]);
-        out->drawn = (float) log(weight / s->kept);
-        out->kept = least != 0 ? DSA_CUDA_KEPT_CUT : DSA_CUDA_KEPT_ALL;
+        out->drawn = (float) log(weight / kept);
+        out->kept = s->least != 0 ? DSA_CUDA_KEPT_CUT : DSA_CUDA_KEPT_ALL;
     }
 }
 
@@ -432,8 +291,14 @@ dsa_sample_clear(dsa_sample_shared_t *s)
     if (threadIdx.x == 0) {
         s->best = 0;
         s->best_raw = 0;
+        s->drawn = 0;
         s->n_items = 0;
+        s->kept = 0;
+        s->least = 0;
+        s->ties = 0;
     }
+
+    s->equal[threadIdx.x] = 0;
 
     for (c = threadIdx.x; c < DSA_SAMPLE_BINS; c += DSA_SAMPLE_THREADS) {
         s->high[c] = 0;
@@ -570,23 +435,41 @@ dsa_sample_agree(dsa_sample_shared_t *s, uint32_t parts, uint32_t logprobs)
 
 
 /*
- * Writes the weights of the block's chunks.  For a nucleus they are counted in
- * the histogram; otherwise the chunks' sums are stored.
+ * Computes the weights of four logits.  g is the greatest logit; see
+ * dsa_sample_scale().
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_weigh(float *v, const dsa_sample_shared_t *s, double g, float floor,
+    double scale)
+{
+    int    j;
+    float  x;
+
+#pragma unroll
+    for (j = 0; j < 4; j++) {
+        x = (float) dsa_sample_exp(s->power, (double) v[j] - g, scale);
+        v[j] = v[j] > floor ? x : 0;
+    }
+}
+
+
+/*
+ * Writes the weights of the block's chunks, and counts them in the histogram.
  */
 
 static __device__ __forceinline__ void
 dsa_sample_weights(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    float best, float temperature, uint32_t nucleus)
+    float best, float temperature)
 {
     int       i, j;
-    float     v[4 * DSA_SAMPLE_VECTORS], x, floor;
-    double    sum, g, scale;
-    uint32_t  c, id, lane, warp;
+    float     v[4 * DSA_SAMPLE_VECTORS], floor;
+    double    scale;
+    uint32_t  c, id, bits, lane, warp;
 
     lane = threadIdx.x % 32;
     warp = threadIdx.x / 32;
 
-    g = (double) best;
     dsa_sample_scale(best, temperature, &floor, &scale);
 
     for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
@@ -598,23 +481,18 @@ dsa_sample_weights(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
             dsa_sample_penalized(&v[4 * j], r, id + j * 128);
         }
 
-        sum = 0;
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++) {
+            dsa_sample_weigh(&v[4 * j], s, (double) best, floor, scale);
+        }
 
 #pragma unroll
         for (j = 0; j < 4 * DSA_SAMPLE_VECTORS; j++) {
-            x = (float) dsa_sample_exp(s->power, (double) v[j] - g, scale);
-            x = v[j] > floor ? x : 0;
-            v[j] = x;
+            bits = __float_as_uint(v[j]);
 
-            if (nucleus) {
-                if (x > 0) {
-                    i = (int) (__float_as_uint(x) >> 20);
-                    dsa_sample_count(&s->high[i], &s->low[i],
-                                     __float_as_uint(x));
-                }
-
-            } else {
-                sum += (double) x;
+            if (bits != 0) {
+                i = (int) (bits >> 20);
+                dsa_sample_count(&s->high[i], &s->low[i], bits);
             }
         }
 
@@ -624,15 +502,139 @@ dsa_sample_weights(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
                 make_float4(v[4 * j], v[4 * j + 1], v[4 * j + 2],
                             v[4 * j + 3]);
         }
+    }
+}
 
-        if (!nucleus) {
+
+/*
+ * Finds the winner among all ids of the block's chunks.  For a report the
+ * weights and the sums of the chunks are written.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_race(dsa_sample_shared_t *s, const dsa_sample_row_t *r, float best,
+    float temperature, uint64_t seed, uint64_t position, uint32_t report)
+{
+    int               j;
+    float             v[4], floor;
+    double            sum, scale;
+    uint32_t          c, id, lane, warp;
+    dsa_noise_race_t  race;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    dsa_sample_scale(best, temperature, &floor, &scale);
+
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
+        id = c * DSA_SAMPLE_CHUNK + lane * 4;
+        sum = 0;
+        dsa_sample_start(&race, s);
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++, id += 128) {
+            dsa_sample_raw(v, r, id);
+            dsa_sample_penalized(v, r, id);
+            dsa_sample_weigh(v, s, (double) best, floor, scale);
+            dsa_noise_enter(&race, v, seed, position, id);
+
+            if (report) {
+                *(float4 *) &r->weight[id] = make_float4(v[0], v[1], v[2],
+                                                        v[3]);
+                sum += (double) v[0] + (double) v[1] + (double) v[2]
+                       + (double) v[3];
+            }
+        }
+
+        dsa_sample_finish(s, &race);
+
+        if (report) {
             sum = dsa_sample_warp_sum(sum);
 
             if (lane == 0) {
-                dsa_sample_chunk(s, c - r->first, sum);
+                s->sum[c - r->first] = sum;
             }
         }
     }
+}
+
+
+/*
+ * Finds the winner among the kept ids of the block's chunks: those with
+ * weights above least, and those of ids below end with least.
+ */
+
+static __device__ __forceinline__ void
+dsa_sample_race_kept(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint64_t seed, uint64_t position, uint32_t least, uint32_t end)
+{
+    int               i, j;
+    float             v[4];
+    float4            f;
+    uint32_t          c, id, bits, lane, warp;
+    dsa_noise_race_t  race;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x / 32;
+
+    for (c = r->first + warp; c < r->end; c += DSA_SAMPLE_WARPS) {
+        id = c * DSA_SAMPLE_CHUNK + lane * 4;
+        dsa_sample_start(&race, s);
+
+#pragma unroll
+        for (j = 0; j < DSA_SAMPLE_VECTORS; j++, id += 128) {
+            f = __ldcg((const float4 *) &r->weight[id]);
+
+#pragma unroll
+            for (i = 0; i < 4; i++) {
+                bits = __float_as_uint(((const float *) &f)[i]);
+                v[i] = bits > least || (bits == least && id + i < end)
+                       ? __uint_as_float(bits) : 0;
+            }
+
+            dsa_noise_enter(&race, v, seed, position, id);
+        }
+
+        dsa_sample_finish(s, &race);
+    }
+}
+
+
+/*
+ * Draws the token of a row whose greatest logit is best, which is finite.  Not
+ * inlined, and with the row by value, because otherwise the kernel would have
+ * too few registers for greedy rows, too.
+ */
+
+static __device__ __noinline__ void
+dsa_sample_random(dsa_sample_shared_t *s, dsa_sample_row_t r,
+    const dsa_cuda_sample_row_t *want, float best, uint32_t parts)
+{
+    float     temperature;
+    double    kept;
+    uint32_t  least, ties, end;
+
+    temperature = want->sampling.temperature;
+
+    if (!(want->sampling.top_p < 1)) {
+        dsa_sample_race(s, &r, best, temperature, want->sampling.seed,
+                        want->position, want->report);
+        return;
+    }
+
+    dsa_sample_weights(s, &r, best, temperature);
+
+    least = dsa_sample_nucleus(s, &r, parts, want->sampling.top_p, &ties, &end,
+                               &kept);
+
+    if (threadIdx.x == 0) {
+        s->least = least;
+        s->ties = ties;
+        s->kept = kept;
+    }
+
+    dsa_sample_race_kept(s, &r, want->sampling.seed, want->position, least,
+                         end);
 }
 
 
@@ -683,15 +685,15 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
     const uint32_t *history, const uint32_t *masks, uint8_t *work,
     uint32_t aligned)
 {
-    float                   best;
-    uint32_t                parts, rank, row, best_id, id, least, ties;
-    uint32_t                random, n_top, nucleus;
-    uint64_t                b;
-    const uint32_t         *mask;
-    dsa_sampling_t          p;
-    dsa_sample_row_t        r;
-    dsa_sample_shared_t    *s;
-    dsa_cuda_sample_row_t   want;
+    float                         best;
+    uint32_t                      parts, rank, row, best_id, id;
+    uint32_t                      random, n_top;
+    uint64_t                      b;
+    const uint32_t               *mask;
+    dsa_sample_row_t              r;
+    const dsa_sampling_t         *p;
+    dsa_sample_shared_t          *s;
+    const dsa_cuda_sample_row_t  *want;
 
     const cg::cluster_group  cluster = cg::this_cluster();
 
@@ -702,41 +704,32 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
     parts = cluster.num_blocks();
     row = blockIdx.x / parts;
 
-    want = in[row];
-    p = want.sampling;
-    nucleus = p.top_p < 1;
-    n_top = p.top_logprobs < DSA_SAMPLE_MAX_TOP ? p.top_logprobs
-                                                : DSA_SAMPLE_MAX_TOP;
+    /* not copied, because registers are few */
 
-    mask = dsa_sample_mask(&want, masks, vocab);
+    want = &in[row];
+    p = &want->sampling;
+    mask = dsa_sample_mask(want, masks, vocab);
 
     dsa_sample_row(&r, logits + row * ld,
                    work + row * dsa_sample_row_size(vocab), vocab, allowed,
                    aligned,
-                   mask != NULL || want.n_bias != 0
-                   || dsa_sample_penalizes(&want, history), rank, parts);
+                   mask != NULL || want->n_bias != 0
+                   || dsa_sample_penalizes(want, history), rank, parts);
 
     dsa_sample_clear(s);
 
-    dsa_sample_greatest(s, &r, p.logprobs);
+    dsa_sample_greatest(s, &r, p->logprobs);
 
-    b = dsa_sample_agree(s, parts, p.logprobs);
+    b = dsa_sample_agree(s, parts, p->logprobs);
     best_id = b != 0 ? ~(uint32_t) b : 0;
     best = b != 0 ? dsa_order_float((uint32_t) (b >> 32)) : -INFINITY;
-    random = p.temperature > 0 && isfinite(best);
-
-    least = 0;
-    ties = 0;
+    random = p->temperature > 0 && isfinite(best);
 
     if (random) {
-        dsa_sample_weights(s, &r, best, p.temperature, nucleus);
-
-        if (nucleus) {
-            least = dsa_sample_nucleus(s, &r, parts, p.top_p, &ties);
-        }
+        dsa_sample_random(s, r, want, best, parts);
     }
 
-    if (p.logprobs) {
+    if (p->logprobs) {
         dsa_sample_norms(s, &r);
     }
 
@@ -751,10 +744,7 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
 
     if (rank == 0) {
         out += row;
-        id = random ? dsa_sample_choose(s, &r, least, ties,
-                                        dsa_sample_uniform(p.seed,
-                                                           want.position))
-                    : best_id;
+        id = random ? dsa_sample_drawn(s, parts) : best_id;
 
         if (threadIdx.x == 0) {
             id = dsa_sample_permitted(mask, allowed, id);
@@ -762,15 +752,17 @@ dsa_sample_kernel(dsa_cuda_sample_t *out, const dsa_cuda_sample_row_t *in,
             out->logprob = 0;
             out->n_top = 0;
             s->token = id;
-
-            if (want.report) {
-                dsa_sample_report(out, s, &r, random, least, ties);
-            }
         }
 
         __syncthreads();
 
-        if (p.logprobs) {
+        if (want->report) {
+            dsa_sample_report(out, s, &r, random);
+        }
+
+        if (p->logprobs) {
+            n_top = p->top_logprobs < DSA_SAMPLE_MAX_TOP ? p->top_logprobs
+                                                        : DSA_SAMPLE_MAX_TOP;
             dsa_sample_logprobs(out, s, &r, n_top);
         }
     }

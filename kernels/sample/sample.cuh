@@ -9,6 +9,7 @@
 
 
 extern "C" {
+#include "noise.h"
 #include "sample.h"
 }
 #include "kernels/core/hopper.cuh"
@@ -36,7 +37,7 @@ typedef struct {
     uint64_t            item[DSA_SAMPLE_ITEMS]; /* weight above id; or logit
                                                    mapped above ~id */
     uint64_t            greatest[DSA_SAMPLE_CHUNKS];    /* in item's order */
-    double              sum[DSA_SAMPLE_CHUNKS];         /* kept weights */
+    double              sum[DSA_SAMPLE_CHUNKS];         /* weights */
     double              norm[DSA_SAMPLE_CHUNKS];        /* for logprobs */
     double              power[64];                      /* 2^(i/64) */
     uint32_t            high[DSA_SAMPLE_BINS];          /* halves of
@@ -45,22 +46,24 @@ typedef struct {
                                                            are merged as one
                                                            array */
     uint32_t            all[2 * DSA_SAMPLE_BINS];       /* of the cluster */
-    uint32_t            chunk_high[DSA_SAMPLE_CHUNKS];  /* of the bin's weights
-                                                           above the least */
-    uint32_t            chunk_low[DSA_SAMPLE_CHUNKS];
-    uint32_t            equal[DSA_SAMPLE_CHUNKS];       /* to the least */
+    uint32_t            equal[DSA_SAMPLE_CHUNKS];       /* weights equal to
+                                                           the least */
 
     double              total[DSA_SAMPLE_WARPS];
     uint32_t            count[DSA_SAMPLE_WARPS];
     double              kept;           /* the sum of all kept weights */
     double              taken;          /* before the bin that was found */
-    double              base;           /* before the chunk that was found */
-    uint32_t            base_equal;
+    uint32_t            before;         /* equal weights before the chunk that
+                                           was found */
     uint32_t            found;
-    uint32_t            last;
+    uint32_t            least;          /* the least kept weight; 0: all are
+                                           kept */
+    uint32_t            ties;           /* weights equal to it that are kept */
+    uint32_t            end;            /* id from which they are cut off */
     uint32_t            n_items;        /* more than ITEMS: not listed */
     uint32_t            token;
     uint32_t            top_chunk[DSA_SAMPLE_MAX_TOP];
+    unsigned long long  drawn;          /* quotient above ~id: noise.h */
     unsigned long long  best;           /* penalized, in item's order */
     unsigned long long  best_raw;
     unsigned long long  bound;          /* of the top logprobs */
@@ -370,14 +373,23 @@ dsa_sample_before_count(dsa_sample_shared_t *s, uint32_t v)
 }
 
 
-/* Adds a weight to a histogram: its mantissa, including the leading bit. */
+/* Returns the mantissa of a weight, including the leading bit. */
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_mantissa(uint32_t bits)
+{
+    return (bits & 0x7fffff) | (bits > 0x7fffff ? 0x800000 : 0);
+}
+
+
+/* Adds the mantissa of a weight to a histogram. */
 
 static __device__ __forceinline__ void
 dsa_sample_count(uint32_t *high, uint32_t *low, uint32_t bits)
 {
     uint32_t  m;
 
-    m = (bits & 0x7fffff) | (bits > 0x7fffff ? 0x800000 : 0);
+    m = dsa_sample_mantissa(bits);
 
     atomicAdd(high, m >> 12);
     atomicAdd(low, m & 0xfff);
@@ -385,17 +397,39 @@ dsa_sample_count(uint32_t *high, uint32_t *low, uint32_t bits)
 
 
 /*
- * Stores the sum of a chunk's weights, except those that are still to be
- * sorted.
+ * Begins the race of a thread: quotients that are less than the greatest one
+ * that the block has found need not be computed.  An equal one of a lower id
+ * has to win, so that the result does not depend on the order of the warps.
  */
 
 static __device__ __forceinline__ void
-dsa_sample_chunk(dsa_sample_shared_t *s, uint32_t c, double sum)
+dsa_sample_start(dsa_noise_race_t *race, const dsa_sample_shared_t *s)
 {
-    s->sum[c] = sum;
-    s->chunk_high[c] = 0;
-    s->chunk_low[c] = 0;
-    s->equal[c] = 0;
+    uint32_t  most;
+
+    most = (uint32_t) (*(const volatile unsigned long long *) &s->drawn >> 32);
+    dsa_noise_start(race, __uint_as_float(most != 0 ? most - 1 : 0));
+}
+
+
+/* Stores the winner of a warp, if the block has found none before it. */
+
+static __device__ __forceinline__ void
+dsa_sample_finish(dsa_sample_shared_t *s, const dsa_noise_race_t *race)
+{
+    uint64_t  drawn;
+
+    if (!__any_sync(0xffffffff, race->id != UINT32_MAX)) {
+        return;
+    }
+
+    drawn = race->id != UINT32_MAX
+            ? (uint64_t) __float_as_uint(race->most) << 32 | ~race->id : 0;
+    drawn = dsa_sample_warp_max(drawn);
+
+    if (threadIdx.x % 32 == 0) {
+        atomicMax(&s->drawn, (unsigned long long) drawn);
+    }
 }
 
 

@@ -33,8 +33,9 @@
  *     from allowed on have no effect.
  * history: the n_history answer tokens so far, for the penalties.
  * position: of the token to be sampled.  The noise is a function of (seed,
- *     position) alone, so that another replica continues a sequence with the
- *     same tokens.
+ *     position, id) alone (noise.h), so that another replica continues a
+ *     sequence with the same tokens, and a draft that is sampled from nearly
+ *     the same logits is mostly the same token.
  * scratch: vocab floats.
  */
 void dsa_sample(dsa_sample_t *out, const dsa_sampling_t *s,
@@ -53,25 +54,11 @@ void dsa_sample_draw(dsa_sample_t *out, dsa_draw_t *draw, uint32_t *kept,
     const uint32_t *history, uint32_t n_history, uint64_t position,
     float *scratch);
 
-/*
- * Philox4x32-10 (Salmon et al., "Parallel Random Numbers: As Easy as 1, 2,
- * 3", SC 2011): out has four random words, a function of counter and key.
- */
-void dsa_philox(const uint32_t counter[4], const uint32_t key[2],
-    uint32_t out[4]);
 
 /*
- * Uniform in (0, 1), 52 bits of the first two words of Philox4x32-10 with
- * counter (position low, high, lane, 0) and key (seed low, high).
- */
-double dsa_uniform(uint64_t seed, uint64_t position, uint32_t lane);
-
-
-/*
- * Sampling on the GPU, as dsa_sample() documents it.  Sums are float64 but
- * added in a different order.  The two may choose differently if the distance
- * of a draw from the border between two ids is within the rounding error of
- * the sums.
+ * Sampling on the GPU, as dsa_sample() documents it.  Weights and noise have
+ * the same bits.  Sums are float64 but added in a different order, so the two
+ * may keep different ids if top_p is within the rounding error of the sums.
  */
 
 

@@ -153,10 +153,7 @@ dsa_sample_item(const dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 }
 
 
-/*
- * Sums the weights of each of the block's chunks above the bin, and lists the
- * weights in it.
- */
+/* Lists the weights of the block's chunks that are in the bin. */
 
 static __device__ __forceinline__ void
 dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
@@ -164,7 +161,6 @@ dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 {
     int       j, i;
     float4    f[DSA_SAMPLE_VECTORS];
-    double    sum;
     uint32_t  c, u, id, at, hit, n, lane, warp;
 
     lane = threadIdx.x % 32;
@@ -178,7 +174,6 @@ dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
             f[j] = __ldcg((const float4 *) &r->weight[id]);
         }
 
-        sum = 0;
         hit = 0;
 
 #pragma unroll
@@ -187,19 +182,10 @@ dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
             for (i = 0; i < 4; i++) {
                 u = __float_as_uint(((const float *) &f[j])[i]);
 
-                if (u >> 20 > bin) {
-                    sum += (double) ((const float *) &f[j])[i];
-
-                } else if (u >> 20 == bin && u != 0) {
+                if (u >> 20 == bin && u != 0) {
                     hit |= 1U << (4 * j + i);
                 }
             }
-        }
-
-        sum = dsa_sample_warp_sum(sum);
-
-        if (lane == 0) {
-            dsa_sample_chunk(s, c - r->first, sum);
         }
 
         at = dsa_sample_warp_count(__popc(hit));
@@ -233,17 +219,113 @@ dsa_sample_list(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
 
 
 /*
- * Finds the kept weights: those above the returned bits, and the first *ties
- * of those that are equal to them.  The sums of the kept weights are in sum,
- * chunk_high, chunk_low and equal.
+ * Returns the id of the n-th of the weights of a chunk that are equal to
+ * least, in each lane of a warp.  n counts from 1.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_sample_nth(const dsa_sample_row_t *r, uint32_t chunk, uint32_t least,
+    uint32_t n)
+{
+    int       i, j;
+    float4    f;
+    uint32_t  id, equal, before;
+
+    /* 16 neighbouring ids for each lane */
+
+    id = chunk * DSA_SAMPLE_CHUNK + threadIdx.x % 32 * 16;
+    equal = 0;
+
+#pragma unroll
+    for (j = 0; j < 4; j++) {
+        f = __ldcg((const float4 *) &r->weight[id + 4 * j]);
+
+#pragma unroll
+        for (i = 0; i < 4; i++) {
+            equal |= (uint32_t) (__float_as_uint(((const float *) &f)[i])
+                                 == least) << (4 * j + i);
+        }
+    }
+
+    before = dsa_sample_warp_count(__popc(equal));
+
+    for (j = 0; equal != 0; j++, equal >>= 1) {
+        if ((equal & 1) != 0 && ++before == n) {
+            break;
+        }
+    }
+
+    return __reduce_max_sync(0xffffffff, equal != 0 ? id + j : 0);
+}
+
+
+/*
+ * Returns the id from which weights equal to known are cut off, if only ties
+ * of them are kept.  The n weights of the block are those of
+ * dsa_sample_item().
+ */
+
+static __device__ uint32_t
+dsa_sample_ties(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
+    uint32_t parts, uint32_t n, uint32_t known, uint32_t ties)
+{
+    uint32_t  c, id, equal, before;
+
+    const cg::cluster_group  cluster = cg::this_cluster();
+
+    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
+        if (dsa_sample_item(s, r, c, &id) == known) {
+            atomicAdd(&s->equal[id / DSA_SAMPLE_CHUNK - r->first], 1);
+        }
+    }
+
+    if (parts > 1) {
+        cluster.sync();
+
+    } else {
+        __syncthreads();
+    }
+
+    /* one chunk for each thread */
+
+    c = threadIdx.x;
+    equal = 0;
+
+    if (c < dsa_sample_chunks(r->n)) {
+        equal = cluster.map_shared_rank(s, c / r->part)->equal[c % r->part];
+    }
+
+    before = dsa_sample_before_count(s, equal);
+
+    if (before < ties && ties - before <= equal) {
+        s->found = c;
+        s->before = before;
+    }
+
+    __syncthreads();
+
+    if (threadIdx.x < 32) {
+        s->end = 1 + dsa_sample_nth(r, s->found, known, ties - s->before);
+    }
+
+    __syncthreads();
+
+    return s->end;
+}
+
+
+/*
+ * Finds the kept weights: those above the returned bits, and those that are
+ * equal to them, of which there are *ties, of ids below *end.  *kept becomes
+ * the sum of the kept weights.
  */
 
 static __device__ uint32_t
 dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
-    uint32_t parts, float top_p, uint32_t *ties)
+    uint32_t parts, float top_p, uint32_t *ties, uint32_t *end, double *kept)
 {
     double    sum, want, taken, least;
-    uint32_t  c, u, id, at, bin, n, exponent, known;
+    uint32_t  c, u, id, at, bin, n, exponent, known, equal;
 
     /* all weights, one bin for each thread; no weight is above 1 */
 
@@ -288,26 +370,30 @@ dsa_sample_nucleus(dsa_sample_shared_t *s, const dsa_sample_row_t *r,
     }
 
     dsa_sample_merge(s, parts);
-    known = known << 9 | dsa_sample_find(s, exponent, want, &taken);
-
-    for (c = threadIdx.x; c < n; c += DSA_SAMPLE_THREADS) {
-        u = dsa_sample_item(s, r, c, &id);
-        at = id / DSA_SAMPLE_CHUNK - r->first;
-
-        if (u >> 20 == bin && u > known) {
-            dsa_sample_count(&s->chunk_high[at], &s->chunk_low[at], u);
-
-        } else if (u == known) {
-            atomicAdd(&s->equal[at], 1);
-        }
-    }
+    at = dsa_sample_find(s, exponent, want, &taken);
+    known = known << 9 | at;
 
     *ties = r->n;
+    *end = r->n;
+    *kept = taken;
 
-    if (known != 0) {
-        least = (double) __uint_as_float(known);
-        *ties = (uint32_t) fmin(fmax(ceil((want - taken) / least), 1.0),
-                                (double) r->n);
+    if (known == 0) {
+        return 0;
+    }
+
+    /* the last bin has the sum of equal mantissas */
+
+    equal = (uint32_t) ((((uint64_t) s->all[at] << 12)
+                         + s->all[DSA_SAMPLE_BINS + at])
+                        / dsa_sample_mantissa(known));
+
+    least = (double) __uint_as_float(known);
+    *ties = (uint32_t) fmin(fmax(ceil((want - taken) / least), 1.0),
+                            (double) equal);
+    *kept = taken + *ties * least;
+
+    if (*ties < equal) {
+        *end = dsa_sample_ties(s, r, parts, n, known, *ties);
     }
 
     return known;

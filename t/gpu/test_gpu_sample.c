@@ -5,12 +5,15 @@
 
 
 /*
- * Sampling against dsa_sample(), and against a sort in float64 written here.
- * Weights have the same bits on both sides; sums have another order.  So a
- * token may differ only if the draw is within 1e-9 of the border of its
- * interval.  That is a thousand times the rounding of a sum of 129,280 terms,
- * and a thousandth of the change by one wrong weight.  Log-probabilities are
- * rounded to float32: 1e-5, and the same share of what exceeds 1.
+ * Sampling against dsa_sample(), and against a sort and Gumbel noise in float64
+ * written here.  Weights and noise have the same bits on both sides; sums have
+ * another order.  So a token may differ only if top_p is within 1e-9 of a sum
+ * of weights, where one of both keeps an id more.  That is a thousand times the
+ * rounding of a sum of 129,280 terms, and a thousandth of the change by one
+ * wrong weight.  A token is the argmax of logit / temperature + noise up to
+ * 1e-5, the rounding of the float32 quotients that are compared.
+ * Log-probabilities are rounded to float32: 1e-5, and the same share of what
+ * exceeds 1.
  */
 
 
@@ -22,6 +25,7 @@
 #include <cmocka.h>
 #include <cuda_runtime_api.h>
 
+#include "kernels/sample/noise.h"
 #include "kernels/sample/sample.h"
 #include "t/gpu/gpu.h"
 #include "t/unit/numbers.h"
@@ -29,22 +33,21 @@
 
 #define VOCAB   129280
 #define BORDER  1e-9
-
-
-/* What a draw chooses from: kept ids, rising, and the sums up to them. */
-
-typedef struct {
-    double     total;
-    double    *sum;
-    uint32_t  *id;
-    uint32_t   n;
-} test_kept_t;
+#define NEAR    1e-5
 
 
 typedef struct {
-    double     weight;
-    uint32_t   id;
+    double          weight;
+    uint32_t        id;
 } test_weight_t;
+
+
+/* What a draw chooses from: kept ids, rising. */
+
+typedef struct {
+    test_weight_t  *weight;
+    uint32_t        n;
+} test_kept_t;
 
 
 /* The biases of each row with biases, which has some of them. */
@@ -94,13 +97,11 @@ compare_id(const void *a, const void *b)
 }
 
 
-/*
- * The nucleus of x [n], finite or minus infinity, and behind it the least
- * weights up to BORDER beyond top_p.
- */
+/* The nucleus of x [n], finite or minus infinity; top_p is off by shift. */
 
 static void
-keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p)
+keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p,
+    double shift)
 {
     float           max;
     double          total, sum;
@@ -108,9 +109,7 @@ keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p)
     test_weight_t  *w;
 
     w = malloc(n * sizeof(test_weight_t));
-    k->sum = malloc(n * sizeof(double));
-    k->id = malloc(n * sizeof(uint32_t));
-    assert_true(w != NULL && k->sum != NULL && k->id != NULL);
+    assert_non_null(w);
 
     for (max = x[0], i = 1; i < n; i++) {
         max = x[i] > max ? x[i] : max;
@@ -123,13 +122,14 @@ keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p)
         total += w[i].weight;
     }
 
+    k->weight = w;
     k->n = n;
 
     if (p->top_p < 1) {
         qsort(w, n, sizeof(test_weight_t), compare_weight);
 
         for (sum = 0, i = 0; i < n && w[i].weight > 0; i++) {
-            if (sum >= (double) p->top_p * total) {
+            if (sum >= ((double) p->top_p + shift) * total) {
                 break;
             }
 
@@ -139,39 +139,52 @@ keep(test_kept_t *k, const float *x, uint32_t n, const dsa_sampling_t *p)
         k->n = i;
         qsort(w, k->n, sizeof(test_weight_t), compare_id);
     }
-
-    for (sum = 0, i = 0; i < k->n; i++) {
-        sum += w[i].weight;
-        k->id[i] = w[i].id;
-        k->sum[i] = sum;
-    }
-
-    k->total = sum;
-    free(w);
 }
 
 
-/* Does id's interval hold u, or end close to it? */
+/* -log(-log(u)) for an id, as noise.h documents u. */
 
-static int
-held(const test_kept_t *k, uint32_t id, double u)
+static double
+gumbel(const dsa_cuda_sample_row_t *p, uint32_t id)
 {
-    uint32_t  a, b, m;
+    double    v;
+    uint32_t  x[4], more[4];
 
-    for (a = 0, b = k->n; a + 1 < b; ) {
-        m = (a + b) / 2;
+    dsa_noise_words(x, p->sampling.seed, p->position, id / 4, 0);
+    v = ((double) x[id % 4] + 0.5) / 4294967296.0;
 
-        if (k->id[m] <= id) {
-            a = m;
-
-        } else {
-            b = m;
-        }
+    if (x[id % 4] < 256) {
+        dsa_noise_words(more, p->sampling.seed, p->position, id / 4, 1);
+        v = ((double) x[id % 4] + ((double) more[id % 4] + 0.5) / 4294967296.0)
+            / 4294967296.0;
     }
 
-    return k->id[a] == id
-           && (a == 0 || u >= k->sum[a - 1] / k->total - BORDER)
-           && u <= k->sum[a] / k->total + BORDER;
+    return -log(-log1p(-v));
+}
+
+
+/* Is id one that is kept, and has none of these more weight with its noise? */
+
+static int
+won(const test_kept_t *k, uint32_t id, const dsa_cuda_sample_row_t *p)
+{
+    double    x, own, most;
+    uint32_t  i;
+
+    own = -INFINITY;
+    most = -INFINITY;
+
+    for (i = 0; i < k->n; i++) {
+        if (k->weight[i].weight == 0) {
+            continue;
+        }
+
+        x = log(k->weight[i].weight) + gumbel(p, k->weight[i].id);
+        most = x > most ? x : most;
+        own = k->weight[i].id == id ? x : own;
+    }
+
+    return own > -INFINITY && own >= most - NEAR;
 }
 
 
@@ -285,7 +298,6 @@ static void
 draws(uint32_t kind, float temperature, float top_p)
 {
     float                  *x, *d_x, *scratch;
-    double                  u;
     uint32_t                i, r, differ;
     test_kept_t             kept;
     dsa_cuda_sample_t      *out;
@@ -329,7 +341,7 @@ draws(uint32_t kind, float temperature, float top_p)
     defaults(p, ROWS);
     p[0].sampling.temperature = temperature;
     p[0].sampling.top_p = top_p;
-    keep(&kept, x, VOCAB - 3, &p->sampling);
+    keep(&kept, x, VOCAB - 3, &p->sampling, 0);
     differ = 0;
 
     for (i = 0; i < ROUNDS; i++) {
@@ -346,8 +358,7 @@ draws(uint32_t kind, float temperature, float top_p)
                0);
 
         for (r = 0; r < (uint32_t) ROWS >> i; r++) {
-            u = dsa_uniform(p[r].sampling.seed, p[r].position, 0);
-            assert_true(held(&kept, out[r].token, u));
+            assert_true(r % 8 != 0 || won(&kept, out[r].token, &p[r]));
 
             if (r % 32 == 0) {
                 differ += !same(&out[r], &p[r], x, VOCAB, VOCAB - 3, NULL,
@@ -359,17 +370,15 @@ draws(uint32_t kind, float temperature, float top_p)
                0);
 
         for (r = 0; r < ROWS; r++) {
-            u = dsa_uniform(p[r].sampling.seed, p[r].position, 0);
-            assert_true(held(&kept, out[r].token, u));
+            assert_true(r % 8 != 0 || won(&kept, out[r].token, &p[r]));
         }
     }
 
-    /* each difference was within the border */
+    /* the sum of a nucleus may be within the border of top_p */
 
-    assert_true(differ <= 1);
+    assert_true(differ <= (top_p < 1 ? 1 : 0));
 
-    free(kept.sum);
-    free(kept.id);
+    free(kept.weight);
     free(x);
     free(scratch);
     free(out);
@@ -390,6 +399,126 @@ test_draws(void **state)
     draws(2, 1, 0.9f);
     draws(2, 2, 0.3f);
     draws(3, 1, 0.9f);
+}
+
+
+/*
+ * Counts of draws against the probabilities of float64, for ids that have the
+ * same residue modulo 8, which have equal logits; top_p keeps residues from
+ * least on, and of least only the lowest ids.  Seeds, and in other rows
+ * positions, follow each other, as those of requests and tokens do.
+ */
+
+static void
+counts(uint32_t vocab, uint32_t rows, uint32_t rounds, float top_p,
+    uint32_t least)
+{
+    float                  *x, *d_x;
+    void                   *work;
+    double                  chi, sum, want, p[8];
+    uint32_t                i, r, end, hits[8];
+    dsa_cuda_sample_t      *out, *d_out;
+    dsa_cuda_sample_row_t  *row, *d_row;
+
+    /* above once in ten thousand, with 0 .. 7 degrees of freedom */
+
+    static const double  limit[] = {
+        0, 15.1, 18.4, 21.1, 23.5, 25.7, 27.9, 29.9
+    };
+
+    x = malloc((size_t) rows * vocab * sizeof(float));
+    out = malloc(rows * sizeof(dsa_cuda_sample_t));
+    row = malloc(rows * sizeof(dsa_cuda_sample_row_t));
+    assert_true(x != NULL && out != NULL && row != NULL);
+
+    for (i = 0; i < rows * vocab; i++) {
+        x[i] = (float) (i % vocab % 8) * 0.25f;
+    }
+
+    for (i = 0, sum = 0; i < 8; i++) {
+        p[i] = exp(i * 0.25 / 0.7) * (vocab / 8);
+        sum += p[i];
+    }
+
+    end = vocab;
+
+    if (top_p < 1) {
+        for (i = least + 1, want = (double) top_p * sum; i < 8; i++) {
+            want -= p[i];
+        }
+
+        /* whole ids */
+
+        end = (uint32_t) ceil(want / p[least] * (vocab / 8));
+        p[least] *= (double) end / (vocab / 8);
+        end *= 8;
+    }
+
+    for (i = least, sum = 0; i < 8; i++) {
+        sum += p[i];
+    }
+
+    memset(hits, 0, sizeof(hits));
+    memset(row, 0, rows * sizeof(dsa_cuda_sample_row_t));
+
+    d_x = gpu_upload(x, (size_t) rows * vocab * sizeof(float));
+    d_row = gpu_alloc(rows * sizeof(dsa_cuda_sample_row_t));
+    d_out = gpu_alloc(rows * sizeof(dsa_cuda_sample_t));
+    work = gpu_alloc(dsa_cuda_sample_work(rows, vocab));
+
+    for (i = 0; i < rounds; i++) {
+        for (r = 0; r < rows; r++) {
+            row[r].sampling.temperature = 0.7f;
+            row[r].sampling.top_p = top_p;
+            row[r].sampling.seed = r % 2 == 0 ? i * rows + r : 5;
+            row[r].position = r % 2 == 0 ? 77 : i * rows + r;
+        }
+
+        gpu_ok(cudaMemcpy(d_row, row, rows * sizeof(dsa_cuda_sample_row_t),
+                          cudaMemcpyHostToDevice));
+        gpu_ok(dsa_cuda_sample(d_out, d_row, d_x, vocab, rows, vocab, vocab,
+                               NULL, NULL, NULL, work, NULL));
+        gpu_download(out, d_out, rows * sizeof(dsa_cuda_sample_t));
+
+        for (r = 0; r < rows; r++) {
+            assert_true(out[r].token < vocab && out[r].token % 8 >= least);
+            assert_true(out[r].token % 8 != least || out[r].token < end);
+            hits[out[r].token % 8]++;
+        }
+    }
+
+    for (i = least, chi = 0; i < 8; i++) {
+        want = p[i] / sum * rows * rounds;
+        chi += (hits[i] - want) * (hits[i] - want) / want;
+    }
+
+    if (chi > limit[7 - least]) {
+        fail_msg("%u ids, top_p %g: chi-square %g above %g", vocab,
+                 (double) top_p, chi, limit[7 - least]);
+    }
+
+    free(x);
+    free(out);
+    free(row);
+
+    (void) gpu_free_all(NULL);
+}
+
+
+static void
+test_counts(void **state)
+{
+    counts(8, 4096, 50, 1, 0);
+    counts(1000, 4096, 50, 1, 0);
+    counts(VOCAB, 100, 200, 1, 0);
+    counts(VOCAB, 3, 2000, 1, 0);
+
+    /* residues 4 to 7 have 0.807 of the weight, and 5 to 7 have 0.698 */
+
+    counts(8, 4096, 50, 0.75f, 4);
+    counts(1000, 4096, 50, 0.75f, 4);
+    counts(VOCAB, 100, 200, 0.75f, 4);
+    counts(VOCAB, 3, 2000, 0.75f, 4);
 }
 
 
@@ -450,8 +579,8 @@ static void
 mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
     uint32_t tokens)
 {
+    int                     found;
     float                  *x, *d_x, *row, *scratch;
-    double                  u;
     uint32_t                i, j, r, kind, words, *history, *masks, *mask;
     test_kept_t             kept;
     dsa_sampling_t         *s;
@@ -550,7 +679,7 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
 
         /* a border, or nothing: penalties once more, then the sort */
 
-        assert_true(s->temperature > 0);
+        assert_true(s->temperature > 0 && s->top_p < 1);
 
         mask = p[r].mask != 0 ? masks + (p[r].mask - 1) * words : NULL;
 
@@ -584,11 +713,15 @@ mixed(uint32_t rows, uint32_t vocab, uint32_t allowed, size_t ld,
             }
         }
 
-        keep(&kept, scratch, allowed, s);
-        u = dsa_uniform(s->seed, p[r].position, 0);
-        assert_true(held(&kept, out[r].token, u));
-        free(kept.sum);
-        free(kept.id);
+        found = 0;
+
+        for (i = 0; i < 2; i++) {
+            keep(&kept, scratch, allowed, s, i == 0 ? -BORDER : BORDER);
+            found |= won(&kept, out[r].token, &p[r]);
+            free(kept.weight);
+        }
+
+        assert_true(found);
     }
 
     free(masks);
@@ -844,6 +977,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_extremes, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_draws, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_counts, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_reported, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_refusals, gpu_setup,

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/sample/noise.h"
+
 
 /* Numbers for tests: the same in every run. */
 
@@ -35,6 +37,19 @@ static inline float
 dsa_t_uniform(void)
 {
     return (float) dsa_t_random(2000001) / 1000000.0f - 1.0f;
+}
+
+
+/* Uniform in (0, 1), a function of three numbers: 52 bits of Philox. */
+
+static inline double
+dsa_t_counted(uint64_t seed, uint64_t a, uint32_t b)
+{
+    uint32_t  x[4];
+
+    dsa_noise_words(x, seed, a, b, 0);
+
+    return ((double) (((uint64_t) x[1] << 32 | x[0]) >> 12) + 0.5) * 0x1p-52;
 }
 
 

@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/sample/sample.h"
 #include "t/lib/small_model.h"
+#include "t/unit/numbers.h"
 #include "t/unit/scheduler.h"
 
 
@@ -363,7 +363,7 @@ test_soak(void **state)
 
     for (round = 0; round < 4000; round++) {
         for (i = 0; i < n; i++) {
-            r = (uint32_t) (dsa_uniform(12, round, i) * 1e9);
+            r = (uint32_t) (dsa_t_counted(12, round, i) * 1e9);
 
             if (c[i].seq == NULL) {
                 if (c[i].prompt != NULL) {

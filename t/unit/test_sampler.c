@@ -15,7 +15,9 @@
 #include <cmocka.h>
 
 #include "engine/backend.h"
+#include "kernels/sample/noise.h"
 #include "kernels/sample/sample.h"
+#include "t/unit/numbers.h"
 
 
 #define VOCAB   1000
@@ -79,45 +81,258 @@ test_philox(void **state)
     };
 
     for (i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        dsa_philox(known[i].counter, known[i].key, out);
+        dsa_noise_words(out, (uint64_t) known[i].key[1] << 32
+                             | known[i].key[0],
+                        (uint64_t) known[i].counter[1] << 32
+                        | known[i].counter[0],
+                        known[i].counter[2], known[i].counter[3]);
         assert_memory_equal(out, known[i].out, sizeof(out));
     }
 }
 
 
+/* The noise of an id, as dsa_noise_enter() computes it. */
+
+static double
+noise(uint64_t seed, uint64_t position, uint32_t id)
+{
+    uint32_t  word[4];
+
+    dsa_noise_words(word, seed, position, id / 4, 0);
+
+    return (double) dsa_noise(word[id % 4], seed, position, id);
+}
+
+
 /*
- * Uniform numbers are in (0, 1). Each of 64 equal parts is hit as often as
- * expected (chi-square with 63 degrees of freedom: above 103.4 once in a
- * thousand). Each seed, position and third word of the counter
- * gives another number.
+ * Noise is -log(1 - v) of the formula, in float64: at 2^20 words of all sizes,
+ * at the greatest and the least ones, and where the polynomial changes.
  */
 
 static void
-test_uniform(void **state)
+test_noise_log(void **state)
 {
-    double    u, chi;
-    uint32_t  i, hits[64];
+    float     e;
+    double    want;
+    uint32_t  i, word;
 
-    memset(hits, 0, sizeof(hits));
+    for (i = 0; i < 1 << 20; i++) {
+        word = i < 1 << 18 ? DSA_NOISE_MORE + i
+               : i < 2 << 18 ? UINT32_MAX - (i & 0x3ffff)
+               : i < 3 << 18 ? DSA_NOISE_THIRD - (1 << 17) + (i & 0x3ffff)
+               : i * 4099;
 
-    for (i = 0; i < 64000; i++) {
-        u = dsa_uniform(7, i, 0);
-        assert_true(u > 0 && u < 1);
-        hits[(uint32_t) (u * 64)]++;
+        if (word < DSA_NOISE_MORE) {
+            continue;
+        }
+
+        e = dsa_noise(word, 1, 2, 3);
+        want = -log1p(-((double) word + 0.5) / 4294967296.0);
+
+        if (!(fabs((double) e - want) <= 2e-7 * want)) {
+            fail_msg("word %x: %g instead of %g", word, (double) e, want);
+        }
+    }
+}
+
+
+/*
+ * Small words: of 2^26 ids about 4 have a word below 256, and more bits.  The
+ * number of ids with noise below 2^-n has a Poisson distribution; the bounds
+ * are four deviations.
+ */
+
+static void
+test_noise_tail(void **state)
+{
+    double    e, want;
+    uint32_t  i, j, n, more, small[8], word[4], extra[4];
+
+    memset(small, 0, sizeof(small));
+    more = 0;
+
+    for (i = 0; i < 1 << 24; i++) {
+        dsa_noise_words(word, 9, 12345, i, 0);
+
+        for (j = 0; j < 4; j++) {
+            if (word[j] >= 1 << 20) {
+                continue;
+            }
+
+            e = (double) dsa_noise(word[j], 9, 12345, 4 * i + j);
+
+            for (n = 0; n < 8; n++) {
+                small[n] += e < ldexp(1, -13 - (int) n);
+            }
+
+            if (word[j] < 256) {
+                dsa_noise_words(extra, 9, 12345, i, 1);
+                want = ldexp((double) word[j]
+                             + ((double) extra[j] + 0.5) / 4294967296.0, -32);
+                assert_true(fabs(e - want) <= 2e-7 * want);
+                more++;
+            }
+        }
     }
 
-    for (i = 0, chi = 0; i < 64; i++) {
-        chi += (hits[i] - 1000.0) * (hits[i] - 1000.0) / 1000.0;
+    assert_true(more > 0);
+
+    for (n = 0; n < 8; n++) {
+        want = ldexp(1, 13 - (int) n);
+
+        if (!(fabs(small[n] - want) <= 4 * sqrt(want))) {
+            fail_msg("noise below 2^-%u: %u times", 13 + n, small[n]);
+        }
+    }
+}
+
+
+/* The eighth of the exponential distribution that e falls into. */
+
+static uint32_t
+eighth(double e)
+{
+    uint32_t  i;
+
+    i = (uint32_t) (exp(-e) * 8);
+
+    return i < 8 ? i : 7;
+}
+
+
+/*
+ * Each pair of eighths of two noises occurs as often as any other (chi-square
+ * with 63 degrees of freedom: above 103.4 once in a thousand): of neighbouring
+ * ids, of those of neighbouring blocks of Philox, of neighbouring positions, of
+ * neighbouring seeds.
+ */
+
+static void
+test_noise(void **state)
+{
+    double    a, b, chi;
+    uint32_t  i, kind, hits[64];
+
+    for (kind = 0; kind < 6; kind++) {
+        memset(hits, 0, sizeof(hits));
+
+        for (i = 0; i < 64000; i++) {
+            a = noise(7, 0, 2 * i);
+            b = noise(7, 0, 2 * i + 1);
+
+            if (kind == 1) {
+                a = noise(7, 3, i / 4 * 8 + i % 4);
+                b = noise(7, 3, i / 4 * 8 + i % 4 + 4);
+
+            } else if (kind == 2) {
+                a = noise(7, 2 * i, 5);
+                b = noise(7, 2 * i + 1, 5);
+
+            } else if (kind == 3) {
+                a = noise(2 * i, 9, 5);
+                b = noise(2 * i + 1, 9, 5);
+
+            } else if (kind == 4) {
+                a = noise(i, 9, 5);
+                b = noise(i, (1ULL << 32) + 9, 5);
+
+            } else if (kind == 5) {
+                a = noise(i, 9, 5);
+                b = noise((1ULL << 32) + i, 9, 5);
+            }
+
+            hits[eighth(a) * 8 + eighth(b)]++;
+        }
+
+        for (i = 0, chi = 0; i < 64; i++) {
+            chi += (hits[i] - 1000.0) * (hits[i] - 1000.0) / 1000.0;
+        }
+
+        if (chi > 103.4) {
+            fail_msg("kind %u: chi-square %g", kind, chi);
+        }
+    }
+}
+
+
+/*
+ * A token is the argmax of logit / temperature + g, computed here in float64
+ * as the formula says, for all tokens of a row that differs in each position.
+ */
+
+static void
+test_gumbel(void **state)
+{
+    float           logits[VOCAB];
+    double          x, own, most;
+    uint32_t        i, t, n, token;
+    dsa_sampling_t  s;
+
+    for (t = 0; t < 3000; t++) {
+        n = VOCAB - t % 7;
+        s = sampling(0.2f + (float) (t % 10) / 5, 1);
+        s.seed = (uint64_t) t << 30;
+
+        for (i = 0; i < n; i++) {
+            logits[i] = (float) (dsa_t_counted(t, i, 0) * 12 - 6);
+        }
+
+        token = sample(&s, logits, n, 1ULL << t % 40);
+        own = 0;
+        most = -INFINITY;
+
+        for (i = 0; i < n; i++) {
+            x = (double) logits[i] / (double) s.temperature
+                - log(noise(s.seed, 1ULL << t % 40, i));
+            most = x > most ? x : most;
+            own = i == token ? x : own;
+        }
+
+        assert_true(own >= most - 1e-5);
+    }
+}
+
+
+/*
+ * Two rows whose logits differ a little have the same token as often as the
+ * formula says: sum over i of 1 / sum over j of max(p_j / p_i, q_j / q_i).
+ * The bounds are four deviations.
+ */
+
+static void
+test_agreement(void **state)
+{
+    float           p[40], q[40];
+    double          sum, want, a, b;
+    uint32_t        i, j, n, same;
+    dsa_sampling_t  s;
+
+    for (i = 0; i < 40; i++) {
+        p[i] = (float) (dsa_t_counted(1, i, 0) * 6);
+        q[i] = p[i] + (float) dsa_t_counted(2, i, 0);
     }
 
-    assert_true(chi < 103.4);
+    for (i = 0, want = 0; i < 40; i++) {
+        for (j = 0, sum = 0; j < 40; j++) {
+            a = exp((double) p[j] - (double) p[i]);
+            b = exp((double) q[j] - (double) q[i]);
+            sum += a > b ? a : b;
+        }
 
-    assert_true(dsa_uniform(1, 2, 3) == dsa_uniform(1, 2, 3));
-    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(2, 2, 3));
-    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1ULL << 32, 2, 3));
-    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 3, 3));
-    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 2ULL << 32, 3));
-    assert_true(dsa_uniform(1, 2, 3) != dsa_uniform(1, 2, 4));
+        want += 1 / sum;
+    }
+
+    s = sampling(1, 1);
+    n = 40000;
+
+    for (i = 0, same = 0; i < n; i++) {
+        s.seed = i % 200;
+        same += sample(&s, p, 40, i / 200) == sample(&s, q, 40, i / 200);
+    }
+
+    if (!(fabs(same - want * n) <= 4 * sqrt(n * want * (1 - want)))) {
+        fail_msg("%u of %u tokens agree, instead of %g", same, n, want * n);
+    }
 }
 
 
@@ -246,7 +461,7 @@ test_nucleus(void **state)
 
             /* only a few different values, so that there are many ties */
 
-            logits[i] = (float) (dsa_uniform(t, i, 0) * 6);
+            logits[i] = (float) (dsa_t_counted(t, i, 0) * 6);
 
             if (t % 2 == 0) {
                 logits[i] = floorf(logits[i]) / 2;
@@ -449,7 +664,7 @@ test_mask(void **state)
     dsa_sampling_t  s;
 
     for (i = 0; i < VOCAB; i++) {
-        logits[i] = (float) (dsa_uniform(5, i, 0) * 8);
+        logits[i] = (float) (dsa_t_counted(5, i, 0) * 8);
     }
 
     for (i = 0; i < 20; i++) {
@@ -609,7 +824,7 @@ test_repeat(void **state)
     dsa_sampling_t  s;
 
     for (i = 0; i < VOCAB; i++) {
-        logits[i] = (float) dsa_uniform(3, i, 1);
+        logits[i] = (float) dsa_t_counted(3, i, 1);
     }
 
     s = sampling(1, 0.9f);
@@ -672,7 +887,11 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_philox),
-        cmocka_unit_test(test_uniform),
+        cmocka_unit_test(test_noise_log),
+        cmocka_unit_test(test_noise_tail),
+        cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_gumbel),
+        cmocka_unit_test(test_agreement),
         cmocka_unit_test(test_greedy),
         cmocka_unit_test(test_distribution),
         cmocka_unit_test(test_nucleus),

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/sample/sample.h"
+#include "t/unit/numbers.h"
 #include "t/unit/scheduler.h"
 
 
@@ -378,7 +378,7 @@ test_soak(void **state)
 
     for (round = 0; round < 6000; round++) {
         for (i = 0; i < n; i++) {
-            r = (uint32_t) (dsa_uniform(11, round, i) * 1e9);
+            r = (uint32_t) (dsa_t_counted(11, round, i) * 1e9);
 
             if (c[i].seq == NULL) {
                 if (c[i].prompt != NULL) {

@@ -16,8 +16,8 @@
 
 #include <cmocka.h>
 
-#include "kernels/sample/sample.h"
 #include "t/lib/small_model.h"
+#include "t/unit/numbers.h"
 #include "t/unit/placement.h"
 
 
@@ -391,7 +391,7 @@ check_soak(uint32_t n_ranks, uint32_t pages, uint32_t of_rank, uint64_t seed)
         idle = round / 300 % 2 == 1;
 
         for (i = 0; i < n; i++) {
-            r = (uint32_t) (dsa_uniform(seed, round, i) * 4e9);
+            r = (uint32_t) (dsa_t_counted(seed, round, i) * 4e9);
 
             if (c[i].seq != NULL) {
                 if (r % 300 == 0) {
