@@ -95,7 +95,7 @@ PRELOAD  := $(BUILD)/t/nginx_preload.so
 BENCHES  := $(BUILD)/bench/load $(BUILD)/bench/source $(BUILD)/bench/cpu \
             $(BUILD)/bench/chat $(BUILD)/bench/prefix $(BUILD)/bench/replay \
             $(BUILD)/bench/grammar $(BUILD)/bench/limits \
-            $(BUILD)/bench/stages $(BUILD)/bench/heavy
+            $(BUILD)/bench/stages $(BUILD)/bench/heavy $(BUILD)/bench/noise
 MODULE_H := $(wildcard ngx_module/symbols.map \
             ngx_module/*/*.h base/*.h context/*.h context/*/*.h \
             redis_schema/*.h engine/link*.h)
@@ -253,6 +253,7 @@ $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
                        $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/grammar: $(BUILD)/libdsa.a
+$(BUILD)/bench/noise: $(BUILD)/libdsa.a
 $(BUILD)/bench/prefix: $(BUILD)/libdsa.a
 $(BUILD)/bench/stages: $(patsubst %.c,$(BUILD)/obj/%.o,\
                        $(wildcard bench/stages_*.c)) $(BUILD)/libdsa.a
