@@ -65,6 +65,18 @@ typedef struct {
 
 
 /*
+ * Sets mask [dsa_mask_words(vocab)] to the ids that are permitted for the next
+ * draft of a sequence: tokens are the n valid samples of the step, and behind
+ * them the drafts so far, n <= DSA_MAX_OUTPUTS + drafts of the backend.  To be
+ * called by the thread that calls start() and wait(), from start() until wait()
+ * for the same step returns.  DSA_AGAIN: the mask is not ready, or the sequence
+ * has ended; it gets no further drafts.
+ */
+typedef int (*dsa_next_mask_pt)(void *owner, const uint32_t *tokens,
+    uint32_t n, uint32_t *mask);
+
+
+/*
  * The part of a step that belongs to one sequence.
  *
  * Inputs are tokens[start .. start + n_input - 1]; the cache has all tokens
@@ -139,7 +151,13 @@ typedef struct {
                                            most drafts of the backend; out:
                                            their number, which is less where
                                            the block table has no page for
-                                           them */
+                                           them, or where a mask is not
+                                           ready */
+    dsa_next_mask_pt        next_mask;  /* with next: sets the mask of a draft,
+                                           so that drafts are tokens which the
+                                           answer may have; NULL: all ids are
+                                           permitted */
+    void                   *next_owner; /* argument of next_mask */
 } dsa_batch_seq_t;
 
 
@@ -256,8 +274,8 @@ struct dsa_backend_s {
 
     /*
      * Starts a step, which is computed after all earlier ones.  Only the
-     * arrays sample, accepted and rollout of seq are used after the return.
-     * DSA_ERROR is fatal for the replica.
+     * arrays sample, accepted, rollout and next of seq, n_next and next_mask
+     * are used after the return.  DSA_ERROR is fatal for the replica.
      */
     int               (*start)(dsa_backend_t *b, dsa_batch_seq_t *seq,
                                uint32_t n_seqs, dsa_err_t *err);

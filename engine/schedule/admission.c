@@ -259,9 +259,9 @@ static int
 dsa_sched_prepare(dsa_sched_t *s, dsa_seq_t *seq)
 {
     if (seq->mask != NULL) {
+        seq->mask_words = dsa_mask_words(s->backend->config.vocab_size);
         seq->masks = calloc((size_t) s->backend->max_outputs
-                            * dsa_mask_words(s->backend->config.vocab_size),
-                            sizeof(uint32_t));
+                            * seq->mask_words, sizeof(uint32_t));
 
         if (seq->masks == NULL) {
             return DSA_ERROR;

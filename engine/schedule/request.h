@@ -46,21 +46,29 @@ typedef uint32_t (*dsa_sched_draft_pt)(void *owner, const uint32_t *tokens,
     uint32_t n_tokens, uint32_t *drafts, uint32_t most);
 
 /*
- * Sets the masks of a step's outputs, mask [n_drafts + 1][words] as in
- * dsa_batch_seq_t: output i comes after all tokens that the handler was given
- * and drafts[0 .. i-1].  All bits are 1 before the call.  At least one id must
- * stay permitted for each output, also for outputs after a draft that an
- * earlier mask excludes; these are never accepted.  Returns 0 if all bits are
- * still 1.
+ * Sets the masks of the tokens first to n_drafts of those that follow all tokens
+ * that the handler was given, mask [n_drafts - first + 1][words] as in
+ * dsa_batch_seq_t: token i comes after drafts[0 .. i-1].  All bits are 1 before
+ * the call.  At least one id must stay permitted for each token, also for those
+ * after a draft that an earlier mask excludes; these are never accepted.
+ * Returns 0 if all bits are still 1.
+ *
+ * Called with first 0 for the outputs of a step, and, while the step is in
+ * flight, with first n_drafts for the next draft of the backend; then drafts
+ * begins with the samples of the step.
  */
 typedef int (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words);
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words);
 
 /*
- * 1 if mask can set the masks of the next step at once.  0: a decode step has
- * no entry for the sequence; call dsa_sched_poll() when it has become ready.
+ * Returns how many of these masks can be set at once, from that of token 0 on:
+ * 0 to n_drafts + 1.  0: a decode step has no entry for the sequence; call
+ * dsa_sched_poll() when the mask of token 0 has become ready.  A mask behind
+ * drafts that is not ready ends them, because waiting for a mask costs more than
+ * a draft saves.
  */
-typedef int (*dsa_sched_ready_pt)(void *owner);
+typedef uint32_t (*dsa_sched_ready_pt)(void *owner, const uint32_t *drafts,
+    uint32_t n_drafts);
 
 
 /*

@@ -15,8 +15,8 @@
 
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
- * downwards in this order: scheduler.c, step.c, prefill.c, admission.c,
- * placement.c, finish.c, rollout.c, load.c, ranks.c.
+ * downwards in this order: scheduler.c, step.c, masks.c, prefill.c,
+ * admission.c, placement.c, finish.c, rollout.c, load.c, ranks.c.
  */
 
 #define DSA_NO_RANK     UINT32_MAX
@@ -138,6 +138,26 @@ dsa_sched_entry(const dsa_sched_t *s, dsa_seq_t *seq)
 {
     return &seq->entry[s->next - s->ring];
 }
+
+
+/* masks.c */
+
+/* 1 if one of the next n outputs of the sequence has a mask. */
+int dsa_sched_masked(const dsa_seq_t *seq, uint32_t n);
+
+/* The masks of the outputs of its next step.  NULL: every id is permitted. */
+const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);
+
+/*
+ * Of n drafts, those from the first on behind which the mask is ready, so that
+ * the step that verifies them does not wait for it.
+ */
+uint32_t dsa_sched_ready(const dsa_seq_t *seq, const uint32_t *drafts,
+    uint32_t n);
+
+/* A dsa_next_mask_pt; owner is a member of dsa_sched_step_t. */
+int dsa_sched_next_mask(void *owner, const uint32_t *tokens, uint32_t n,
+    uint32_t *mask);
 
 
 /* prefill.c */

@@ -21,8 +21,6 @@ static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
-static int dsa_sched_masked(const dsa_seq_t *seq);
-static const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);
 
 
 /*
@@ -121,7 +119,7 @@ dsa_sched_ahead(const dsa_sched_t *s)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && (seq->needs_last || dsa_sched_masked(seq))) {
+        if (seq != NULL && (seq->needs_last || dsa_sched_masked(seq, 1))) {
             return 0;
         }
     }
@@ -254,7 +252,7 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget, dsa_err_t *err)
             continue;
         }
 
-        if (seq->ready != NULL && !seq->ready(seq->owner)) {
+        if (seq->ready != NULL && seq->ready(seq->owner, NULL, 0) == 0) {
             s->n_unready++;
             continue;
         }
@@ -376,6 +374,8 @@ dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
 
     assert(n <= most);
 
+    n = dsa_sched_ready(seq, draft, n);
+
     while (n != 0 && dsa_pages_of(seq->n_tokens + n) - seq->n_pages
                      > dsa_pages_free(s->pages, seq->rank))
     {
@@ -431,6 +431,8 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->rollout = NULL;
     b->next = NULL;
     b->n_next = &step->n_next[i];
+    b->next_mask = NULL;
+    b->next_owner = NULL;
     b->input_from = seq->scheduled_samples ? seq->entry[before]
                                            : DSA_INPUT_KNOWN;
 
@@ -457,46 +459,10 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     {
         b->next = &step->next[(size_t) i * s->backend->max_outputs];
         *b->n_next = s->backend->drafts;
+
+        if (dsa_sched_masked(seq, b->n_draft + 1 + s->backend->drafts)) {
+            b->next_mask = dsa_sched_next_mask;
+            b->next_owner = &step->member[i];
+        }
     }
-}
-
-
-/* 1 if the next outputs of the sequence, or one of them, have a mask. */
-
-static int
-dsa_sched_masked(const dsa_seq_t *seq)
-{
-    uint32_t  first;
-
-    if (seq->mask == NULL || seq->mask_at == 0) {
-        return seq->mask != NULL;
-    }
-
-    first = seq->completion + seq->scheduled_samples;
-
-    return first <= seq->mask_at && seq->mask_at <= first + seq->n_draft;
-}
-
-
-/* NULL: every id is permitted. */
-
-static const uint32_t *
-dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq)
-{
-    uint32_t  words;
-
-    if (!dsa_sched_masked(seq)) {
-        return NULL;
-    }
-
-    assert(seq->scheduled_samples == 0);
-
-    words = dsa_mask_words(s->backend->config.vocab_size);
-
-    memset(seq->masks, 0xff,
-           (size_t) (seq->n_draft + 1) * words * sizeof(uint32_t));
-
-    return seq->mask(seq->owner, seq->tokens + seq->n_tokens - seq->n_draft,
-                     seq->n_draft, seq->masks, words)
-           ? seq->masks : NULL;
 }

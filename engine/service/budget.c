@@ -90,7 +90,7 @@ dsa_budget_tag(dsa_budget_t *b, uint32_t id)
 
 int
 dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words)
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words)
 {
     uint32_t      i, last, bit;
     dsa_budget_t  then;
@@ -99,9 +99,14 @@ dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
         return 0;
     }
 
-    /* index of the output after the last token of reasoning */
+    /* the token after the last one of reasoning */
 
     last = b->most - b->n;
+
+    if (last < first) {
+        return 0;
+    }
+
     then = *b;
 
     for (i = 0; i < last; i++) {
@@ -114,7 +119,7 @@ dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
 
     assert(b->end / 32 < words);
 
-    mask += (size_t) last * words;
+    mask += (size_t) (last - first) * words;
     bit = mask[b->end / 32] & (1U << b->end % 32);
 
     memset(mask, 0, words * sizeof(uint32_t));

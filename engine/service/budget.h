@@ -49,7 +49,7 @@ int dsa_budget_accept(dsa_budget_t *b, uint32_t id);
  * if bits were cleared.
  */
 int dsa_budget_mask(const dsa_budget_t *b, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words);
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words);
 
 
 #endif /* _DSA_BUDGET_H_INCLUDED_ */

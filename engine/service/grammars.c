@@ -327,31 +327,53 @@ dsa_constraint_warm(dsa_constraint_t *c)
 }
 
 
-int
-dsa_constraint_ready(dsa_constraint_t *c)
+uint32_t
+dsa_constraint_ready(dsa_constraint_t *c, const uint32_t *drafts,
+    uint32_t n_drafts)
 {
     int       ready;
+    uint32_t  i;
     uint64_t  start;
 
-    if (c->pushed) {
-        return dsa_mask_thread_done(&c->grammars->masks, &c->job);
+    if (c->pushed && !dsa_mask_thread_done(&c->grammars->masks, &c->job)) {
+        return 0;
     }
 
     if (!c->grammars->masks.running) {
-        return 1;
+        return n_drafts + 1;
     }
 
     start = dsa_clock_us();
-    ready = dsa_matcher_ready(c->matcher);
+    ready = c->pushed || dsa_matcher_ready(c->matcher);
+
+    for (i = 0; ready && i < n_drafts; i++) {
+        if (dsa_matcher_draft(c->matcher, drafts[i]) != DSA_OK) {
+
+            /* no mask is made behind this draft */
+
+            i = n_drafts;
+            break;
+        }
+
+        if (!dsa_matcher_ready(c->matcher)) {
+            break;
+        }
+    }
+
+    dsa_matcher_undo(c->matcher);
     dsa_constraint_time(c, start);
 
     if (ready) {
-        return 1;
+        return i + 1;
     }
 
-    c->pushed = 1;
-    c->stats.by_thread++;
-    dsa_mask_thread_push(&c->grammars->masks, &c->job);
+    /* with drafts a step is in flight, whose tokens must not wait for the job */
+
+    if (n_drafts == 0) {
+        c->pushed = 1;
+        c->stats.by_thread++;
+        dsa_mask_thread_push(&c->grammars->masks, &c->job);
+    }
 
     return 0;
 }
@@ -370,7 +392,7 @@ dsa_constraint_own(dsa_constraint_t *c)
 
 void
 dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words)
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words)
 {
     uint32_t  i;
     uint64_t  start;
@@ -378,18 +400,20 @@ dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
     start = dsa_clock_us();
 
     dsa_constraint_own(c);
-    dsa_matcher_mask(c->matcher, mask, words);
 
-    for (i = 0; i < n_drafts; i++) {
-        if (dsa_matcher_draft(c->matcher, drafts[i]) != DSA_OK) {
-
+    for (i = 0; i <= n_drafts; i++) {
+        if (i != 0
+            && dsa_matcher_draft(c->matcher, drafts[i - 1]) != DSA_OK)
+        {
             /* this draft and those after it cannot be accepted */
 
             break;
         }
 
-        mask += words;
-        dsa_matcher_mask(c->matcher, mask, words);
+        if (i >= first) {
+            dsa_matcher_mask(c->matcher, mask, words);
+            mask += words;
+        }
     }
 
     dsa_matcher_undo(c->matcher);

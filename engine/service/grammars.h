@@ -93,15 +93,16 @@ int dsa_constraint_quick(dsa_constraint_t *c);
 void dsa_constraint_warm(dsa_constraint_t *c);
 
 /*
- * Returns 1 if the mask of the next token is in the cache, or was made at
- * once.  0: the thread for masks makes it, and dsa_constraint_mask() would
- * wait for it.
+ * Returns how many masks are in the cache, or were made at once, from that of
+ * the next token on, as in dsa_sched_ready_pt.  0 without drafts: the thread for
+ * masks makes the first one, and dsa_constraint_mask() would wait for it.
  */
-int dsa_constraint_ready(dsa_constraint_t *c);
+uint32_t dsa_constraint_ready(dsa_constraint_t *c, const uint32_t *drafts,
+    uint32_t n_drafts);
 
-/* Sets the masks of a step, which are as in dsa_sched_mask_pt. */
+/* Sets masks, which are as in dsa_sched_mask_pt. */
 void dsa_constraint_mask(dsa_constraint_t *c, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words);
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words);
 
 /* Sets what of the grammar's schemas is not enforced. */
 void dsa_constraint_skipped(const dsa_constraint_t *c,
@@ -113,7 +114,7 @@ void dsa_constraint_skipped(const dsa_constraint_t *c,
  */
 
 typedef struct {
-    uint32_t    n;                      /* steps */
+    uint32_t    n;                      /* calls of dsa_constraint_mask() */
     uint64_t    total_us;
     uint32_t    most_us;                /* of one call */
     uint32_t    by_thread;              /* masks that the mask thread made */

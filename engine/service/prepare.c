@@ -44,8 +44,9 @@ static int dsa_prepare_budget(const dsa_service_t *service, dsa_request_t *r,
 static int dsa_prepare_think_end(const dsa_service_t *service,
     dsa_request_t *r, const char *what, uint32_t *id);
 static int dsa_prepare_mask(void *owner, const uint32_t *drafts,
-    uint32_t n_drafts, uint32_t *mask, uint32_t words);
-static int dsa_prepare_ready(void *owner);
+    uint32_t n_drafts, uint32_t first, uint32_t *mask, uint32_t words);
+static uint32_t dsa_prepare_ready(void *owner, const uint32_t *drafts,
+    uint32_t n_drafts);
 static int dsa_prepare_bias(const dsa_service_t *service, dsa_request_t *r,
     const dsa_submit_t *submit);
 static dsa_priority_e dsa_prepare_priority(uint32_t flags);
@@ -473,29 +474,30 @@ dsa_prepare_think_end(const dsa_service_t *service, dsa_request_t *r,
 
 static int
 dsa_prepare_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
-    uint32_t *mask, uint32_t words)
+    uint32_t first, uint32_t *mask, uint32_t words)
 {
     dsa_request_t  *r = owner;
 
     if (r->constraint != NULL) {
-        dsa_constraint_mask(r->constraint, drafts, n_drafts, mask, words);
+        dsa_constraint_mask(r->constraint, drafts, n_drafts, first, mask,
+                            words);
 
         /* the mask is then that of any answer, and the end would be one */
 
         (void) dsa_request_starved(r);
     }
 
-    return dsa_budget_mask(&r->budget, drafts, n_drafts, mask, words)
+    return dsa_budget_mask(&r->budget, drafts, n_drafts, first, mask, words)
            || r->constraint != NULL;
 }
 
 
-static int
-dsa_prepare_ready(void *owner)
+static uint32_t
+dsa_prepare_ready(void *owner, const uint32_t *drafts, uint32_t n_drafts)
 {
     dsa_request_t  *r = owner;
 
-    return dsa_constraint_ready(r->constraint);
+    return dsa_constraint_ready(r->constraint, drafts, n_drafts);
 }
 
 

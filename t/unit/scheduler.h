@@ -697,7 +697,7 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 
 static inline int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
-    uint32_t *mask, uint32_t words)
+    uint32_t first, uint32_t *mask, uint32_t words)
 {
     uint32_t   i, id, modulus;
     client_t  *c;
@@ -709,17 +709,17 @@ on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     /* the step has the only token with a mask */
 
     assert_true(c->mask_at == 0
-                || (c->mask_at >= c->n_resume + c->n
+                || (c->mask_at >= c->n_resume + c->n + first
                     && c->mask_at <= c->n_resume + c->n + n_drafts));
 
-    for (i = 0; i <= n_drafts; i++) {
+    for (i = first; i <= n_drafts; i++, mask += words) {
         modulus = modulus_of(c, c->n_resume + c->n + i);
 
         for (id = 0; id < VOCAB; id++) {
-            assert_true(dsa_mask_has(mask + (size_t) i * words, id));
+            assert_true(dsa_mask_has(mask, id));
 
             if (modulus != 0 && id % modulus != 0) {
-                mask[(size_t) i * words + id / 32] &= ~(1U << (id % 32));
+                mask[id / 32] &= ~(1U << (id % 32));
             }
         }
     }

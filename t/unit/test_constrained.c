@@ -398,11 +398,11 @@ test_drafts(void **state)
     }
 
     memset(mask, 0xff, words * 5 * sizeof(uint32_t));
-    dsa_constraint_mask(c, ids, 4, mask, words);
+    dsa_constraint_mask(c, ids, 4, 0, mask, words);
 
     for (i = 0; i <= 4; i++) {
         memset(want, 0xff, words * sizeof(uint32_t));
-        dsa_constraint_mask(d, NULL, 0, want, words);
+        dsa_constraint_mask(d, NULL, 0, 0, want, words);
         assert_memory_equal(mask + i * words, want,
                             words * sizeof(uint32_t));
 
@@ -420,7 +420,7 @@ test_drafts(void **state)
 
     ids[1] = SMALL_MODEL_BYTES + '7';
     memset(mask, 0xff, words * 5 * sizeof(uint32_t));
-    dsa_constraint_mask(c, ids, 4, mask, words);
+    dsa_constraint_mask(c, ids, 4, 0, mask, words);
 
     assert_memory_equal(mask, first, words * sizeof(uint32_t));
     assert_false(dsa_mask_has(mask + words, ids[1]));

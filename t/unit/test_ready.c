@@ -19,8 +19,8 @@ static uint32_t  ready_each;        /* every so manieth call returns 1; 0:
                                        none */
 
 
-static int
-on_ready(void *owner)
+static uint32_t
+on_ready(void *owner, const uint32_t *drafts, uint32_t n_drafts)
 {
     asked++;
 
@@ -32,7 +32,7 @@ on_ready(void *owner)
 
 static int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
-    uint32_t *mask, uint32_t words)
+    uint32_t first, uint32_t *mask, uint32_t words)
 {
     return 0;
 }

@@ -63,15 +63,15 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 
 static int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
-    uint32_t *mask, uint32_t words)
+    uint32_t first, uint32_t *mask, uint32_t words)
 {
     uint32_t         i, id;
     const client_t  *c = owner;
 
-    for (i = 0; i <= n_drafts; i++) {
+    for (i = first; i <= n_drafts; i++) {
         for (id = 0; id < words * 32; id++) {
             if (id % 3 != (c->n + i) % 3) {
-                mask[i * words + id / 32] &= ~(1U << (id % 32));
+                mask[(i - first) * words + id / 32] &= ~(1U << (id % 32));
             }
         }
     }

@@ -380,7 +380,8 @@ test_drafts(void **state)
             memset(mask, 0xff, sizeof(mask));
             k = 7 - n;
 
-            assert_int_equal(dsa_budget_mask(&b, drafts, 4, mask[0], 2),
+            assert_int_equal(dsa_budget_mask(&b, drafts, 4, 0, mask[0],
+                                             2),
                              k <= 4 && k <= at);
 
             for (i = 0; i < 5; i++) {
