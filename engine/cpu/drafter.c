@@ -24,9 +24,11 @@ struct dsa_drafter_s {
     uint32_t                   *history;    /* [a context] */
     uint32_t                   *first;      /* [max_seqs] hidden state of the
                                                first input */
+    uint32_t                   *mask;       /* [dsa_mask_words(vocab)] */
     uint32_t                   *most;       /* [max_seqs] drafts */
     dsa_rows_t                 *rows;       /* [max_seqs] */
     dsa_batch_seq_t           **seq;        /* [max_seqs] of rows */
+    uint32_t                   *steps;      /* [max_seqs] of rows */
 };
 
 
@@ -39,6 +41,8 @@ static void dsa_drafter_keep(dsa_drafter_t *d, const dsa_batch_seq_t *s,
 static int dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err);
 static uint32_t dsa_drafter_sample(dsa_drafter_t *d, const dsa_batch_seq_t *s,
     const float *logits, uint32_t k);
+static const uint32_t *dsa_drafter_mask(dsa_drafter_t *d,
+    const dsa_batch_seq_t *s, uint32_t k);
 
 
 /* Returns the inputs of a step that stay, which are not rejected drafts. */
@@ -88,14 +92,16 @@ dsa_drafter_open(dsa_model_t *model, const dsa_model_config_t *config,
     d->scratch = calloc(1, vocab);
     d->history = calloc(config->max_position_embeddings, sizeof(uint32_t));
     d->first = calloc(max_seqs, sizeof(uint32_t));
+    d->mask = calloc(dsa_mask_words(config->vocab_size), sizeof(uint32_t));
     d->most = calloc(max_seqs, sizeof(uint32_t));
     d->rows = calloc(max_seqs, sizeof(dsa_rows_t));
     d->seq = calloc(max_seqs, sizeof(dsa_batch_seq_t *));
+    d->steps = calloc(max_seqs, sizeof(uint32_t));
 
     if (d->tokens == NULL || d->hidden == NULL || d->g == NULL
         || d->logits == NULL || d->scratch == NULL || d->history == NULL
-        || d->first == NULL || d->most == NULL || d->rows == NULL
-        || d->seq == NULL)
+        || d->first == NULL || d->mask == NULL || d->most == NULL
+        || d->rows == NULL || d->seq == NULL || d->steps == NULL)
     {
         (void) dsa_error(err, "no memory for the drafts of %u sequences",
                          max_seqs);
@@ -121,9 +127,11 @@ dsa_drafter_close(dsa_drafter_t *d)
     free(d->scratch);
     free(d->history);
     free(d->first);
+    free(d->mask);
     free(d->most);
     free(d->rows);
     free(d->seq);
+    free(d->steps);
     free(d);
 }
 
@@ -162,6 +170,7 @@ dsa_drafter_step(dsa_drafter_t *d, dsa_batch_seq_t *seq, uint32_t n_seqs,
                                     most);
 
             if (d->rows[n].n != 0) {
+                d->steps[n] = most;
                 d->seq[n++] = &seq[i];
             }
         }
@@ -297,7 +306,11 @@ dsa_drafter_keep(dsa_drafter_t *d, const dsa_batch_seq_t *s, uint32_t first)
 }
 
 
-/* Runs the steps of n rows, of which those with drafts come first. */
+/*
+ * Runs the steps of n rows, of which those with drafts come first.  A sequence
+ * whose drafts end early, because a mask is not ready, keeps its row: in later
+ * steps the place of a row is that of its selection in the first one.
+ */
 
 static int
 dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err)
@@ -317,7 +330,7 @@ dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err)
             s = d->seq[i];
             rows = &d->rows[i];
 
-            if (s->next == NULL || *s->n_next <= k) {
+            if (d->steps[i] <= k) {
                 break;
             }
 
@@ -327,7 +340,7 @@ dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err)
                                               * d->config->vocab_size,
                                             k);
 
-            if (*s->n_next == k + 1) {
+            if (d->steps[i] == k + 1) {
                 continue;
             }
 
@@ -338,7 +351,7 @@ dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err)
             rows->copies = NULL;
         }
 
-        for (n = i; n != 0 && *d->seq[n - 1]->n_next == k + 1; n--) {
+        for (n = i; n != 0 && d->steps[n - 1] == k + 1; n--) {
             /* void */
         }
     }
@@ -347,21 +360,26 @@ dsa_drafter_run(dsa_drafter_t *d, uint32_t n, dsa_err_t *err)
 }
 
 
-/* Samples draft k as the token at its position would be sampled. */
+/*
+ * Samples draft k as the token at its position would be sampled, with its mask,
+ * and reduces the number of drafts to k if the mask is not ready.
+ */
 
 static uint32_t
 dsa_drafter_sample(dsa_drafter_t *d, const dsa_batch_seq_t *s,
     const float *logits, uint32_t k)
 {
-    uint32_t        n, known;
-    dsa_sample_t    sample;
-    dsa_sampling_t  sampling;
+    uint32_t         n, known;
+    dsa_sample_t     sample;
+    dsa_sampling_t   sampling;
+    const uint32_t  *mask;
 
     sampling = *s->sampling;
     sampling.logprobs = 0;
     sampling.top_logprobs = 0;
 
     known = s->start + dsa_drafter_verified(s);
+    mask = k < *s->n_next ? dsa_drafter_mask(d, s, k) : NULL;
     n = 0;
 
     if (dsa_sampling_penalizes(&sampling)) {
@@ -376,7 +394,36 @@ dsa_drafter_sample(dsa_drafter_t *d, const dsa_batch_seq_t *s,
     }
 
     dsa_sample(&sample, &sampling, &s->biases, logits, d->config->vocab_size,
-               d->allowed, NULL, d->history, n, known + 1 + k, d->scratch);
+               d->allowed, mask, d->history, n, known + 1 + k, d->scratch);
 
     return sample.token;
+}
+
+
+/* Returns the mask of draft k, or NULL: every id is permitted. */
+
+static const uint32_t *
+dsa_drafter_mask(dsa_drafter_t *d, const dsa_batch_seq_t *s, uint32_t k)
+{
+    uint32_t  i, n, tokens[2 * DSA_MAX_OUTPUTS];
+
+    if (s->next_mask == NULL) {
+        return NULL;
+    }
+
+    n = s->n_draft == 0 ? 1 : *s->accepted;
+
+    for (i = 0; i < n; i++) {
+        tokens[i] = s->sample[i].token;
+    }
+
+    memcpy(tokens + n, s->next, k * sizeof(uint32_t));
+
+    if (s->next_mask(s->next_owner, tokens, n + k, d->mask) == DSA_OK) {
+        return d->mask;
+    }
+
+    *s->n_next = k;
+
+    return NULL;
 }
