@@ -107,6 +107,16 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
                              seq->scheduled);
         }
 
+        if (seq->n_draft >= s->backend->max_outputs
+            || seq->n_proposed > s->backend->drafts
+            || seq->n_pages > dsa_pages_of(seq->n_tokens + 1))
+        {
+            return dsa_error(err, "running sequence %u of %u tokens has %u "
+                             "pages, %u drafts, and %u drafts of the backend",
+                             i, seq->n_tokens, seq->n_pages, seq->n_draft,
+                             seq->n_proposed);
+        }
+
         if (seq->counted < prompt || seq->counted > seq->n_prompt
             || seq->cached > seq->counted
             || dsa_seq_loaded(seq) > seq->cached)

@@ -46,8 +46,8 @@ typedef uint32_t (*dsa_sched_draft_pt)(void *owner, const uint32_t *tokens,
     uint32_t n_tokens, uint32_t *drafts, uint32_t most);
 
 /*
- * Sets the masks of the tokens first to n_drafts of those that follow all tokens
- * that the handler was given, mask [n_drafts - first + 1][words] as in
+ * Sets the masks of the tokens first to n_drafts of those that follow all
+ * tokens that the handler was given, mask [n_drafts - first + 1][words] as in
  * dsa_batch_seq_t: token i comes after drafts[0 .. i-1].  All bits are 1 before
  * the call.  At least one id must stay permitted for each token, also for those
  * after a draft that an earlier mask excludes; these are never accepted.
@@ -64,8 +64,8 @@ typedef int (*dsa_sched_mask_pt)(void *owner, const uint32_t *drafts,
  * Returns how many of these masks can be set at once, from that of token 0 on:
  * 0 to n_drafts + 1.  0: a decode step has no entry for the sequence; call
  * dsa_sched_poll() when the mask of token 0 has become ready.  A mask behind
- * drafts that is not ready ends them, because waiting for a mask costs more than
- * a draft saves.
+ * drafts that is not ready ends them, because waiting for a mask costs more
+ * than a draft saves.
  */
 typedef uint32_t (*dsa_sched_ready_pt)(void *owner, const uint32_t *drafts,
     uint32_t n_drafts);

@@ -118,7 +118,8 @@ struct dsa_seq_s {
     uint32_t            needs_last;     /* 1: each step needs the last sample,
                                            because penalties, drafts and masks
                                            are functions of it */
-    uint32_t           *masks;          /* [max_outputs][mask_words] with mask */
+    uint32_t           *masks;          /* with mask: [max_outputs]
+                                           [mask_words] */
     uint32_t            mask_words;
     dsa_sched_rollout_pt  rollout;
     uint32_t            reports;

@@ -367,7 +367,7 @@ dsa_constraint_ready(dsa_constraint_t *c, const uint32_t *drafts,
         return i + 1;
     }
 
-    /* with drafts a step is in flight, whose tokens must not wait for the job */
+    /* with drafts a step may be in flight; its tokens would wait for the job */
 
     if (n_drafts == 0) {
         c->pushed = 1;

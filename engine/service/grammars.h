@@ -94,8 +94,8 @@ void dsa_constraint_warm(dsa_constraint_t *c);
 
 /*
  * Returns how many masks are in the cache, or were made at once, from that of
- * the next token on, as in dsa_sched_ready_pt.  0 without drafts: the thread for
- * masks makes the first one, and dsa_constraint_mask() would wait for it.
+ * the next token on, as in dsa_sched_ready_pt.  0 without drafts: the thread
+ * for masks makes the first one, and dsa_constraint_mask() would wait for it.
  */
 uint32_t dsa_constraint_ready(dsa_constraint_t *c, const uint32_t *drafts,
     uint32_t n_drafts);

@@ -15,6 +15,10 @@
  *
  * The backend has a clock of its own: a step takes base_us, and token_us for
  * each input token of the rank that has the most.
+ *
+ * With max_drafts it returns drafts of the next tokens: the first next_right of
+ * a sequence are the tokens that the answer will have, and those behind them
+ * are others.
  */
 
 
@@ -34,6 +38,7 @@
 
 #define MAX_SEQS    256
 #define MAX_RANKS   4
+#define NEXT_RANDOM UINT32_MAX
 
 
 /* An in-flight step: its samples are written when fake_wait() ends it. */
@@ -44,6 +49,10 @@ typedef struct {
     uint32_t            n_outputs[MAX_SEQS];
     uint32_t            token[MAX_SEQS][DSA_MAX_OUTPUTS];
     uint32_t            accepted[MAX_SEQS];
+    uint32_t           *entries[MAX_SEQS];      /* of the tokens before the
+                                                   next drafts, or NULL */
+    uint32_t            n_entries[MAX_SEQS];
+    uint64_t            seed[MAX_SEQS];
     dsa_batch_seq_t     seq[MAX_SEQS];
 } in_flight_t;
 
@@ -60,6 +69,10 @@ typedef struct {
     uint32_t            eos_at;         /* this answer token ends it; 0: none */
     uint32_t            eos_number;     /* of config.ends */
     uint32_t            fails;
+    uint32_t            next_right;     /* drafts of an entry that are right,
+                                           or NEXT_RANDOM */
+    uint32_t            unmasked;       /* 1: drafts are drawn without masks */
+    uint64_t            gone;           /* masks of sequences that had ended */
     uint64_t            now_us;
     uint64_t            base_us;
     uint64_t            token_us;
@@ -99,6 +112,9 @@ typedef struct {
                                            EOS; 0: none */
     uint32_t            modulus;        /* of permitted ids; 0: no mask */
     uint32_t            mask_at;        /* the token with a mask; 0: all */
+    uint32_t            unready;        /* the mask of each so manieth token is
+                                           not ready behind drafts; 0: all
+                                           are */
     dsa_priority_e      priority;
     dsa_sched_usage_t   usage;
 } client_t;
@@ -160,6 +176,7 @@ static uint32_t  depth;         /* of the backend that tests run on */
 static uint32_t  ranks = 1;     /* its pages and max_running are of each */
 static uint32_t  rank_tokens = UINT32_MAX;
 static uint32_t  max_outputs = 1;
+static uint32_t  max_drafts;    /* of the backend */
 static float     penalty;       /* presence penalty of what is submitted */
 
 static uint64_t  billed_prompt;     /* sum of all usages */
@@ -179,6 +196,19 @@ fake_entry(fake_t *f, uint32_t rank, const uint32_t *pages, uint32_t at)
     assert_true(pages[at / DSA_PAGE_TOKENS] < f->base.pages);
 
     return &f->cache[rank][pages[at / DSA_PAGE_TOKENS]][at % DSA_PAGE_TOKENS];
+}
+
+
+/* The first id from token on, cyclically, that a mask permits. */
+
+static inline uint32_t
+masked(uint32_t token, const uint32_t *mask)
+{
+    while (!dsa_mask_has(mask, token)) {
+        token = (token + 1) % VOCAB;
+    }
+
+    return token;
 }
 
 
@@ -208,9 +238,7 @@ fake_sample(fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
     if (seq->mask != NULL) {
         mask = seq->mask + (size_t) i * dsa_mask_words(VOCAB);
 
-        while (!dsa_mask_has(mask, token)) {
-            token = (token + 1) % VOCAB;
-        }
+        token = masked(token, mask);
     }
 
     return token;
@@ -337,6 +365,79 @@ fake_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
 }
 
 
+/*
+ * Keeps what the drafts after a step depend on: the cache entries of all tokens
+ * up to the last valid sample.
+ */
+
+static inline void
+fake_keep(fake_t *f, in_flight_t *now, uint32_t i)
+{
+    uint32_t                n, at, *entries;
+    const dsa_batch_seq_t  *seq = &now->seq[i];
+
+    n = dsa_batch_position(seq, now->accepted[i] - 1);
+    entries = malloc((n + 1 + max_drafts) * sizeof(uint32_t));
+    assert_non_null(entries);
+
+    for (at = 0; at < n; at++) {
+        entries[at] = *fake_entry(f, seq->rank, seq->pages, at);
+    }
+
+    entries[n] = entry_of(n == 0 ? 0 : entries[n - 1],
+                          now->token[i][now->accepted[i] - 1]);
+    now->entries[i] = entries;
+    now->n_entries[i] = n + 1;
+    now->seed[i] = seq->sampling->seed;
+}
+
+
+/* Drafts when the step ends, as a GPU would. */
+
+static inline void
+fake_next(fake_t *f, in_flight_t *old, uint32_t i)
+{
+    uint32_t                 k, n, right, token, *entries;
+    uint32_t                 tokens[2 * DSA_MAX_OUTPUTS];
+    uint32_t                 mask[dsa_mask_words(VOCAB)];
+    const dsa_batch_seq_t   *seq = &old->seq[i];
+
+    entries = old->entries[i];
+    n = old->n_entries[i];
+    right = f->next_right == NEXT_RANDOM ? entries[n - 1] % (max_drafts + 1)
+                                         : f->next_right;
+
+    assert_true(*seq->n_next <= max_drafts);
+    memcpy(tokens, old->token[i], old->accepted[i] * sizeof(uint32_t));
+
+    for (k = 0; k < *seq->n_next; k++) {
+        memset(mask, 0xff, sizeof(mask));
+
+        if (seq->next_mask != NULL && !f->unmasked
+            && seq->next_mask(seq->next_owner, tokens, old->accepted[i] + k,
+                              mask) != DSA_OK)
+        {
+            f->gone += *(void **) seq->next_owner == NULL;
+            break;
+        }
+
+        token = masked(token_of(entries, n + k, old->seed[i]), mask);
+
+        if (k >= right) {
+            token = masked((token + 1) % VOCAB, mask);
+        }
+
+        tokens[old->accepted[i] + k] = token;
+        entries[n + k] = entry_of(entries[n + k - 1], token);
+        seq->next[k] = token;
+    }
+
+    *seq->n_next = k;
+    free(entries);
+    old->entries[i] = NULL;
+}
+
+
 static inline int
 fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
@@ -409,6 +510,7 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     for (i = 0; i < n_seqs; i++) {
         now->seq[i] = seq[i];
         now->accepted[i] = 0;
+        now->entries[i] = NULL;
         now->n_outputs[i] = dsa_batch_outputs(&seq[i]);
 
         for (j = 0; j < now->n_outputs[i]; j++) {
@@ -421,6 +523,10 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
             {
                 break;
             }
+        }
+
+        if (seq[i].next != NULL) {
+            fake_keep(f, now, i);
         }
     }
 
@@ -448,6 +554,10 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
 
         if (old->seq[i].n_draft != 0) {
             *old->seq[i].accepted = old->accepted[i];
+        }
+
+        if (old->entries[i] != NULL) {
+            fake_next(f, old, i);
         }
     }
 
@@ -540,6 +650,7 @@ fake_init(fake_t *f, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->base.rank_tokens = rank_tokens;
     f->base.copy = fake_copy;
     f->base.max_outputs = max_outputs;
+    f->base.drafts = max_drafts;
     f->base.start = fake_start;
     f->base.wait = fake_wait;
     f->base.config.ends.id[0] = EOS;
@@ -695,11 +806,37 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 }
 
 
+/* 1 if the mask behind i drafts is ready. */
+
+static inline int
+is_ready(const client_t *c, uint32_t i)
+{
+    return i == 0 || c->unready == 0
+           || (c->n_resume + c->n + i) % c->unready != 0;
+}
+
+
+static inline uint32_t
+on_ready(void *owner, const uint32_t *drafts, uint32_t n_drafts)
+{
+    uint32_t   i;
+    client_t  *c = owner;
+
+    for (i = 0; i <= n_drafts; i++) {
+        if (!is_ready(c, i)) {
+            break;
+        }
+    }
+
+    return i;
+}
+
+
 static inline int
 on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     uint32_t first, uint32_t *mask, uint32_t words)
 {
-    uint32_t   i, id, modulus;
+    uint32_t   i, at, id, modulus;
     client_t  *c;
 
     c = owner;
@@ -715,12 +852,22 @@ on_mask(void *owner, const uint32_t *drafts, uint32_t n_drafts,
     for (i = first; i <= n_drafts; i++, mask += words) {
         modulus = modulus_of(c, c->n_resume + c->n + i);
 
-        for (id = 0; id < VOCAB; id++) {
-            assert_true(dsa_mask_has(mask, id));
+        /* no mask is made that was not ready */
 
-            if (modulus != 0 && id % modulus != 0) {
-                mask[id / 32] &= ~(1U << (id % 32));
-            }
+        assert_true(is_ready(c, i));
+
+        for (at = 0; at < words; at++) {
+            assert_int_equal(mask[at], UINT32_MAX);
+        }
+
+        if (modulus == 0) {
+            continue;
+        }
+
+        memset(mask, 0, words * sizeof(uint32_t));
+
+        for (id = 0; id < VOCAB; id += modulus) {
+            mask[id / 32] |= 1U << (id % 32);
         }
     }
 
@@ -760,6 +907,7 @@ submit_ids(dsa_sched_t *s, client_t *c, uint32_t *ids, uint32_t n,
     request.draft = c->draft_right + c->draft_wrong != 0 ? on_draft : NULL;
     request.mask = c->modulus != 0 ? on_mask : NULL;
     request.mask_at = c->mask_at;
+    request.ready = c->unready != 0 ? on_ready : NULL;
     request.owner = c;
     request.tenant[0] = (uint8_t) ids[0];
 
