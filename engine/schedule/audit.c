@@ -109,7 +109,9 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
 
         if (seq->n_draft >= s->backend->max_outputs
             || seq->n_proposed > s->backend->drafts
-            || seq->n_pages > dsa_pages_of(seq->n_tokens + 1))
+            || seq->n_pages > dsa_pages_of(seq->n_tokens + 1
+                                           + (s->in_flight != 0
+                                              ? s->backend->drafts : 0)))
         {
             return dsa_error(err, "running sequence %u of %u tokens has %u "
                              "pages, %u drafts, and %u drafts of the backend",

@@ -107,6 +107,11 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
         seq->n_draft = 0;
         s->stats.draft_tokens += b->n_draft;
         s->stats.accepted_tokens += accepted - 1;
+    }
+
+    /* also the page of the next drafts, which the next step takes again */
+
+    if (b->n_draft != 0 || b->next != NULL) {
         dsa_seq_rollback(seq, s->pages, seq->n_tokens - rejected);
     }
 

@@ -21,6 +21,7 @@ static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
+static void dsa_sched_next_page(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 
 
 /*
@@ -460,9 +461,41 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
         b->next = &step->next[(size_t) i * s->backend->max_outputs];
         *b->n_next = s->backend->drafts;
 
+        if (b->copies == NULL) {
+            dsa_sched_next_page(s, seq, b->start + b->n_input + *b->n_next);
+            b->pages = seq->pages;
+            b->n_pages = seq->n_pages;
+        }
+
         if (dsa_sched_masked(seq, b->n_draft + 1 + s->backend->drafts)) {
             b->next_mask = dsa_sched_next_mask;
             b->next_owner = &step->member[i];
         }
+    }
+}
+
+
+/*
+ * The backend computes the next drafts in the cache entries behind the inputs,
+ * up to n.  Their page is taken for the time of the step, and only if it is
+ * free.  Without it there are fewer drafts at the end of a page.
+ */
+
+static void
+dsa_sched_next_page(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n)
+{
+    uint32_t  page;
+
+    if (dsa_pages_of(n) <= seq->n_pages
+        || dsa_pages_free(s->pages, seq->rank) == 0
+        || dsa_seq_reserve(seq, seq->n_pages + 1) != DSA_OK)
+    {
+        return;
+    }
+
+    page = dsa_pages_alloc(s->pages, seq->rank);
+
+    if (page != DSA_NO_PAGE) {
+        dsa_seq_add_page(seq, page);
     }
 }

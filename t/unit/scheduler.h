@@ -18,7 +18,8 @@
  *
  * With max_drafts it returns drafts of the next tokens: the first next_right of
  * a sequence are the tokens that the answer will have, and those behind them
- * are others.
+ * are others.  As in a draft layer, a draft needs a cache entry: draft k that
+ * of the last sample's position plus k.
  */
 
 
@@ -397,13 +398,15 @@ fake_keep(fake_t *f, in_flight_t *now, uint32_t i)
 static inline void
 fake_next(fake_t *f, in_flight_t *old, uint32_t i)
 {
-    uint32_t                 k, n, right, token, *entries;
+    uint32_t                 k, n, room, right, token, *entries;
     uint32_t                 tokens[2 * DSA_MAX_OUTPUTS];
     uint32_t                 mask[dsa_mask_words(VOCAB)];
     const dsa_batch_seq_t   *seq = &old->seq[i];
 
     entries = old->entries[i];
     n = old->n_entries[i];
+    room = seq->n_pages * DSA_PAGE_TOKENS - n + 1;
+    *seq->n_next = *seq->n_next < room ? *seq->n_next : room;
     right = f->next_right == NEXT_RANDOM ? entries[n - 1] % (max_drafts + 1)
                                          : f->next_right;
 
