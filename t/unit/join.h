@@ -8,7 +8,6 @@
 #define _DSA_T_JOIN_H_INCLUDED_
 
 
-#include "engine/schedule/scheduler.h"
 #include "t/unit/numbers.h"
 #include "t/unit/ranks.h"
 
@@ -36,6 +35,8 @@
 #define PAGES       13          /* of a rank */
 #define BUDGET      96
 
+#include "t/unit/collect.h"
+
 
 typedef struct {
     uint32_t            prompt[PROMPT];
@@ -50,10 +51,8 @@ typedef struct {
 
 
 typedef struct {
-    dsa_seq_t          *seq;            /* NULL before and after */
-    dsa_finish_e        finish;
-    uint32_t            answer[ANSWER];
-    uint32_t            n;
+    answer_t            answer;
+    dsa_seq_t          *seq;            /* NULL before */
 } client_t;
 
 
@@ -61,35 +60,6 @@ static request_t  requests[REQUESTS];
 
 static uint32_t  first_tokens;          /* of all answers, and */
 static uint32_t  equal_tokens;          /* of them, those of one rank */
-
-
-static int
-on_tokens(void *owner, const dsa_sample_t *samples, uint32_t n)
-{
-    uint32_t   i;
-    client_t  *c = owner;
-
-    for (i = 0; i < n; i++) {
-        assert_true(c->n < ANSWER);
-        c->answer[c->n++] = samples[i].token;
-    }
-
-    return 0;
-}
-
-
-static void
-on_done(void *owner, const dsa_sched_usage_t *usage)
-{
-    client_t  *c = owner;
-
-    assert_non_null(c->seq);
-    c->seq = NULL;
-    c->finish = usage->finish;
-}
-
-
-static const dsa_sched_handler_t  handler = { on_tokens, on_done, NULL };
 
 
 static void
@@ -222,8 +192,8 @@ run_alone(void)
             step(s);
         }
 
-        assert_int_equal(c.n, requests[i].max_tokens);
-        memcpy(requests[i].want, c.answer, sizeof(c.answer));
+        assert_int_equal(c.answer.n, requests[i].max_tokens);
+        memcpy(requests[i].want, c.answer.token, sizeof(c.answer.token));
         dsa_sched_destroy(s);
     }
 
@@ -232,27 +202,27 @@ run_alone(void)
 
 
 static void
-check_answer(const request_t *r, const client_t *c, uint32_t i, split_t split)
+check_answer(const request_t *r, const answer_t *a, uint32_t i, split_t split)
 {
     uint32_t  j;
 
-    assert_null(c->seq);
+    assert_true(a->ended);
 
-    if (c->finish != DSA_FINISH_CANCELLED) {
-        assert_int_equal(c->finish, DSA_FINISH_LENGTH);
-        assert_int_equal(c->n, r->max_tokens);
+    if (a->usage.finish != DSA_FINISH_CANCELLED) {
+        assert_int_equal(a->usage.finish, DSA_FINISH_LENGTH);
+        assert_int_equal(a->n, r->max_tokens);
     }
 
-    for (j = 0; JOIN_PRECISION == DSA_EXACT && j < c->n; j++) {
-        if (c->answer[j] != r->want[j]) {
+    for (j = 0; JOIN_PRECISION == DSA_EXACT && j < a->n; j++) {
+        if (a->token[j] != r->want[j]) {
             fail_msg("%u GPUs, attention %d: token %u of answer %u is %u, not "
                      "%u", split.gpus, (int) split.attention, j, i,
-                     c->answer[j], r->want[j]);
+                     a->token[j], r->want[j]);
         }
     }
 
-    first_tokens += c->n > 0;
-    equal_tokens += c->n > 0 && c->answer[0] == r->want[0];
+    first_tokens += a->n > 0;
+    equal_tokens += a->n > 0 && a->token[0] == r->want[0];
 }
 
 
@@ -279,9 +249,11 @@ run_together(const char *dir, split_t split, client_t *c)
                 submit(s, &c[i], r);
             }
 
-            if (c[i].seq != NULL && r->leave != 0 && n == r->join + r->leave) {
+            if (c[i].seq != NULL && !c[i].answer.ended && r->leave != 0
+                && n == r->join + r->leave)
+            {
                 dsa_sched_cancel(s, c[i].seq, DSA_FINISH_CANCELLED);
-                assert_null(c[i].seq);
+                assert_true(c[i].answer.ended);
             }
         }
 
@@ -291,8 +263,8 @@ run_together(const char *dir, split_t split, client_t *c)
     cancelled = 0;
 
     for (i = 0; i < REQUESTS; i++) {
-        check_answer(&requests[i], &c[i], i, split);
-        cancelled += c[i].finish == DSA_FINISH_CANCELLED;
+        check_answer(&requests[i], &c[i].answer, i, split);
+        cancelled += c[i].answer.usage.finish == DSA_FINISH_CANCELLED;
     }
 
     assert_true(cancelled > 0);
