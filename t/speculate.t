@@ -8,16 +8,21 @@
 use strict;
 use warnings;
 
+use List::Util qw/ min /;
+use MIME::Base64;
 use Test::More;
 
 use lib 't/lib';
 use DSA::Drafts;
 use DSA::Fake qw/ ask /;
+use DSA::Rollout qw/ rows /;
 use DSA::Test;
 
-use constant DRAFTS => (1, 3, 5);
+use constant { DRAFTS => [ 1 .. 5 ], BESIDE => 6 };
 
 my $chat = '/v1/chat/completions';
+my $completions = '/v1/completions';
+my $messages = '/v1/messages';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my $off = DSA::Test->new('speculate off');
 my $model = with_drafts("$DSA::Test::root/demo/model", $off->path('model'));
@@ -34,20 +39,52 @@ my $tool = { type => 'function',
              function => { name => 'add', parameters => $object,
                            strict => $true } };
 
-# What a request may have, each beside one of the temperatures.
+my $turns = [ { role => 'system', content => 'You count. ' x 20 },
+              { role => 'user', content => 'one two' },
+              { role => 'assistant', content => 'three four ' x 11 },
+              { role => 'user', content => 'five' } ];
+
+# What a request may have, each beside one of the temperatures.  Some go to
+# other paths.
 
 my @kinds = (
     {},
     { top_p => 0.7 },
+    { top_p => 0.95, max_tokens => 70 },
+    { max_tokens => 100, ignore_eos => $true },
+    { messages => $turns },
+    { messages => [ @$turns, { role => 'assistant', content => 'Six',
+                               prefix => $true } ] },
+    { n => 3, max_tokens => 16 },
+    { n => 2, stop => [ 'o', 'th' ] },
+    { uri => $completions, prompt => 'Once upon a time ' x 9 },
+    { uri => $completions, prompt => 'The end', suffix => ' of it',
+      echo => $true },
+    { uri => $messages, temperature => 0, stop_sequences => [ 'the' ] },
     { presence_penalty => 1.5 },
     { frequency_penalty => 1 },
     { logit_bias => { 100 => 5, 101 => -100 } },
+    { presence_penalty => -0.5, frequency_penalty => 0.5 },
     { stop => [ 'e', ' a' ] },
+    { stop => [ 'there', 'answer', '.' ], max_tokens => 70 },
     { logprobs => $true, top_logprobs => 4 },
+    { logprobs => $true, top_logprobs => 20, top_p => 0.8, n => 2 },
     { thinking => { type => 'enabled' } },
+    { thinking => { type => 'enabled' }, max_thinking_tokens => 5 },
+    { thinking => { type => 'enabled' }, max_thinking_tokens => 18,
+      logprobs => $true },
+    { rollout => { mask => $true, experts => $true, prompt => $true },
+      ignore_eos => $true },
+    { rollout => {}, top_p => 0.5 },
+    { response_format => { type => 'json_object' },
+      messages => [ { role => 'user', content => 'Some json' } ] },
+    { response_format => { type => 'json_schema', json_schema => {
+          name => 'word', strict => $true, schema => {
+              type => 'string', pattern => '^[a-z]{3,20}( [0-9]+)?$' } } } },
     { response_format => { type => 'json_schema', json_schema => {
           name => 'answer', schema => $object } } },
     { tools => [ $tool ], tool_choice => 'required' },
+    { tools => [ $tool ], tool_choice => 'auto' },
     { max_tokens => 1 },
     { max_tokens => 2 },
 );
@@ -60,9 +97,15 @@ my @requests = map {
     map {
         my $n = 1 + ($seed * 7) % 90;
 
-        ask(join(' ', map { $words[($seed + $_) % @words] } 1 .. $n),
-            max_tokens => 40, temperature => $temperature, seed => ++$seed,
-            thinking => { type => 'disabled' }, %$_)
+        my $text = join ' ', map { $words[($seed + $_) % @words] } 1 .. $n;
+        my $r = ask($text, max_tokens => 30, temperature => $temperature,
+                    seed => ++$seed, thinking => { type => 'disabled' }, %$_);
+        my $uri = delete $r->{uri} // $chat;
+
+        delete @{$r}{qw/ messages thinking /} if $uri eq $completions;
+        delete $r->{seed} if $uri eq $messages;
+
+        { uri => $uri, body => json_encode($r) }
     } @kinds
 } 0, 0.6, 1;
 
@@ -73,56 +116,102 @@ sub start {
     $t->start_engine(conf => { model => $model, name => 'demo',
                                backend => 'cpu', speculate => $speculate,
                                kv_memory => '9m', host_memory => '64m' });
-    $t->start_nginx();
+    $t->start_nginx(location => 'dsa_rollout 4m;');
 
     return $t;
 }
 
 
+# What a rollout has for any cut of the tokens into steps: the experts of the
+# prompt are reported as far as it was computed.
+
+sub drawn {
+    my ($rows) = @_;
+
+    my $all = rows(decode_base64($rows));
+    my $n = $all->{samples}[0]{position};
+
+    is($all->{again}, 0, 'the experts of a position once');
+
+    delete $all->{experts}{$_} for grep { $_ < $n } keys %{$all->{experts}};
+
+    return $all;
+}
+
+
 # What the client sees of an answer, without what is new in each.
 
+sub seen {
+    my ($r) = @_;
+
+    my $body = json_decode($r->{body});
+    my $usage = $body->{usage};
+
+    delete @{$body}{qw/ id created system_fingerprint /};
+
+    for my $choice (@{$body->{choices} // []}) {
+        delete $_->{id} for @{$choice->{message}{tool_calls} // []};
+
+        $choice->{rollout} = drawn($choice->{rollout}{rows})
+            if $choice->{rollout};
+    }
+
+    # what is found in the cache depends on the requests before
+
+    $loaded += $usage->{prompt_tokens_details}{host_tokens} // 0;
+
+    delete @{$usage}{qw/ prompt_tokens_details prompt_cache_hit_tokens
+                         prompt_cache_miss_tokens /};
+
+    if (defined $usage->{input_tokens}) {
+        $usage->{input_tokens} += delete $usage->{cache_read_input_tokens};
+    }
+
+    return { status => $r->{status}, body => $body };
+}
+
+
+# All answers, of so many requests at a time.
+
 sub answers {
-    my ($t) = @_;
+    my ($t, $beside) = @_;
 
-    return map {
-        my $r = $t->post($chat, $_);
-        my $body = json_decode($r->{body});
+    my @seen;
 
-        delete @{$body}{qw/ id created system_fingerprint /};
-        delete $_->{id}
-            for map { @{$_->{message}{tool_calls} // []} }
-                    @{$body->{choices} // []};
+    for (my $i = 0; $i < @requests; $i += $beside) {
+        my $last = min($i + $beside, scalar @requests) - 1;
+        my @c = map { $t->connect } $i .. $last;
 
-        # what is found in the cache depends on the requests before
+        $c[$_ - $i]->send_request('POST', $requests[$_]{uri},
+                                  body => $requests[$_]{body})
+            for $i .. $last;
 
-        $loaded += $body->{usage}{prompt_tokens_details}{host_tokens};
+        push @seen, map { seen($_->response) } @c;
+    }
 
-        delete @{$body->{usage}}{qw/ prompt_tokens_details
-                                     prompt_cache_hit_tokens
-                                     prompt_cache_miss_tokens /};
-
-        { status => $r->{status}, body => $body };
-    } @requests;
+    return @seen;
 }
 
 
 start($off, 'off');
 
-my @want = answers($off);
+my @want = answers($off, 1);
+my $compared = 0;
 
 is(scalar(grep { $_->{status} != 200 } @want), 0, 'all are answered')
     or diag explain [ grep { $_->{status} != 200 } @want ];
 
-for my $n (DRAFTS) {
+for my $n (@{(DRAFTS)}) {
     my $t = start(DSA::Test->new("speculate $n"), $n);
 
-    for my $round ('', ' again, with pages of the cache') {
-        my @got = answers($t);
+    for my $beside (1, BESIDE) {
+        my @got = answers($t, $beside);
 
         for my $i (0 .. $#want) {
             is_deeply($got[$i], $want[$i],
-                      "$n drafts: request $i$round")
+                      "$n drafts, $beside at a time: request $i")
                 or diag explain $requests[$i];
+            $compared++;
         }
     }
 
@@ -134,4 +223,5 @@ for my $n (DRAFTS) {
     $t->done;
 }
 
+cmp_ok($compared, '>=', 900, 'answers that were compared');
 $off->done;
