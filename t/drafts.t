@@ -23,20 +23,7 @@ my $tokens = "$own/golden.safetensors";
 use constant STEPS => 3;
 
 
-sub run_dsa {
-    my ($model, $file, @args) = @_;
-
-    my $out = $t->path('out.safetensors');
-    my $log = $t->path('log');
-
-    unlink $out;
-
-    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', $log, $dsa, 'logits',
-                    '--model', $model, '--tokens', $file, '--out', $out,
-                    @args;
-
-    return $rc == 0 ? tensors($out) : undef, read_file($log), $rc >> 8;
-}
+sub run_dsa { return dsa_logits($dsa, $t->path('out.safetensors'), @_) }
 
 
 sub drafts {
@@ -48,34 +35,13 @@ sub drafts {
 }
 
 
-# Makes a directory with the weights of the model and a config.json in which
-# these fields are different.
-
-sub variant {
-    my ($name, %fields) = @_;
-
-    my $dir = $t->path($name);
-    my $config = json_decode(read_file("$own/config.json"));
-
-    mkdir $dir or die "$dir: $!\n";
-    write_file("$dir/config.json", json_encode({ %$config, %fields }));
-
-    for my $part (glob "$own/model*") {
-        symlink $part, $dir . '/' . ($part =~ s{.*/}{}r)
-            or die "$part: $!\n";
-    }
-
-    return $dir;
-}
-
-
 # Makes a directory with the model and without a tensor of its second file: the
 # header has no entry for it, so that its bytes belong to no tensor.
 
 sub without {
     my ($name, $tensor) = @_;
 
-    my $dir = variant($name);
+    my $dir = variant_of($own, $t->path($name));
     my $file = 'model-00002-of-00002.safetensors';
     my $index = json_decode(read_file("$own/model.safetensors.index.json"));
     my $data = read_file("$own/$file");
@@ -167,7 +133,8 @@ sub rounds {
 
 my $want = tensors($tokens);
 my $shared_want = { %$want, %{tensors("$own/shared.safetensors")} };
-my $shared = variant('shared', index_share_for_mtp_iteration => \1);
+my $shared = variant_of($own, $t->path('shared'),
+                        index_share_for_mtp_iteration => \1);
 
 ok((grep { /^draft_logits\./ } keys %$want) == STEPS, 'outputs of each step');
 ok(max(map { $_->[0] } @{$want->{round_accepted}}) == STEPS,

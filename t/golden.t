@@ -22,20 +22,7 @@ my $t = DSA::Test->new('golden');
 my $dsa = $t->build . '/dsa';
 my $data = "$DSA::Test::root/t/data/golden";
 
-sub run_dsa {
-    my ($model, $tokens, @args) = @_;
-
-    my $out = $t->path('out.safetensors');
-    my $log = $t->path('log');
-
-    unlink $out;
-
-    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', $log, $dsa, 'logits',
-                    '--model', $model, '--tokens', $tokens, '--out', $out,
-                    @args;
-
-    return $rc == 0 ? tensors($out) : undef, read_file($log), $rc >> 8;
-}
+sub run_dsa { return dsa_logits($dsa, $t->path('out.safetensors'), @_) }
 
 
 sub logits {
@@ -206,31 +193,13 @@ for my $gpus (2, 4) {
     my $variants = decode_json(read_file("$data/variants.json"));
     my $want = tensors("$data/variants.safetensors");
     my $source = "$data/$variants->{model}";
-    my $config = read_file("$source/config.json");
 
     ok(@{$variants->{variants}} > 0, 'there are variants');
 
     for my $variant (@{$variants->{variants}}) {
         my $name = $variant->{name};
-        my $dir = $t->path($name);
-        my $changed = decode_json($config);
-
-        for my $field (keys %{$variant->{config}}) {
-            my $value = $variant->{config}{$field};
-
-            delete $changed->{$field};
-            $changed->{$field} = $value if defined $value;
-        }
-
-        mkdir $dir or die "$dir: $!\n";
-        write_file("$dir/config.json",
-                   JSON::PP->new->canonical->encode($changed));
-
-        for my $part (glob "$source/model*") {
-            symlink $part, $dir . '/' . ($part =~ s{.*/}{}r)
-                or die "$part: $!\n";
-        }
-
+        my $dir = variant_of($source, $t->path($name),
+                             %{$variant->{config}});
         my $got = logits($dir, "$source/golden.safetensors", '--exact');
         my @rows = @{$got->{logits}}[@{$variants->{positions}}];
 
@@ -336,19 +305,11 @@ for my $gpus (2, 4) {
 
 for my $name (sort keys %glm) {
     my $golden = "$data/$name/golden.safetensors";
-    my $copy = $t->path("$name-ue8m0");
     my $config = decode_json(read_file("$data/$name/config.json"));
-
-    $config->{quantization_config}{scale_fmt} = 'ue8m0';
-
-    mkdir $copy or die "$copy: $!\n";
-    write_file("$copy/config.json",
-               JSON::PP->new->canonical->encode($config));
-
-    for my $part (glob "$data/$name/model*") {
-        symlink $part, $copy . '/' . ($part =~ s{.*/}{}r)
-            or die "$part: $!\n";
-    }
+    my $copy = variant_of("$data/$name", $t->path("$name-ue8m0"),
+                          quantization_config => {
+                              %{$config->{quantization_config}},
+                              scale_fmt => 'ue8m0' });
 
     my ($got, $rounded) = map { quantile(0.5, distances($_, $glm{$name})) }
                           map { logits($_, $golden, '--select',

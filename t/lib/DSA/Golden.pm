@@ -12,9 +12,9 @@ use warnings;
 use Exporter qw/ import /;
 
 use DSA::Tensors;
-use DSA::Test qw/ read_file /;
+use DSA::Test qw/ json_decode json_encode read_file write_file /;
 
-our @EXPORT = qw/ same_sums exact_logits /;
+our @EXPORT = qw/ same_sums exact_logits dsa_logits variant_of /;
 
 
 # Checks that each row is within 1e-4 of the oracle's, by sums.  The bound for
@@ -32,19 +32,55 @@ sub same_sums {
 }
 
 
+# Runs "dsa logits" of the program $dsa; $out is a file to write.  Returns its
+# tensors, or undef after a failure, what it logged, and its exit status.
+
+sub dsa_logits {
+    my ($dsa, $out, $model, $tokens, @args) = @_;
+
+    unlink $out;
+
+    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', "$out.log", $dsa,
+                    'logits', '--model', $model, '--tokens', $tokens, '--out',
+                    $out, @args;
+
+    return $rc == 0 ? tensors($out) : undef, read_file("$out.log"), $rc >> 8;
+}
+
+
+# Makes a directory $to with the weights of the model in $from and a config.json
+# in which these fields are different; those with undef are left out.
+
+sub variant_of {
+    my ($from, $to, %fields) = @_;
+
+    my %config = (%{json_decode(read_file("$from/config.json"))}, %fields);
+
+    delete $config{$_} for grep { !defined $config{$_} } keys %fields;
+
+    mkdir $to or die "$to: $!\n";
+    write_file("$to/config.json", json_encode(\%config));
+
+    for my $part (glob "$from/model*") {
+        symlink $part, $to . '/' . ($part =~ s{.*/}{}r) or die "$part: $!\n";
+    }
+
+    return $to;
+}
+
+
 # By the program $dsa and for the model in $dir; $out is a file to write.
 
 sub exact_logits {
     my ($dsa, $dir, $out) = @_;
 
     my $golden = "$dir/golden.safetensors";
-    my $rc = system 'sh', '-c', 'exec "$@" 2> "$0"', "$out.log", $dsa,
-                    'logits', '--model', $dir, '--tokens', $golden, '--out',
-                    $out, '--exact', '--select', $golden;
+    my ($got, $log) = dsa_logits($dsa, $out, $dir, $golden, '--exact',
+                                 '--select', $golden);
 
-    die "dsa logits --exact: " . read_file("$out.log") . "\n" if $rc != 0;
+    die "dsa logits --exact: $log\n" if !$got;
 
-    my $logits = tensors($out)->{logits};
+    my $logits = $got->{logits};
 
     same_sums($logits, tensors($golden)->{logits},
               'float32 logits and transformers');
