@@ -219,7 +219,8 @@ $(BUILD)/t/test_unpack $(BUILD)/fuzz/fuzz_unpack: LIBS += -lz
 $(BUILD)/t/test_json: LDFLAGS += -Wl,--wrap=yajl_parse
 $(BUILD)/t/test_grammar_cache: LDFLAGS += -Wl,--wrap=dsa_grammar_compile
 $(BUILD)/t/test_constrained: LDFLAGS += \
-	-Wl,--wrap=dsa_states_token,--wrap=dsa_states_mask
+	-Wl,--wrap=dsa_states_token,--wrap=dsa_states_mask \
+	-Wl,--wrap=dsa_states_quick
 $(BUILD)/t/test_grammar_memory: LDFLAGS += \
 	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 

@@ -8,6 +8,8 @@
 
 
 #include <ctype.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 #include "engine/service/grammar_cache.h"
 #include "engine/service/grammars.h"
@@ -28,6 +30,8 @@
 
 static uint32_t  full_token = UINT32_MAX;   /* calls until there is no memory */
 static uint32_t  full_mask = UINT32_MAX;
+static uint32_t  slow_quick;                /* calls until a mask takes long;
+                                               0: none does */
 
 static const uint8_t  tenant[32] = "tenant";
 
@@ -50,6 +54,8 @@ const uint32_t *__real_dsa_states_mask(dsa_states_t *s, uint32_t state,
     int *empty);
 const uint32_t *__wrap_dsa_states_mask(dsa_states_t *s, uint32_t state,
     int *empty);
+int __real_dsa_states_quick(dsa_states_t *s, uint32_t state);
+int __wrap_dsa_states_quick(dsa_states_t *s, uint32_t state);
 
 
 /* 1: the call has no memory. */
@@ -77,6 +83,17 @@ const uint32_t *
 __wrap_dsa_states_mask(dsa_states_t *s, uint32_t state, int *empty)
 {
     return full(&full_mask) ? NULL : __real_dsa_states_mask(s, state, empty);
+}
+
+
+int
+__wrap_dsa_states_quick(dsa_states_t *s, uint32_t state)
+{
+    if (slow_quick != 0 && --slow_quick == 0) {
+        return DSA_AGAIN;
+    }
+
+    return __real_dsa_states_quick(s, state);
 }
 
 
@@ -416,6 +433,12 @@ test_drafts(void **state)
         }
     }
 
+    /* that of the last token alone */
+
+    memset(want, 0xff, words * sizeof(uint32_t));
+    dsa_constraint_mask(c, ids, 4, 4, want, words);
+    assert_memory_equal(mask + 4 * words, want, words * sizeof(uint32_t));
+
     /* behind a draft that is not permitted, all bits stay */
 
     ids[1] = SMALL_MODEL_BYTES + '7';
@@ -579,6 +602,86 @@ test_slow(void **state)
 }
 
 
+static void
+on_wake(void *data)
+{
+    atomic_int  *woken = data;
+
+    (void) atomic_fetch_add(woken, 1);
+}
+
+
+/*
+ * A mask behind drafts that takes long is not made: drafts end before it.  The
+ * mask of the next token is made by the thread, and a step that is in flight,
+ * which is one with drafts, does not begin that.
+ */
+
+static void
+test_ready(void **state)
+{
+    host_t                h;
+    uint32_t              i, words, ids[4], mask[64];
+    dsa_err_t             err;
+    atomic_int            woken;
+    dsa_constraint_t     *c;
+    dsa_grammar_error_t   error;
+
+    host_start(&h, "");
+    atomic_init(&woken, 0);
+
+    words = dsa_mask_words(dsa_step_config(h.step)->vocab_size);
+    assert_true(words <= 64);
+
+    assert_int_equal(dsa_grammars_start(h.service.grammars, on_wake, &woken,
+                                        &err), DSA_OK);
+    assert_int_equal(dsa_constraint_create(&c, h.service.grammars, tenant,
+                         dsa_str(SCHEMA, strlen(SCHEMA)), dsa_str("", 0), 1,
+                         &error), DSA_OK);
+
+    for (i = 0; i < 4; i++) {
+        ids[i] = SMALL_MODEL_BYTES + (uint8_t) "{\"k\""[i];
+    }
+
+    /* all masks are in the cache */
+
+    for (i = 0; i <= 4; i++) {
+        dsa_constraint_mask(c, ids, i, i, mask, words);
+    }
+
+    for (i = 0; i <= 4; i++) {
+        slow_quick = i + 1;
+        assert_int_equal(dsa_constraint_ready(c, ids, 4), i);
+        slow_quick = 0;
+        assert_int_equal(dsa_constraint_ready(c, ids, 4), 5);
+        assert_int_equal(dsa_constraint_ready(c, NULL, 0), 1);
+    }
+
+    assert_int_equal(dsa_constraint_stats(c).by_thread, 0);
+
+    slow_quick = 1;
+    assert_int_equal(dsa_constraint_ready(c, NULL, 0), 0);
+    slow_quick = 0;
+
+    while (atomic_load(&woken) == 0) {
+        (void) sched_yield();
+    }
+
+    assert_int_equal(dsa_constraint_stats(c).by_thread, 1);
+    assert_int_equal(dsa_constraint_ready(c, NULL, 0), 1);
+    assert_int_equal(dsa_constraint_ready(c, ids, 4), 5);
+
+    /* no mask is made behind a draft that is not permitted */
+
+    ids[1] = SMALL_MODEL_BYTES + '7';
+    assert_int_equal(dsa_constraint_ready(c, ids, 4), 5);
+
+    dsa_grammars_stop(h.service.grammars);
+    dsa_constraint_free(c);
+    host_end(&h);
+}
+
+
 int
 main(void)
 {
@@ -589,6 +692,7 @@ main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_ready),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_starved),
         cmocka_unit_test(test_slow)

@@ -352,7 +352,7 @@ test_calls(void **state)
 static void
 test_drafts(void **state)
 {
-    uint32_t      i, k, n, at, mask[5][2], drafts[4];
+    uint32_t      i, k, n, at, mask[5][2], one[5][2], drafts[4];
     dsa_budget_t  b;
 
     for (n = 0; n < 8; n++) {
@@ -389,6 +389,15 @@ test_drafts(void **state)
                                              ? 0 : UINT32_MAX);
                 assert_int_equal(mask[i][1], i == k && k <= at
                                              ? 1U << 8 : UINT32_MAX);
+            }
+
+            /* the same from a later token on */
+
+            for (i = 0; i <= 4; i++) {
+                memset(one, 0xff, sizeof(one));
+                assert_int_equal(dsa_budget_mask(&b, drafts, 4, i, one[0], 2),
+                                 k <= 4 && k <= at && i <= k);
+                assert_memory_equal(one, mask[i], (5 - i) * sizeof(one[0]));
             }
         }
     }
