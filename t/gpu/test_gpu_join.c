@@ -10,7 +10,8 @@
 
 #define JOIN_BACKEND    DSA_BACKEND_CUDA
 #define JOIN_PRECISION  DSA_SERVED
-#define JOIN_PAGE       (656 + 132)
+#define JOIN_MODEL      GOLDEN "a-fp8"
+#define JOIN_PAGE       (64 * 3 * (656 + 132))
 #define JOIN_GPU(rank)  ((rank) % gpus())
 
 #define EQUAL           70          /* percent of first tokens */

@@ -22,7 +22,8 @@
  *                      request has alone on one rank.  DSA_SERVED: roundings
  *                      change tokens of an answer, and then the rest of it is
  *                      another text, so that only first tokens are counted
- *     JOIN_PAGE        bytes of a token and layer in a page
+ *     JOIN_MODEL       the model that answers the requests alone
+ *     JOIN_PAGE        bytes of a page
  *     JOIN_GPU(rank)   the number of the GPU of a rank
  */
 
@@ -58,6 +59,7 @@ typedef struct {
 
 static request_t  requests[REQUESTS];
 
+static uint32_t  join_drafts;           /* of the backends */
 static uint32_t  first_tokens;          /* of all answers, and */
 static uint32_t  equal_tokens;          /* of them, those of one rank */
 
@@ -98,7 +100,8 @@ backend_open(const char *dir, split_t split)
     conf.precision = JOIN_PRECISION;
     conf.gpus = split.gpus;
     conf.attention = split.attention;
-    conf.kv_memory = PAGES * 64ULL * 3 * JOIN_PAGE;
+    conf.kv_memory = PAGES * (uint64_t) JOIN_PAGE;
+    conf.drafts = join_drafts;
     conf.max_tokens = BUDGET;
     conf.max_seqs = RUNNING;
     conf.allowed = UINT32_MAX;
@@ -181,7 +184,7 @@ run_alone(void)
     dsa_sched_t    *s;
     dsa_backend_t  *b;
 
-    b = backend_open(GOLDEN "a-fp8", one);
+    b = backend_open(JOIN_MODEL, one);
 
     for (i = 0; i < REQUESTS; i++) {
         memset(&c, 0, sizeof(client_t));

@@ -6,7 +6,8 @@
 
 #define JOIN_BACKEND    DSA_BACKEND_CPU
 #define JOIN_PRECISION  DSA_EXACT
-#define JOIN_PAGE       ((512 + 64 + 128) * sizeof(float))
+#define JOIN_MODEL      GOLDEN "a-fp8"
+#define JOIN_PAGE       (64 * 3 * (512 + 64 + 128) * sizeof(float))
 #define JOIN_GPU(rank)  (rank)
 
 #include "t/unit/join.h"
