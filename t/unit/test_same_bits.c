@@ -431,7 +431,7 @@ check(fixture_t *f, uint32_t conditions)
     n = conditions >> PREEMPTED & 1 ? RUNNING
         : conditions >> BESIDE & 1 ? 2 + dsa_t_random(RUNNING - 1) : 1;
     budget = !(conditions >> CHUNKED & 1) ? BUDGET
-             : conditions >> PREEMPTED & 1 ? 64 + dsa_t_random(64)
+             : conditions >> PREEMPTED & 1 ? 128 - dsa_t_random(16)
                                            : RUNNING + dsa_t_random(60);
     b = conditions >> PREEMPTED & 1 ? f->small : f->wide;
     s = sched_open(b, budget);
