@@ -152,12 +152,14 @@ test_random(void **state)
         ranks = 1 + round % 3;
         slabs = 1 + round / 3 % 2;
         max_outputs = round % 5 < 2 ? 4 : 1;
+        max_drafts = round % 5 == 1 ? 3 : 0;
         clients = round / 2 % 2 ? 2 : CLIENTS;
         made = 0;
         ended = 0;
 
         s = start_tiers(&f, 100, 1 + random_below(round / 4 % 2 ? 12 : 200),
                         round % 4 != 3);
+        f->next_right = NEXT_RANDOM;
         f->base_us = 100;
         f->token_us = round % 5 * (round % 5) * 10;
         moves_wait = 1;
@@ -236,6 +238,7 @@ test_random(void **state)
 
     slabs = 1;
     max_outputs = 1;
+    max_drafts = 0;
     penalty = 0;
 }
 
