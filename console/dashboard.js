@@ -203,13 +203,16 @@ function engineTable(now) {
 
     return makeTable("Engines",
         ["Engine", "State", "Model", "#Running", "#Waiting", "#Tokens/s",
-         "#Steps/s", "#Preempted", "#Heartbeat"],
+         "#Steps/s", "#Drafts/s", "#Accepted", "#Tokens/step", "#Preempted", "#Heartbeat"],
         engines(now).map((engine) => {
             const old = then.engines.find((e) => e.engine === engine.engine
                                                  && e.pool === engine.pool);
+            const since = (name) => old === undefined || then === now ? null
+                : counted(engine[name], old[name] ?? Infinity);
+            const share = (part, whole) => since(whole) > 0
+                ? since(part) / since(whole) : null;
             const per = (name) => {
-                const change = old === undefined || then === now ? null
-                               : counted(engine[name], old[name] ?? Infinity);
+                const change = since(name);
 
                 return short(change === null ? null
                                              : change / (now.time - then.time));
@@ -218,7 +221,10 @@ function engineTable(now) {
             return [engine.engine.replace(/^unix:.*\//, ""), engineLight(engine),
                     engine.model ?? "–", short(engine.running),
                     short(engine.waiting), per("completion_tokens"),
-                    per("steps"), short(engine.preemptions),
+                    per("steps"), per("draft_tokens"),
+                    percent(share("accepted_draft_tokens", "draft_tokens")),
+                    short(share("decode_tokens", "decodes")),
+                    short(engine.preemptions),
                     milliseconds(engine.heartbeat_ms)];
         }));
 }

@@ -190,6 +190,9 @@ typedef struct {
     uint32_t            drafts;         /* cpu: most drafts of a sequence that
                                            the draft layer makes in a step,
                                            below DSA_MAX_OUTPUTS; 0: none */
+    uint32_t            drafts_if_any;      /* 1: none, too, if the checkpoint
+                                           has no usable draft layer, which is
+                                           an error otherwise */
     double              rate;           /* null: tokens/s of a sequence */
 } dsa_backend_conf_t;
 

@@ -17,6 +17,7 @@
 
 #include "base/tiers.h"
 #include "engine/link_ring.h"
+#include "engine/link_version.h"
 
 
 #define DSA_LINK_CONTROL_SIZE   4096      /* of the control block */
@@ -65,6 +66,13 @@ typedef struct {
     _Atomic uint64_t    cached_tokens;
     _Atomic uint64_t    completion_tokens;
     _Atomic uint64_t    preemptions;
+    _Atomic uint64_t    draft_tokens;       /* drafts that were verified */
+    _Atomic uint64_t    accepted_tokens[DSA_LINK_DRAFTS];   /* of them, part of
+                                               an answer, by the number of
+                                               drafts before them in the step */
+    _Atomic uint64_t    decodes;            /* answers that a step continued,
+                                               each in each step */
+    _Atomic uint64_t    decode_tokens;      /* by which they were continued */
     _Atomic uint32_t    running;            /* sequences */
     _Atomic uint32_t    waiting;
     _Atomic uint32_t    pages;
@@ -84,10 +92,12 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, event) == 192
                && offsetof(dsa_link_control_t, alive_ms) == 384
                && offsetof(dsa_link_control_t, preemptions) == 432
-               && offsetof(dsa_link_control_t, running) == 440
-               && offsetof(dsa_link_control_t, draining) == 456
-               && offsetof(dsa_link_control_t, page_bytes) == 464
-               && offsetof(dsa_link_control_t, tier) == 472
+               && offsetof(dsa_link_control_t, draft_tokens) == 440
+               && offsetof(dsa_link_control_t, decode_tokens) == 512
+               && offsetof(dsa_link_control_t, running) == 520
+               && offsetof(dsa_link_control_t, draining) == 536
+               && offsetof(dsa_link_control_t, page_bytes) == 544
+               && offsetof(dsa_link_control_t, tier) == 552
                && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/tiers.h"
+#include "engine/link_version.h"
 
 
 /* COUNTED: the last record of an id. */
@@ -103,6 +104,10 @@ typedef struct {
                                        did, or the engine does not report it */
     uint32_t    cached_tokens[DSA_TIERS];   /* of prompt_tokens, found in each
                                                tier of the cache */
+    uint32_t    draft_tokens;       /* drafts that were verified: at most
+                                       DSA_LINK_DRAFTS for each completion
+                                       token */
+    uint32_t    accepted_tokens;    /* of them, completion tokens */
 } dsa_link_done_t;
 
 
@@ -168,7 +173,7 @@ _Static_assert(sizeof(dsa_link_counted_t) == 8
                && sizeof(dsa_link_tokens_t) == 16
                && sizeof(dsa_link_token_t) == 12
                && sizeof(dsa_link_logprob_t) == 64
-               && sizeof(dsa_link_done_t) == 28 + 4 * DSA_TIERS
+               && sizeof(dsa_link_done_t) == 36 + 4 * DSA_TIERS
                && sizeof(dsa_link_failure_t) == 24,
                "sizes of records");
 

@@ -23,6 +23,9 @@
 #define DSA_LINK_VERSION_MAX      1
 
 
+#define DSA_LINK_DRAFTS           7     /* most of an answer in a step */
+
+
 /* The highest version that both sides accept; 0 if there is none. */
 
 static inline uint32_t

@@ -61,7 +61,8 @@ is_deeply($r->{json}{usage},
             completion_tokens_details => {
                 reasoning_tokens => 0, audio_tokens => 0,
                 accepted_prediction_tokens => 0,
-                rejected_prediction_tokens => 0 },
+                rejected_prediction_tokens => 0,
+                draft_tokens => 0, accepted_draft_tokens => 0 },
             prompt_cache_hit_tokens => 0, prompt_cache_miss_tokens => 9 },
           'usage');
 

@@ -18,7 +18,7 @@ use DSA::Fake qw/ ask /;
 use DSA::Rollout qw/ rows /;
 use DSA::Test;
 
-use constant { DRAFTS => [ 1 .. 5 ], BESIDE => 6 };
+use constant { DRAFTS => [ 1 .. 5, 'auto' ], BESIDE => 6 };
 
 my $chat = '/v1/chat/completions';
 my $completions = '/v1/completions';
@@ -92,6 +92,7 @@ my @kinds = (
 my @words = qw/ What is 7 plus 5 times the number of words in this sentence /;
 my $seed = 0;
 my $loaded = 0;
+my $drafts = 0;
 my @requests = map {
     my $temperature = $_;
     map {
@@ -163,6 +164,13 @@ sub seen {
     delete @{$usage}{qw/ prompt_tokens_details prompt_cache_hit_tokens
                          prompt_cache_miss_tokens /};
 
+    # as the number of drafts does; what they give is the same
+
+    if (my $details = $usage->{completion_tokens_details}) {
+        $drafts += delete $details->{draft_tokens};
+        delete $details->{accepted_draft_tokens};
+    }
+
     if (defined $usage->{input_tokens}) {
         $usage->{input_tokens} += delete $usage->{cache_read_input_tokens};
     }
@@ -193,7 +201,62 @@ sub answers {
 }
 
 
+# The engine's counters have what its first answers report.  The first token of
+# an answer comes with its prompt.  (After a stop string the engine may go on for
+# a few steps, which only the counters have.)
+
+sub counters_ok {
+    my ($t, $most, $name) = @_;
+    my %want = (decode_tokens => 0, draft_tokens => 0,
+                accepted_draft_tokens => 0);
+    my ($got, $at);
+
+    for my $request (@requests[map { $_ * @kinds } 0 .. 2]) {
+        my $r = $t->post($request->{uri}, json_decode($request->{body}));
+        my $usage = $r->{json}{usage};
+        my $details = $usage->{completion_tokens_details};
+
+        $want{decode_tokens} += $usage->{completion_tokens} - 1;
+        $want{$_} += $details->{$_} for qw/ draft_tokens
+                                            accepted_draft_tokens /;
+    }
+
+    my $reached = sub {
+        my $m = $t->metrics;
+
+        ($got, $at) = ({}, []);
+
+        for (keys %$m) {
+            my ($metric) = /^dsa_engine_(\w+)_total\{/ or next;
+
+            $got->{$metric} += $m->{$_};
+            $at->[$1] = $m->{$_} if /,position="([0-6])"\}\z/;
+        }
+
+        return $got->{decode_tokens} == $want{decode_tokens};
+    };
+
+    wait_until($reached, 30, "$name: all tokens are counted");
+    is_deeply({ map { $_ => $got->{$_} } keys %want }, \%want,
+              "$name: the engine counts what the answers report");
+    is($got->{decode_tokens},
+       $got->{decodes} + $got->{accepted_draft_tokens},
+       "$name: a step gives one token, and the accepted drafts");
+
+    is(scalar(@$at), 7, "$name: seven positions");
+    is_deeply([ @$at[$most .. 6] ], [ (0) x (7 - $most) ],
+              "$name: none beyond the most");
+    is_deeply($at, [ sort { $b <=> $a } @$at ],
+              "$name: a draft needs those before it");
+
+    cmp_ok($got->{draft_tokens}, $most ? '>' : '==', 0, "$name: drafts");
+    cmp_ok($got->{draft_tokens}, '<=', $most * $got->{decodes},
+           "$name: at most $most in a step");
+}
+
+
 start($off, 'off');
+counters_ok($off, 0, 'off');
 
 my @want = answers($off, 1);
 my $compared = 0;
@@ -203,6 +266,9 @@ is(scalar(grep { $_->{status} != 200 } @want), 0, 'all are answered')
 
 for my $n (@{(DRAFTS)}) {
     my $t = start(DSA::Test->new("speculate $n"), $n);
+
+    counters_ok($t, $n, "$n drafts") if $n ne 'auto';
+    $drafts = 0;
 
     for my $beside (1, BESIDE) {
         my @got = answers($t, $beside);
@@ -219,6 +285,10 @@ for my $n (@{(DRAFTS)}) {
 
     ok($loaded > 0, "$n drafts: pages were loaded from host memory");
     $loaded = 0;
+
+    # trials have drafts also where none pays
+
+    cmp_ok($drafts, '>', 0, "$n drafts: some were verified");
 
     $t->done;
 }

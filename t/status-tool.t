@@ -101,7 +101,7 @@ like($out, qr/^money +0\.285 EUR, 0\.0000 per hour$/m, 'money');
 like($out, qr/^redis\ +up,\ memory\ \d+%;\ 0\ ledger\ entries\ wait,
               \ 0\ of\ 20000\ places\ are\ used$/mx, 'Redis');
 like($out, qr{^unix:\S{20,}\ +fake-model\ +up\ +3\ +4\ +\S+\ +200/100\ +
-              200/100\ 1/2\ DOWN$}mx,
+              200/100\ 1/2\ DOWN\ +0\.0\ +-\ +-$}mx,
      'the engine with its pages, and a cache of which a server is off');
 my $id = key_entry('anna')->{id};
 like($out, qr/^anna +$id +0 +0 +3 +0\.0 0\.285$/m, 'the tenant');

@@ -96,7 +96,8 @@ is($text, join('', map({ "data: $head$_\n\n" }
     . ($prompt + 4) . ',"prompt_tokens_details":{"cached_tokens":0,'
     . '"audio_tokens":0,"gpu_tokens":0,"host_tokens":0,"redis_tokens":0},'
     . '"completion_tokens_details":{"reasoning_tokens":0,"audio_tokens":0,'
-    . '"accepted_prediction_tokens":0,"rejected_prediction_tokens":0},'
+    . '"accepted_prediction_tokens":0,"rejected_prediction_tokens":0,'
+    . '"draft_tokens":0,"accepted_draft_tokens":0},'
     . "\"prompt_cache_hit_tokens\":0,\"prompt_cache_miss_tokens\":$prompt}}"),
     "data: [DONE]\n\n"), 'a stream, byte by byte');
 
@@ -136,7 +137,8 @@ is(join(' ', map { exists $_->{usage} ? defined $_->{usage} ? 'u' : 'null'
    'null null null u', 'include_usage: null until the last');
 is_deeply($usage[-1]{usage}{completion_tokens_details},
           { reasoning_tokens => 2, audio_tokens => 0,
-            accepted_prediction_tokens => 0, rejected_prediction_tokens => 0 },
+            accepted_prediction_tokens => 0, rejected_prediction_tokens => 0,
+            draft_tokens => 0, accepted_draft_tokens => 0 },
           'reasoning tokens');
 is_deeply([@{ $usage[-1]{usage} }{qw/ prompt_cache_hit_tokens
               completion_tokens /},

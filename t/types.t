@@ -67,6 +67,9 @@ my @deviations = (
     (map { [ qr/^(?:OpenAI\.(?:Chat|Completion)|CompletionEvent)/,
              "usage.prompt_tokens_details.$_", 'extra', $own ] }
          qw/ gpu_tokens host_tokens redis_tokens /),
+    (map { [ qr/^(?:OpenAI\.(?:Chat|Completion)|CompletionEvent)/,
+             "usage.completion_tokens_details.$_", 'extra', $own ] }
+         qw/ draft_tokens accepted_draft_tokens /),
     (map { [ @$_, 'extra', $wire ] }
          [ $response, 'output.*custom_tool_call.status' ],
          [ $event, 'response.output.*custom_tool_call.status' ],

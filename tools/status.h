@@ -40,6 +40,10 @@ typedef struct {
     uint64_t    running;
     uint64_t    waiting;
     uint64_t    tokens;         /* of completions */
+    uint64_t    decodes;        /* answers that a step continued */
+    uint64_t    decode_tokens;  /* by so many tokens */
+    uint64_t    drafts;
+    uint64_t    accepted;       /* of them */
     uint64_t    pages[2];       /* of the GPU and of host memory */
     uint64_t    used[2];
     uint64_t    servers;        /* of the cache in Redis; 0: there is none */

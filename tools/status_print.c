@@ -50,6 +50,9 @@ static void dsa_status_cost(dsa_status_page_t *p, const dsa_status_t *before,
     const dsa_status_t *now, double seconds);
 static void dsa_status_print_engines(dsa_status_page_t *p,
     const dsa_status_t *before, const dsa_status_t *now, double seconds);
+static void dsa_status_drafts(char (*cell)[DSA_STATUS_CELL],
+    const dsa_status_engine_t *before, const dsa_status_engine_t *now,
+    double seconds);
 static void dsa_status_print_tenants(dsa_status_page_t *p,
     const dsa_status_t *before, const dsa_status_t *now, double seconds);
 
@@ -377,25 +380,31 @@ dsa_status_print_engines(dsa_status_page_t *p, const dsa_status_t *before,
     char                        model[4 * DSA_STATUS_CELL];
     char                        rate[DSA_STATUS_CELL];
     char                        cache[DSA_STATUS_CELL];
+    char                        drafts[3][DSA_STATUS_CELL];
     char                        pages[2][DSA_STATUS_CELL];
     uint32_t                    i, n;
     const dsa_status_engine_t  *e, *old;
 
     dsa_status_line(p, "%s", "");
-    dsa_status_line(p, "%-28s %-16s %-8s %5s %5s %8s %15s %15s %s", "ENGINE",
-                    "MODEL", "STATE", "RUN", "WAIT", "TOKENS/S", "GPU PAGES",
-                    "HOST PAGES", "CACHE");
+    dsa_status_line(p, "%-28s %-16s %-8s %5s %5s %8s %15s %15s %-10s %8s %8s "
+                    "%11s", "ENGINE", "MODEL", "STATE", "RUN", "WAIT",
+                    "TOKENS/S", "GPU PAGES", "HOST PAGES", "CACHE", "DRAFTS/S",
+                    "ACCEPTED", "TOKENS/STEP");
 
     for (i = 0; i < now->n_engines; i++) {
         e = &now->engines[i];
         old = i < before->n_engines ? &before->engines[i] : NULL;
 
         strcpy(rate, "-");
+        strcpy(drafts[0], "-");
+        strcpy(drafts[1], "-");
+        strcpy(drafts[2], "-");
 
         if (old != NULL && e->up && dsa_str_eq(old->name, e->name)
             && dsa_str_eq(old->pool, e->pool))
         {
             (void) dsa_status_rate(rate, old->tokens, e->tokens, seconds);
+            dsa_status_drafts(drafts, old, e, seconds);
         }
 
         for (n = 0; n < 2; n++) {
@@ -412,11 +421,37 @@ dsa_status_print_engines(dsa_status_page_t *p, const dsa_status_t *before,
         }
 
         dsa_status_line(p, "%s %s %-8s %5" PRIu64 " %5" PRIu64 " %8s %15s "
-                        "%15s %s", dsa_status_cell(name, e->name, 28),
+                        "%15s %-10s %8s %8s %11s",
+                        dsa_status_cell(name, e->name, 28),
                         dsa_status_cell(model, e->model, 16),
                         !e->up ? "DOWN" : e->draining ? "draining" : "up",
                         e->running, e->waiting, rate, pages[0], pages[1],
-                        cache);
+                        cache, drafts[0], drafts[1], drafts[2]);
+    }
+}
+
+
+/* Drafts a second, the share of accepted ones, and tokens of a step. */
+
+static void
+dsa_status_drafts(char (*cell)[DSA_STATUS_CELL],
+    const dsa_status_engine_t *before, const dsa_status_engine_t *now,
+    double seconds)
+{
+    (void) dsa_status_rate(cell[0], before->drafts, now->drafts, seconds);
+
+    if (now->drafts > before->drafts && now->accepted >= before->accepted) {
+        (void) snprintf(cell[1], DSA_STATUS_CELL, "%.1f%%",
+                        100 * (double) (now->accepted - before->accepted)
+                        / (double) (now->drafts - before->drafts));
+    }
+
+    if (now->decodes > before->decodes
+        && now->decode_tokens >= before->decode_tokens)
+    {
+        (void) snprintf(cell[2], DSA_STATUS_CELL, "%.2f",
+                        (double) (now->decode_tokens - before->decode_tokens)
+                        / (double) (now->decodes - before->decodes));
     }
 }
 

@@ -311,6 +311,10 @@ dsa_status_engines(dsa_status_t *s, const dsa_json_t *v)
         e->running = dsa_status_number(v, "running");
         e->waiting = dsa_status_number(v, "waiting");
         e->tokens = dsa_status_number(v, "completion_tokens");
+        e->decodes = dsa_status_number(v, "decodes");
+        e->decode_tokens = dsa_status_number(v, "decode_tokens");
+        e->drafts = dsa_status_number(v, "draft_tokens");
+        e->accepted = dsa_status_number(v, "accepted_draft_tokens");
 
         for (n = 0; n < 2; n++) {
             tier = dsa_json_get(dsa_json_get(v, "tiers"), tiers[n]);

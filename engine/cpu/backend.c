@@ -101,6 +101,10 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     b->config = cpu->weights->config;
 
+    if (conf->drafts_if_any && cpu->weights->draft.fault[0] != '\0') {
+        b->drafts = 0;
+    }
+
     if (dsa_backend_cpu_identify(b, conf, err) != DSA_OK
         || dsa_backend_cpu_open_model(b, conf, err) != DSA_OK)
     {

@@ -11,6 +11,8 @@
 #include "engine/schedule/state.h"
 
 
+static void dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
+    uint64_t duration_us);
 static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint64_t now);
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
@@ -18,6 +20,8 @@ static int dsa_sched_prefilled_part(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint32_t n, uint64_t now);
+static void dsa_sched_count_drafts(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_batch_seq_t *b, uint32_t accepted, uint32_t n);
 static void dsa_sched_forget(dsa_sched_t *s, const dsa_seq_t *seq);
 static uint32_t dsa_sched_ms(uint64_t from, uint64_t to);
 
@@ -50,7 +54,7 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
     begin = step->begin_us > s->end_us ? step->begin_us : s->end_us;
     s->end_us = now;
 
-    dsa_pace_measure(&s->pace, now - begin, step->n_decodes, step->n_prefill);
+    dsa_sched_measure(s, step, now - begin);
 
     for (i = 0; i < step->n_batch; i++) {
         seq = step->member[i];
@@ -74,6 +78,33 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
     dsa_sched_compact(s);
 
     return DSA_OK;
+}
+
+
+/* Prompts are in the time of a step, and how many tokens they had varies. */
+
+static void
+dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
+    uint64_t duration_us)
+{
+    uint32_t  i, made;
+
+    dsa_pace_measure(&s->pace, duration_us, step->n_decodes, step->n_prefill);
+
+    if (step->n_prefill != 0) {
+        return;
+    }
+
+    made = 0;
+
+    for (i = 0; i < step->n_batch; i++) {
+        if (step->batch[i].next != NULL) {
+            made += *step->batch[i].n_next;
+        }
+    }
+
+    dsa_spec_measure(&s->drafts, duration_us, step->n_decodes,
+                       step->n_drafts, made);
 }
 
 
@@ -105,8 +136,9 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
 
     if (b->n_draft != 0) {
         seq->n_draft = 0;
+        seq->drafted += b->n_draft;
         s->stats.draft_tokens += b->n_draft;
-        s->stats.accepted_tokens += accepted - 1;
+        dsa_spec_verified(&s->drafts, &seq->rates, b->n_draft, accepted - 1);
     }
 
     /* also the page of the next drafts, which the next step takes again */
@@ -258,6 +290,8 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     seq->completion += i + end;
     s->stats.completion_tokens += i + end;
 
+    dsa_sched_count_drafts(s, seq, b, n - 1, i + end);
+
     assert(seq->completion <= seq->max_tokens);
 
     finish = i != 0 ? s->handler.tokens(seq->owner, samples, i) : 0;
@@ -281,6 +315,36 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     }
 
     return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1));
+}
+
+
+/*
+ * Counts what the outputs of a sequence give: n tokens of its answer, of which
+ * those of accepted drafts are the first ones.  Drafts behind an end token are
+ * accepted, but no part of the answer.
+ */
+
+static void
+dsa_sched_count_drafts(dsa_sched_t *s, dsa_seq_t *seq,
+    const dsa_batch_seq_t *b, uint32_t accepted, uint32_t n)
+{
+    uint32_t  i;
+
+    accepted = accepted < n ? accepted : n;
+
+    for (i = 0; i < accepted; i++) {
+        s->stats.accepted_at[i]++;
+    }
+
+    seq->accepted += accepted;
+    s->stats.accepted_tokens += accepted;
+
+    /* a last row of a prompt has the first token of the answer */
+
+    if (b->n_input == b->n_draft + 1 && b->start >= b->n_prompt) {
+        s->stats.decodes++;
+        s->stats.decode_tokens += n;
+    }
 }
 
 
@@ -326,6 +390,8 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
     memcpy(usage.tier_tokens, seq->found, sizeof(usage.tier_tokens));
     usage.tier_tokens[DSA_TIER_GPU] = seq->cached - dsa_seq_loaded(seq);
     usage.completion_tokens = seq->completion;
+    usage.draft_tokens = seq->drafted;
+    usage.accepted_tokens = seq->accepted;
     usage.queue_ms = dsa_sched_ms(seq->submit_us, seq->started ? seq->start_us
                                                                : now);
     if (seq->started) {

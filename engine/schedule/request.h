@@ -158,6 +158,8 @@ typedef struct {
                                                    cached_tokens */
     uint32_t            completion_tokens;  /* of the answer, with resumed
                                                tokens and the end token */
+    uint32_t            draft_tokens;   /* drafts that steps have verified */
+    uint32_t            accepted_tokens;        /* of them, completion tokens */
     uint32_t            queue_ms;       /* request to admission */
     uint32_t            prefill_ms;     /* admission to the first token */
     uint32_t            decode_ms;      /* first token to the last */

@@ -12,6 +12,7 @@
 #include "engine/backend.h"
 #include "engine/pages/host.h"
 #include "engine/pages/tier.h"
+#include "engine/schedule/drafts.h"
 #include "engine/schedule/request.h"
 
 
@@ -60,6 +61,9 @@ typedef struct {
     uint32_t            step_target_ms; /* limits the prefill part of steps
                                            that have decodes, see pace.h; 0:
                                            no limit */
+    uint32_t            adapt_drafts;   /* 1: the drafts of the backend are the
+                                           most, see drafts.h; 0: as many as
+                                           there is room for */
 
     /*
      * Slower tiers.  The caller keeps host until the backend is closed.  The
@@ -113,7 +117,15 @@ typedef struct {
     uint64_t            completion_tokens;  /* sampled here, without resumed
                                                ones */
     uint64_t            draft_tokens;       /* verified */
-    uint64_t            accepted_tokens;    /* of them, accepted */
+    uint64_t            accepted_tokens;    /* of them, in an answer */
+    uint64_t            accepted_at[DSA_SPEC_MOST];   /* of these, those
+                                               after so many other drafts of
+                                               the step */
+    uint64_t            decodes;            /* sequences in steps that continued
+                                               their answers by at least one
+                                               token */
+    uint64_t            decode_tokens;      /* by which they were continued,
+                                               with end tokens */
     uint64_t            copied_tokens;      /* of cached ones: in pages that
                                                were copied from other ranks,
                                                each copy counted */

@@ -10,6 +10,7 @@
 
 #include "engine/backend.h"
 #include "engine/pages/pages.h"
+#include "engine/schedule/drafts.h"
 #include "engine/schedule/policy.h"
 #include "engine/schedule/request.h"
 #include "engine/schedule/tiers.h"
@@ -112,6 +113,9 @@ struct dsa_seq_s {
     uint32_t            proposed[DSA_MAX_OUTPUTS - 1];  /* the drafts of the
                                            backend after the last token */
     uint32_t            n_proposed;
+    dsa_spec_rates_t    rates;
+    uint32_t            drafted;        /* drafts that were verified */
+    uint32_t            accepted;       /* of them, tokens of the answer */
     dsa_sched_mask_pt   mask;
     uint32_t            mask_at;        /* as in dsa_sched_request_t */
     dsa_sched_ready_pt  ready;

@@ -8,6 +8,7 @@
 #define _DSA_SCHED_STATE_H_INCLUDED_
 
 
+#include "engine/schedule/drafts.h"
 #include "engine/schedule/pace.h"
 #include "engine/schedule/scheduler.h"
 #include "engine/schedule/sequence.h"
@@ -43,6 +44,7 @@ typedef struct {
     uint32_t            n_decodes;      /* of them, decodes */
     uint32_t            n_prefill;      /* prefill tokens of the rank that has
                                            the most */
+    uint32_t            n_drafts;       /* that it verifies */
     uint64_t            begin_us;
 } dsa_sched_step_t;
 
@@ -70,6 +72,7 @@ struct dsa_sched_s {
     dsa_sched_stats_t   stats;
     dsa_policy_t        policy;
     dsa_pace_t          pace;
+    dsa_spec_t          drafts;
 
     uint32_t            ranks;
     uint32_t            routes;         /* experts of a token in all layers */

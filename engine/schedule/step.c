@@ -20,6 +20,7 @@ static uint32_t dsa_sched_draft_room(const dsa_sched_t *s,
 static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
+static void dsa_sched_propose(dsa_sched_t *s);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
 static void dsa_sched_next_page(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 
@@ -148,6 +149,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     step->n_batch = 0;
     step->n_decodes = 0;
     step->n_prefill = 0;
+    step->n_drafts = 0;
     s->next = step;
     s->made++;
     budget = s->conf.token_budget;
@@ -171,6 +173,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     for (i = 0; i < step->n_batch; i++) {
         dsa_sched_batch(s, i, before);
         n += step->batch[i].n_input;
+        step->n_drafts += step->batch[i].n_draft;
     }
 
     assert(n <= s->conf.token_budget && step->n_batch <= s->indices);
@@ -179,6 +182,8 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         assert(s->rank[i].tokens <= s->backend->rank_tokens
                && s->rank[i].n_live <= s->conf.max_running);
     }
+
+    dsa_sched_propose(s);
 
     if (dsa_sched_rollouts(s) != DSA_OK) {
         return dsa_error(err, "out of memory");
@@ -459,7 +464,54 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
         && s->backend->drafts != 0)
     {
         b->next = &step->next[(size_t) i * s->backend->max_outputs];
-        *b->n_next = s->backend->drafts;
+    }
+}
+
+
+/*
+ * Sets how many drafts the backend makes for each sequence.  At least one token
+ * of the answer follows with this step and one with the next, so that drafts
+ * beyond those that remain would be made in vain.
+ */
+
+static void
+dsa_sched_propose(dsa_sched_t *s)
+{
+    uint32_t           i, left, room;
+    dsa_seq_t         *seq;
+    dsa_batch_seq_t   *b;
+    dsa_sched_step_t  *step;
+
+    step = s->next;
+
+    dsa_spec_begin(&s->drafts);
+
+    for (i = 0; i < step->n_batch; i++) {
+        b = &step->batch[i];
+
+        if (b->next == NULL) {
+            continue;
+        }
+
+        seq = step->member[i];
+        left = seq->max_tokens - seq->completion;
+        room = left > 2 ? left - 2 : 0;
+        *b->n_next = room < s->backend->drafts ? room : s->backend->drafts;
+
+        dsa_spec_add(&s->drafts, &seq->rates, *b->n_next);
+    }
+
+    dsa_spec_choose(&s->drafts);
+
+    for (i = 0; i < step->n_batch; i++) {
+        b = &step->batch[i];
+
+        if (b->next == NULL) {
+            continue;
+        }
+
+        seq = step->member[i];
+        *b->n_next = dsa_spec_number(&s->drafts, &seq->rates, *b->n_next);
 
         if (b->copies == NULL) {
             dsa_sched_next_page(s, seq, b->start + b->n_input + *b->n_next);
@@ -467,7 +519,7 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
             b->n_pages = seq->n_pages;
         }
 
-        if (dsa_sched_masked(seq, b->n_draft + 1 + s->backend->drafts)) {
+        if (dsa_sched_masked(seq, b->n_draft + 1 + *b->n_next)) {
             b->next_mask = dsa_sched_next_mask;
             b->next_owner = &step->member[i];
         }

@@ -67,6 +67,7 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     dsa_buf_t *text, dsa_err_t *err)
 {
     int                 rc;
+    uint32_t            drafts;
     uint64_t            page;
     dsa_shard_t         shard;
     dsa_model_config_t  config;
@@ -77,6 +78,9 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 
     rc = DSA_OK;
 
+    drafts = conf->drafts != 0
+             && !(conf->drafts_if_any && config.num_nextn_predict_layers == 0);
+
     switch (kind) {
 
     case DSA_BACKEND_CPU:
@@ -84,8 +88,8 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
                             err);
 
         if (rc == DSA_OK) {
-            page = dsa_model_kv_memory(&config, conf->precision,
-                                       conf->drafts != 0, DSA_PAGE_TOKENS);
+            page = dsa_model_kv_memory(&config, conf->precision, drafts,
+                                       DSA_PAGE_TOKENS);
             rc = dsa_backend_plan_kv(conf->kv_memory, page, err);
         }
 
@@ -115,7 +119,7 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 
     page = kind == DSA_BACKEND_NULL
            ? DSA_NULL_PAGE_BYTES
-           : dsa_model_kv_memory(&config, conf->precision, conf->drafts != 0,
+           : dsa_model_kv_memory(&config, conf->precision, drafts,
                                  DSA_PAGE_TOKENS);
 
     return dsa_backend_plan_host(conf->host_memory, page, text, err);

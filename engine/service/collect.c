@@ -29,6 +29,7 @@ static void dsa_collect_logprob(const dsa_tokenizer_t *t,
 static void dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
     const dsa_event_t *event);
 static void dsa_collect_done(dsa_request_t *r);
+static void dsa_collect_limit(dsa_link_done_t *done);
 static void dsa_collect_log(const dsa_request_t *r, const char *what);
 
 
@@ -343,6 +344,25 @@ dsa_collect_last(dsa_sessions_t *all, dsa_request_t *r,
 }
 
 
+/* Steps may have gone on after the stop string, which ends the answer. */
+
+static void
+dsa_collect_limit(dsa_link_done_t *done)
+{
+    uint64_t  most;
+
+    most = (uint64_t) DSA_LINK_DRAFTS * done->completion_tokens;
+
+    if (done->draft_tokens > most) {
+        done->draft_tokens = (uint32_t) most;
+    }
+
+    if (done->accepted_tokens > done->completion_tokens) {
+        done->accepted_tokens = done->completion_tokens;
+    }
+}
+
+
 static void
 dsa_collect_done(dsa_request_t *r)
 {
@@ -353,6 +373,7 @@ dsa_collect_done(dsa_request_t *r)
         r->done.finish = DSA_LINK_FINISH_STOP;
         r->done.completion_tokens = r->samples;
         r->done.stop = r->answer.stopped;
+        dsa_collect_limit(&r->done);
     }
 
     if (r->muted) {

@@ -157,6 +157,7 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     conf->replicas = 1;
     conf->gpus = 1;
     conf->attention = DSA_ATTENTION_DATA;
+    conf->adapt_drafts = 1;
     conf->drain_timeout_ms = 30 * 1000;
     conf->step_target_ms = 50;
     conf->step_timeout_ms = 60 * 1000;
@@ -249,6 +250,7 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
     backend->gpus = conf->gpus;
     backend->attention = conf->attention;
     backend->drafts = conf->drafts;
+    backend->drafts_if_any = conf->adapt_drafts;
 
     for (i = 0; i < conf->gpus; i++) {
         n = replica * conf->gpus + i;
@@ -374,7 +376,11 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"precision exact\" needs \"backend cpu\"");
     }
 
-    if (conf->drafts != 0 && conf->backend != DSA_BACKEND_CPU) {
+    if (conf->adapt_drafts) {
+        conf->drafts = conf->backend == DSA_BACKEND_CPU ? DSA_MAX_OUTPUTS - 1
+                                                        : 0;
+
+    } else if (conf->drafts != 0 && conf->backend != DSA_BACKEND_CPU) {
         return dsa_conf_fail(r, "\"speculate %u\" needs \"backend cpu\"; "
                              "expected auto or off", conf->drafts);
     }

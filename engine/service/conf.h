@@ -52,6 +52,8 @@ typedef struct {
     uint32_t            random;         /* cuda: weights are random */
     uint32_t            drafts;         /* most drafts of a sequence in a step;
                                            0: no speculation */
+    uint32_t            adapt_drafts;   /* 1: as many of these as pay, and none
+                                           if the model has no draft layer */
     double              rate;           /* null: tokens/s of a sequence */
     char               *journal;        /* null: its file; NULL: none */
     uint64_t            kv_memory;      /* bytes; 0: the backend chooses */

@@ -250,16 +250,13 @@ dsa_conf_attention(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 }
 
 
-/*
- * auto is off, because a row of the CPU costs as much beside others as alone,
- * so that drafts that are rejected only take time.
- */
-
 int
 dsa_conf_speculate(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max)
 {
-    if (strcmp(r->arg[1], "auto") == 0 || strcmp(r->arg[1], "off") == 0) {
+    r->conf->adapt_drafts = strcmp(r->arg[1], "auto") == 0;
+
+    if (r->conf->adapt_drafts || strcmp(r->arg[1], "off") == 0) {
         r->conf->drafts = 0;
         return DSA_OK;
     }

@@ -744,6 +744,20 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
                           s->all->completion_tokens, memory_order_relaxed);
     atomic_store_explicit(&c->preemptions, stats->preemptions,
                           memory_order_relaxed);
+    atomic_store_explicit(&c->draft_tokens, stats->draft_tokens,
+                          memory_order_relaxed);
+
+    _Static_assert(DSA_LINK_DRAFTS == DSA_SPEC_MOST,
+                   "the positions of drafts");
+
+    for (i = 0; i < DSA_LINK_DRAFTS; i++) {
+        atomic_store_explicit(&c->accepted_tokens[i], stats->accepted_at[i],
+                              memory_order_relaxed);
+    }
+
+    atomic_store_explicit(&c->decodes, stats->decodes, memory_order_relaxed);
+    atomic_store_explicit(&c->decode_tokens, stats->decode_tokens,
+                          memory_order_relaxed);
     atomic_store_explicit(&c->running, stats->running, memory_order_relaxed);
     atomic_store_explicit(&c->waiting, stats->waiting, memory_order_relaxed);
     atomic_store_explicit(&c->pages, stats->pages, memory_order_relaxed);

@@ -238,6 +238,8 @@ dsa_step_done(void *owner, const dsa_sched_usage_t *usage)
     r->usage.finish = usage->finish;
     r->usage.prompt_tokens = usage->prompt_tokens;
     r->usage.completion_tokens = usage->completion_tokens - r->sched.n_resume;
+    r->usage.draft_tokens = usage->draft_tokens;
+    r->usage.accepted_tokens = usage->accepted_tokens;
     r->usage.queue_ms = usage->queue_ms;
     r->usage.prefill_ms = usage->prefill_ms;
     r->usage.decode_ms = usage->decode_ms;

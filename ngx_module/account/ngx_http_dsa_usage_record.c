@@ -234,6 +234,9 @@ ngx_http_dsa_usage_record_done(ngx_http_dsa_usage_part_t *part,
     usage->completion += done->completion_tokens - part->completion;
     usage->reasoning = ngx_min(usage->reasoning, usage->completion);
 
+    usage->drafts += done->draft_tokens;
+    usage->accepted += done->accepted_tokens;
+
     part->completion = done->completion_tokens;
 
     if (!part->prompt) {

@@ -215,6 +215,10 @@ ngx_http_dsa_openai_usage(ngx_http_dsa_openai_t *o, dsa_json_writer_t *w,
     dsa_json_uint(w, 0);
     dsa_json_key(w, "rejected_prediction_tokens");
     dsa_json_uint(w, 0);
+    dsa_json_key(w, "draft_tokens");
+    dsa_json_uint(w, usage->drafts);
+    dsa_json_key(w, "accepted_draft_tokens");
+    dsa_json_uint(w, usage->accepted);
     dsa_json_object_end(w);
 
     dsa_json_key(w, "prompt_cache_hit_tokens");

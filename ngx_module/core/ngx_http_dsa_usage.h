@@ -22,6 +22,11 @@ typedef struct {
                                                sum */
     uint64_t                  completion;   /* reasoning included */
     uint64_t                  reasoning;
+
+    /* not charged */
+
+    uint64_t                  drafts;       /* that engines have verified */
+    uint64_t                  accepted;     /* of them, in completion */
 } ngx_http_dsa_usage_t;
 
 

@@ -36,6 +36,8 @@ static int ngx_http_dsa_check_row(const ngx_http_dsa_expect_t *e,
     const dsa_link_row_t *row, const uint8_t *data, ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e,
     const void *payload, uint32_t length, ngx_http_dsa_wrong_t *w);
+static int ngx_http_dsa_check_drafts(const dsa_link_done_t *done,
+    ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_cached(const dsa_link_done_t *done,
     ngx_http_dsa_wrong_t *w);
 static int ngx_http_dsa_check_error(const ngx_http_dsa_expect_t *e,
@@ -554,6 +556,7 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
                                        e->accepted ? ngx_http_dsa_check_most(e)
                                                    : 0)
               != 0
+           || ngx_http_dsa_check_drafts(&done, w) != 0
            || ngx_http_dsa_wrong_range(w, "stop", done.stop, 0,
                                        done.finish == DSA_LINK_FINISH_STOP
                                        ? e->stops : 0)
@@ -583,6 +586,30 @@ ngx_http_dsa_check_cached(const dsa_link_done_t *done, ngx_http_dsa_wrong_t *w)
     }
 
     return 0;
+}
+
+
+/* Each step that verifies drafts has a completion token of its own. */
+
+static int
+ngx_http_dsa_check_drafts(const dsa_link_done_t *done, ngx_http_dsa_wrong_t *w)
+{
+    uint64_t  most;
+
+    most = (uint64_t) DSA_LINK_DRAFTS * done->completion_tokens;
+
+    if (ngx_http_dsa_wrong_range(w, "draft_tokens", done->draft_tokens, 0,
+                                 most)
+        != 0)
+    {
+        return -1;
+    }
+
+    most = done->draft_tokens < done->completion_tokens
+           ? done->draft_tokens : done->completion_tokens;
+
+    return ngx_http_dsa_wrong_range(w, "accepted_tokens",
+                                    done->accepted_tokens, 0, most);
 }
 
 

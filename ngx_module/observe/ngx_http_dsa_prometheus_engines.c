@@ -27,6 +27,10 @@ typedef enum {
     NGX_HTTP_DSA_ENGINE_PROMPT_TOKENS,
     NGX_HTTP_DSA_ENGINE_CACHED_TOKENS,
     NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS,
+    NGX_HTTP_DSA_ENGINE_DECODES,
+    NGX_HTTP_DSA_ENGINE_DECODE_TOKENS,
+    NGX_HTTP_DSA_ENGINE_DRAFT_TOKENS,
+    NGX_HTTP_DSA_ENGINE_ACCEPTED_TOKENS,
     NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE,
     NGX_HTTP_DSA_ENGINE_METRICS
 } ngx_http_dsa_engine_metric_e;
@@ -62,6 +66,8 @@ typedef struct {
 static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
     const ngx_str_t *pool, ngx_http_dsa_session_t *s,
     ngx_http_dsa_engine_metric_e metric);
+static void ngx_http_dsa_prometheus_accepted(dsa_buf_t *b,
+    const ngx_str_t *pool, ngx_http_dsa_session_t *s);
 static uint64_t ngx_http_dsa_prometheus_engine_value(
     ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
 static void ngx_http_dsa_prometheus_tier(dsa_buf_t *b, const ngx_str_t *pool,
@@ -97,6 +103,18 @@ static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
       "Prompt tokens found in the cache." },
 
     { "dsa_engine_completion_tokens_total", "counter", "Tokens generated." },
+
+    { "dsa_engine_decodes_total", "counter",
+      "Answers that a step continued, each in each step." },
+
+    { "dsa_engine_decode_tokens_total", "counter",
+      "Tokens by which steps continued answers." },
+
+    { "dsa_engine_draft_tokens_total", "counter",
+      "Drafts that were verified." },
+
+    { "dsa_engine_accepted_draft_tokens_total", "counter",
+      "Drafts that became a part of an answer, by position in the step." },
 
     { "dsa_engine_heartbeat_age_seconds", "gauge",
       "Time since its last heartbeat." }
@@ -226,6 +244,11 @@ ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
 {
     uint64_t  value;
 
+    if (metric == NGX_HTTP_DSA_ENGINE_ACCEPTED_TOKENS) {
+        ngx_http_dsa_prometheus_accepted(b, pool, s);
+        return;
+    }
+
     value = ngx_http_dsa_prometheus_engine_value(s, metric);
 
     ngx_http_dsa_prometheus_names(b, ngx_http_dsa_engine_metrics[metric].name,
@@ -237,6 +260,26 @@ ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
     }
 
     dsa_buf_printf(b, "} %" PRIu64 "\n", value);
+}
+
+
+static void
+ngx_http_dsa_prometheus_accepted(dsa_buf_t *b, const ngx_str_t *pool,
+    ngx_http_dsa_session_t *s)
+{
+    uint64_t    value;
+    ngx_uint_t  i;
+
+    for (i = 0; i < DSA_LINK_DRAFTS; i++) {
+        value = s->link.control->accepted_tokens[i];
+
+        ngx_http_dsa_prometheus_names(b,
+            ngx_http_dsa_engine_metrics[NGX_HTTP_DSA_ENGINE_ACCEPTED_TOKENS]
+                .name,
+            pool, s);
+        dsa_buf_printf(b, ",position=\"%u\"} %" PRIu64 "\n", (unsigned) i,
+                       value);
+    }
 }
 
 
@@ -283,6 +326,15 @@ ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
 
     case NGX_HTTP_DSA_ENGINE_COMPLETION_TOKENS:
         return control->completion_tokens;
+
+    case NGX_HTTP_DSA_ENGINE_DECODES:
+        return control->decodes;
+
+    case NGX_HTTP_DSA_ENGINE_DECODE_TOKENS:
+        return control->decode_tokens;
+
+    case NGX_HTTP_DSA_ENGINE_DRAFT_TOKENS:
+        return control->draft_tokens;
 
     default: /* NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE */
         return ngx_http_dsa_session_age(s);

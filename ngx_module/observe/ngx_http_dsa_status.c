@@ -322,6 +322,8 @@ ngx_http_dsa_status_engine(dsa_json_writer_t *w, const ngx_str_t *pool,
 static void
 ngx_http_dsa_status_figures(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
 {
+    uint64_t             accepted;
+    ngx_uint_t           i;
     dsa_link_control_t  *control;
 
     control = s->link.control;
@@ -340,6 +342,17 @@ ngx_http_dsa_status_figures(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
     ngx_http_dsa_status_uint(w, "cached_tokens", control->cached_tokens);
     ngx_http_dsa_status_uint(w, "completion_tokens",
                              control->completion_tokens);
+    ngx_http_dsa_status_uint(w, "decodes", control->decodes);
+    ngx_http_dsa_status_uint(w, "decode_tokens", control->decode_tokens);
+    ngx_http_dsa_status_uint(w, "draft_tokens", control->draft_tokens);
+
+    accepted = 0;
+
+    for (i = 0; i < DSA_LINK_DRAFTS; i++) {
+        accepted += control->accepted_tokens[i];
+    }
+
+    ngx_http_dsa_status_uint(w, "accepted_draft_tokens", accepted);
 
     ngx_http_dsa_status_tiers(w, control);
 }

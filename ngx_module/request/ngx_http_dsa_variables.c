@@ -96,6 +96,13 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
       offsetof(ngx_http_dsa_usage_t, reasoning), NGX_HTTP_VAR_NOCACHEABLE,
       0 },
 
+    { ngx_string("dsa_draft_tokens"), NULL, ngx_http_dsa_variable_tokens,
+      offsetof(ngx_http_dsa_usage_t, drafts), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("dsa_accepted_draft_tokens"), NULL,
+      ngx_http_dsa_variable_tokens,
+      offsetof(ngx_http_dsa_usage_t, accepted), NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
     { ngx_string("dsa_cost"), NULL, ngx_http_dsa_variable_cost,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
 

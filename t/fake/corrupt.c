@@ -79,6 +79,8 @@ static const field_t  fields[] = {
     TIER("host_tokens", DSA_TIER_HOST),
     TIER("redis_tokens", DSA_TIER_REDIS),
     FIELD("done", dsa_link_done_t, 0, stop),
+    FIELD("done", dsa_link_done_t, 0, draft_tokens),
+    FIELD("done", dsa_link_done_t, 0, accepted_tokens),
     FIELD("error", dsa_link_failure_t, 0, code),
     FIELD("error", dsa_link_failure_t, 0, path_len),
     FIELD("error", dsa_link_failure_t, 0, text_len),

@@ -484,7 +484,7 @@ answer_event(answer_t *answers, uint32_t n,
         break;
 
     case DSA_LINK_DONE:
-        assert_int_equal(record->length, 40);
+        assert_int_equal(record->length, 48);
         memcpy(&a->done, p, sizeof(a->done));
         a->finish = a->done.finish;
         break;

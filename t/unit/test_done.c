@@ -34,6 +34,8 @@ done_with_tiers(void *owner, const dsa_sched_usage_t *usage)
     tiers.tier_tokens[DSA_TIER_GPU] = tiers.prompt_tokens - 8;
     tiers.tier_tokens[DSA_TIER_HOST] = 5;
     tiers.tier_tokens[DSA_TIER_REDIS] = 3;
+    tiers.draft_tokens = 4;
+    tiers.accepted_tokens = 2;
 
     replica->done(owner, &tiers);
 }
@@ -69,8 +71,8 @@ test_record(void **state)
     _Alignas(8)
     static uint8_t       data[4096];
 
-    static const uint32_t  want[10] = {
-        2, 1000, 20, 5, 6, 7, 0, 448, 128, 64
+    static const uint32_t  want[12] = {
+        2, 1000, 20, 5, 6, 7, 0, 448, 128, 64, 30, 11
     };
 
     memset(&indices, 0, sizeof(indices));
@@ -92,6 +94,8 @@ test_record(void **state)
     done.cached_tokens[DSA_TIER_GPU] = 448;
     done.cached_tokens[DSA_TIER_HOST] = 128;
     done.cached_tokens[DSA_TIER_REDIS] = 64;
+    done.draft_tokens = 30;
+    done.accepted_tokens = 11;
 
     assert_int_equal(dsa_record_done(&in, 9, &done), DSA_OK);
     (void) dsa_link_commit(&in);
@@ -99,7 +103,7 @@ test_record(void **state)
     assert_int_equal(dsa_link_peek(&out, &record, &payload), 1);
     assert_int_equal(record.type, DSA_LINK_DONE);
     assert_int_equal(record.id, 9);
-    assert_int_equal(record.length, 40);
+    assert_int_equal(record.length, 48);
     assert_memory_equal(payload, want, record.length);
     dsa_link_release(&out);
 
@@ -114,7 +118,7 @@ test_replica(void **state)
 {
     void                *payload;
     host_t               h;
-    uint32_t             turns, length, word[10];
+    uint32_t             turns, length, word[12];
     link_submit_t        s;
     dsa_link_record_t    record;
 
@@ -140,7 +144,7 @@ test_replica(void **state)
         }
     }
 
-    assert_int_equal(length, 40);
+    assert_int_equal(length, 48);
     assert_int_equal(word[0], DSA_LINK_FINISH_LENGTH);
     assert_int_equal(word[1], 10);
     assert_int_equal(word[2], 3);
@@ -148,6 +152,8 @@ test_replica(void **state)
     assert_int_equal(word[7], 2);
     assert_int_equal(word[8], 5);
     assert_int_equal(word[9], 3);
+    assert_int_equal(word[10], 4);
+    assert_int_equal(word[11], 2);
 
     host_stop(&h);
 }
@@ -174,7 +180,7 @@ test_tiers(void **state)
 
     dsa_session_publish(h.session[1], 12345, 0);
 
-    word = (const uint64_t *) ((uint8_t *) h.client[1].base + 464);
+    word = (const uint64_t *) ((uint8_t *) h.client[1].base + 544);
     assert_int_equal(word[0], 3080192);
 
     for (i = 0; i < 3; i++) {
