@@ -129,7 +129,7 @@ write_file($t->path('cache.pw'), "secret-of-the-cache\n");
 
 $tiers =~ s{^model\s.*}{model $v32;}m;
 $tiers =~ s{^socket_group\s.*}{}m;
-$tiers =~ s{^backend\s.*}{backend cpu;}m;
+$tiers =~ s{^backend\s.*}{backend cpu; speculate off;}m;
 $tiers =~ s{^# (?=redis_cache )}{}m;
 $tiers =~ s{password_file=\S+(?= )}{"password_file=" . $t->path('cache.pw')}e;
 

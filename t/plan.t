@@ -97,7 +97,12 @@ my $small_page = 64 * (656 + 132) * $layers;
 holds('cpu', $small, '', $small_page, 1_000_000_000);
 holds('cpu, precision exact', $small, 'precision exact;',
       64 * (512 + 64 + 128) * 4 * $layers, 1_000_000_000);
-holds('cpu, the published model', $v32, '', 64 * (656 + 132) * 61,
+holds('cpu, the published model', $v32, 'speculate off;',
+      64 * (656 + 132) * 61, 1_000_000_000);
+
+# the draft layer, and the hidden state of the last token in bfloat16
+
+holds('cpu, with its draft layer', $v32, '', 64 * (656 + 132) * 62 + 2 * 7168,
       1_000_000_000);
 holds('cpu, one page', $small, '', $small_page, 4096 * 75);
 holds('null', $small, 'backend null;', 64, 4_096_000);
@@ -148,7 +153,7 @@ for ([ $glm, 656 * 61 + 132 * 17, 'shared selections' ],
 {
     my ($model, $bytes, $name) = @$_;
 
-    my (undef, $out) = check($model, 'host_memory 1g;');
+    my (undef, $out) = check($model, 'speculate off; host_memory 1g;');
 
     like($out, qr/with ${\ sprintf '%.2f', 64e-6 * $bytes} MB each/,
          "$name: the size of a page");

@@ -202,8 +202,8 @@ sub answers {
 
 
 # The engine's counters have what its first answers report.  The first token of
-# an answer comes with its prompt.  (After a stop string the engine may go on for
-# a few steps, which only the counters have.)
+# an answer comes with its prompt.  No answer ends with a stop string: after one
+# the engine may go on for a few steps, which only the counters have.
 
 sub counters_ok {
     my ($t, $most, $name) = @_;
