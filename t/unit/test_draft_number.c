@@ -421,6 +421,7 @@ test_sizes(void **state)
 {
     sim_t     s;
     uint32_t  i;
+    uint64_t  drafts[2];
 
     (void) state;
 
@@ -431,6 +432,17 @@ test_sizes(void **state)
         sim_run(&s, 1024);
         expect(&s, 2048, 0.93);
     }
+
+    /* also where it changes before costs could be measured anew */
+
+    for (i = 0; i < 400; i++) {
+        s.n = i % 2 == 0 ? 64 : 2;
+        sim_run(&s, 40);
+        drafts[i % 2] = s.drafts + (i < 2 ? 0 : drafts[i % 2]);
+    }
+
+    assert_true(drafts[0] < 64 * 200 * 40 / 20);
+    assert_true(drafts[1] > 2 * 200 * 40 * 4);
 
     /* what has been measured of some holds for others until they are */
 
