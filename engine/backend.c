@@ -36,7 +36,7 @@ dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
 
     n = snprintf(text, sizeof(text), "%s %s %s%s", model,
                  precision == DSA_SERVED ? "served" : "exact",
-                 DSA_BACKEND_LAYOUT, b->drafts != 0 ? " drafts" : "");
+                 DSA_BACKEND_LAYOUT, b->drafts != 0 ? " drafts 2" : "");
 
     h = XXH3_128bits(text, (size_t) n);
 

@@ -198,20 +198,6 @@ dsa_model_shards(dsa_model_t *m, const dsa_model_conf_t *conf, dsa_err_t *err)
 }
 
 
-/*
- * Returns the bytes of a kept hidden state, at the end of a page: its position
- * plus 1, and the elements, which in served precision are BF16 values.
- */
-
-static uint64_t
-dsa_model_kept_size(const dsa_model_config_t *s, int served)
-{
-    return sizeof(uint32_t)
-           + (uint64_t) s->hidden_size
-             * (served ? sizeof(uint16_t) : sizeof(float));
-}
-
-
 void
 dsa_model_keep_hidden(dsa_model_t *m, uint32_t rank, uint32_t page,
     uint32_t position, const float *hidden)
@@ -221,8 +207,7 @@ dsa_model_keep_hidden(dsa_model_t *m, uint32_t rank, uint32_t page,
     uint32_t   i, tag;
 
     p = (uint8_t *) dsa_model_page(m, rank)
-        + (uint64_t) (page + 1) * m->cache.page
-        - dsa_model_kept_size(m->config, m->served);
+        + (uint64_t) page * m->cache.page + m->cache.hidden;
     tag = position + 1;
 
     memcpy(p, &tag, sizeof(uint32_t));
@@ -249,8 +234,7 @@ dsa_model_kept_hidden(const dsa_model_t *m, uint32_t rank, uint32_t page,
     const uint8_t  *p;
 
     p = (const uint8_t *) dsa_model_page(m, rank)
-        + (uint64_t) (page + 1) * m->cache.page
-        - dsa_model_kept_size(m->config, m->served);
+        + (uint64_t) page * m->cache.page + m->cache.hidden;
 
     memcpy(&tag, p, sizeof(uint32_t));
     p += sizeof(uint32_t);
@@ -287,7 +271,7 @@ dsa_model_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *s,
                      s->kv_lora_rank, s->qk_rope_head_dim, s->index_head_dim);
 
     if (drafts) {
-        cache->page += dsa_model_kept_size(s, served);
+        dsa_cache_layout_hidden(cache, s->hidden_size);
     }
 }
 

@@ -38,6 +38,7 @@ dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
     }
 
     cache->keys = DSA_CACHE_TOKENS * cache->token;
+    cache->hidden = 0;
     cache->page = 0;
 
     for (i = 0; i < layers; i++) {
@@ -48,6 +49,18 @@ dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
             cache->page += DSA_CACHE_TOKENS * key;
         }
     }
+}
+
+
+void
+dsa_cache_layout_hidden(dsa_cache_t *cache, uint32_t elements)
+{
+    cache->hidden = cache->page;
+    cache->page += sizeof(uint32_t)
+                   + (uint64_t) elements * (cache->served ? sizeof(uint16_t)
+                                                          : sizeof(float));
+    cache->page = (cache->page + DSA_CACHE_ALIGN - 1) / DSA_CACHE_ALIGN
+                  * DSA_CACHE_ALIGN;
 }
 
 

@@ -36,6 +36,7 @@
  */
 
 #define DSA_CACHE_TOKENS  64
+#define DSA_CACHE_ALIGN   128           /* bytes */
 #define DSA_CACHE_LAYERS  1025          /* most layers */
 
 
@@ -47,6 +48,7 @@ typedef struct {
     uint64_t    token;          /* bytes of a latent record */
     uint64_t    keys;           /* offset of the index keys in a layer's
                                    part */
+    uint64_t    hidden;         /* offset of the kept hidden state; 0: none */
     uint64_t    page;           /* bytes of a page */
     uint64_t    layer[DSA_CACHE_LAYERS];    /* offset of a layer's part in a
                                                page */
@@ -60,6 +62,14 @@ typedef struct {
  */
 void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
     const uint8_t *indexed, uint32_t latent, uint32_t rope, uint32_t index);
+
+/*
+ * Adds room for the hidden state of one token, of so many elements, to the end
+ * of a page: a uint32_t, the token's position plus 1, and the elements, BF16
+ * in served precision and otherwise float32.  A page stays a multiple of 128
+ * bytes, which GPUs expect.
+ */
+void dsa_cache_layout_hidden(dsa_cache_t *cache, uint32_t elements);
 
 /*
  * Stores n tokens from position start on: c [n, latent + rope], ld_c elements
