@@ -132,5 +132,17 @@ int dsa_cuda_topk(int32_t *pick, int32_t *slot, int32_t *n_pick,
     const int32_t *pages, size_t ld_pages, const int32_t *owner,
     uint32_t rows, uint32_t k, uint32_t max_keys, dsa_stream_t stream);
 
+/*
+ * CUDA.  Exclude position 0 from the selections of rows.  score_first, before
+ * dsa_cuda_topk(): sets the first of score [rows, ld] to minus infinity, so
+ * that no row with more than k other keys picks it.  pick_first, after it:
+ * removes position 0 from pick and its slot from slot [rows, k], where the row
+ * has picked all of its keys, and adjusts n_pick [rows].
+ */
+int dsa_cuda_score_first(float *score, size_t ld, uint32_t rows,
+    dsa_stream_t stream);
+int dsa_cuda_pick_first(int32_t *pick, int32_t *slot, int32_t *n_pick,
+    uint32_t rows, uint32_t k, dsa_stream_t stream);
+
 
 #endif /* _DSA_INDEXER_H_INCLUDED_ */
