@@ -83,7 +83,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->router.normalize = s->norm_topk_prob;
     n->router.scale = s->routed_scaling_factor;
 
-    dsa_cuda_cache_layout(&n->cache, s);
+    dsa_cuda_cache_layout(&n->cache, s, 0);
 
     if (dsa_node_device(n, err) != DSA_OK
         || dsa_node_weights(n, err) != DSA_OK
@@ -153,7 +153,7 @@ dsa_node_weights(dsa_node_t *n, dsa_err_t *err)
 
     memset(&list, 0, sizeof(list));
 
-    if (dsa_cuda_weights_place(&n->weights, &config, &n->shard, NULL,
+    if (dsa_cuda_weights_place(&n->weights, &config, &n->shard, 0, NULL,
                                n->b.stream, &list, err)
         != DSA_OK)
     {
@@ -180,7 +180,7 @@ dsa_node_pages(dsa_node_t *n, dsa_err_t *err)
     uint64_t  pages;
 
     room = DSA_NODE_CARD
-           - (double) dsa_cuda_weights_size(&n->config, &n->shard)
+           - (double) dsa_cuda_weights_size(&n->config, &n->shard, 0)
            - (double) dsa_node_layout(n, (uintptr_t) n->memory)
            - (double) DSA_NODE_SLACK;
 
@@ -206,7 +206,7 @@ dsa_node_pages(dsa_node_t *n, dsa_err_t *err)
         return dsa_error(err, "no memory for %u pages", n->pages);
     }
 
-    rc = dsa_cuda_random_pages(n->page, n->pages, &n->cache, &n->config,
+    rc = dsa_cuda_random_pages(n->page, n->pages, &n->cache, &n->config, 0,
                                n->b.stream);
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(n->b.stream);
 

@@ -34,6 +34,8 @@ static int dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf,
     dsa_err_t *err);
 static int dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
     const dsa_rows_t *rows, float *logits, dsa_err_t *err);
+static int dsa_logits_hidden(dsa_logits_t *l, uint32_t n, float *hidden,
+    dsa_err_t *err);
 static int dsa_logits_read(dsa_logits_t *l, const char *path, dsa_err_t *err);
 static int dsa_logits_selections(dsa_logits_t *l, const char *path,
     dsa_err_t *err);
@@ -76,12 +78,13 @@ static const char  dsa_logits_usage[] =
     "                   all tokens; --backend cpu shares out the tokens of a\n"
     "                   step before the position of --decode-from\n"
     "  --drafts N       compute N steps of the draft layer behind each token,\n"
-    "                   1 to 7; on the CPU only.  Step K of row I drafts the\n"
+    "                   1 to 7; on one GPU.  Step K of row I drafts the\n"
     "                   token I + 1 + K: draft_logits.K follows the tokens of\n"
     "                   FILE, free_logits.K and free_tokens.K follow the most\n"
     "                   probable drafts.  With --trace also draft_in.K,\n"
     "                   draft_out.K, draft_hidden.K, draft_topk.K,\n"
-    "                   draft_gap.K and draft_expert.K\n";
+    "                   draft_gap.K and draft_expert.K; draft_gap.K on the\n"
+    "                   CPU only\n";
 
 
 int
@@ -368,9 +371,11 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
             return DSA_ERROR;
         }
 
-        if (conf->drafts != 0) {
-            memcpy(l->hidden + l->done * hidden, dsa_model_hidden(l->model),
-                   rows.n * hidden * sizeof(float));
+        if (conf->drafts != 0
+            && dsa_logits_hidden(l, rows.n, l->hidden + l->done * hidden, err)
+               != DSA_OK)
+        {
+            return DSA_ERROR;
         }
     }
 
@@ -411,8 +416,9 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
             return dsa_error(err, "--exact needs --backend cpu");
         }
 
-        if (conf->drafts != 0) {
-            return dsa_error(err, "--drafts needs --backend cpu");
+        if (conf->drafts != 0 && conf->gpus > 1) {
+            return dsa_error(err, "--drafts with --backend cuda needs --gpus "
+                             "1; the CPU can compute what several GPUs would");
         }
 
         memset(&cuda, 0, sizeof(cuda));
@@ -430,8 +436,9 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
         cuda.max_tokens = rows;
         cuda.max_seqs = rows;
         cuda.allowed = cuda.config.vocab_size;
-        cuda.context = (l->n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS
-                       * DSA_PAGE_TOKENS;
+        cuda.drafts = conf->drafts != 0;
+        cuda.context = (l->n + conf->drafts + DSA_PAGE_TOKENS - 1)
+                       / DSA_PAGE_TOKENS * DSA_PAGE_TOKENS;
 
         l->cuda = dsa_cuda_group_open(&cuda, err);
 
@@ -486,6 +493,53 @@ dsa_logits_forward(dsa_logits_t *l, const dsa_logits_conf_t *conf,
 #endif
 
     return dsa_model_forward(l->model, rows, 1, logits, err);
+}
+
+
+/* Sets hidden to the hidden states of the n tokens of the last step. */
+
+static int
+dsa_logits_hidden(dsa_logits_t *l, uint32_t n, float *hidden, dsa_err_t *err)
+{
+#if (DSA_CUDA)
+    if (l->cuda != NULL) {
+        return dsa_cuda_group_hidden(l->cuda, n, hidden, err);
+    }
+#endif
+
+    memcpy(hidden, dsa_model_hidden(l->model),
+           (uint64_t) n * l->weights->config.hidden_size * sizeof(float));
+
+    return DSA_OK;
+}
+
+
+void
+dsa_logits_trace(dsa_logits_t *l, dsa_trace_pt trace, void *ctx)
+{
+#if (DSA_CUDA)
+    if (l->cuda != NULL) {
+        l->cuda->rank[0]->trace = trace;
+        l->cuda->rank[0]->trace_ctx = ctx;
+        return;
+    }
+#endif
+
+    dsa_model_trace(l->model, trace, ctx);
+}
+
+
+int
+dsa_logits_draft(dsa_logits_t *l, const dsa_rows_t *rows, uint32_t step,
+    float *hidden, float *logits, dsa_err_t *err)
+{
+#if (DSA_CUDA)
+    if (l->cuda != NULL) {
+        return dsa_cuda_group_draft(l->cuda, rows, step, hidden, logits, err);
+    }
+#endif
+
+    return dsa_model_draft(l->model, rows, 1, step, hidden, logits, err);
 }
 
 

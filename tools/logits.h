@@ -77,6 +77,11 @@ typedef struct {
 void dsa_logits_keep(dsa_logits_t *l, const char *name, uint32_t rows,
     uint32_t width, uint32_t at, uint32_t n, uint32_t cols, const void *data);
 
+/* dsa_model_trace() and dsa_model_draft() of the backend. */
+void dsa_logits_trace(dsa_logits_t *l, dsa_trace_pt trace, void *ctx);
+int dsa_logits_draft(dsa_logits_t *l, const dsa_rows_t *rows, uint32_t step,
+    float *hidden, float *logits, dsa_err_t *err);
+
 /* Computes the drafts of --drafts, after l->logits and l->hidden. */
 int dsa_logits_drafts(dsa_logits_t *l, const dsa_logits_conf_t *conf,
     dsa_err_t *err);

@@ -121,9 +121,9 @@ dsa_drafts_known(dsa_draft_run_t *d, const dsa_logits_conf_t *conf,
         l->step = 1;
         l->done = row;
 
-        dsa_model_trace(l->model, d->trace ? dsa_drafts_note : NULL, d);
+        dsa_logits_trace(l, d->trace ? dsa_drafts_note : NULL, d);
 
-        if (dsa_model_draft(l->model, &rows, 1, 0, d->hidden, d->logits, err)
+        if (dsa_logits_draft(l, &rows, 0, d->hidden, d->logits, err)
             != DSA_OK)
         {
             return DSA_ERROR;
@@ -153,11 +153,11 @@ dsa_drafts_forced(dsa_draft_run_t *d, uint32_t row, dsa_err_t *err)
     vocab = l->weights->config.vocab_size;
     hidden = l->weights->config.hidden_size;
 
-    dsa_model_trace(l->model, NULL, NULL);
+    dsa_logits_trace(l, NULL, NULL);
 
     for (k = 1; k <= d->steps && row + k < l->n; k++) {
         if (k == 2 && d->trace) {
-            dsa_model_trace(l->model, dsa_drafts_note, d);
+            dsa_logits_trace(l, dsa_drafts_note, d);
         }
 
         l->step = k;
@@ -192,7 +192,7 @@ dsa_drafts_free(dsa_draft_run_t *d, uint32_t row, dsa_err_t *err)
     uint32_t       k, token;
     dsa_logits_t  *l = d->l;
 
-    dsa_model_trace(l->model, NULL, NULL);
+    dsa_logits_trace(l, NULL, NULL);
 
     token = l->tokens[row + 1];
 
@@ -245,8 +245,7 @@ dsa_drafts_step(dsa_draft_run_t *d, uint32_t row, uint32_t k, uint32_t token,
                                   * l->weights->config.hidden_size;
     }
 
-    return dsa_model_draft(l->model, &rows, 1, k - 1, d->hidden, d->logits,
-                           err);
+    return dsa_logits_draft(l, &rows, k - 1, d->hidden, d->logits, err);
 }
 
 

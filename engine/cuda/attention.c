@@ -25,7 +25,11 @@ static int dsa_cuda_write_peers(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 static int dsa_cuda_index_tokens(dsa_cuda_rank_t *rank,
     const dsa_cuda_layer_t *l, uint32_t tokens);
-static int dsa_cuda_select_decode(dsa_cuda_rank_t *rank,
+static int dsa_cuda_scores(dsa_cuda_rank_t *rank, uint32_t layer, size_t ld,
+    uint32_t n);
+static int dsa_cuda_picked(dsa_cuda_rank_t *rank, uint32_t layer,
+    uint64_t row, uint32_t n);
+static int dsa_cuda_select_decode(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step);
 static int dsa_cuda_decode(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step);
@@ -72,7 +76,7 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
         dsa_cuda_try(dsa_cuda_write_peers(rank, layer, step));
     }
 
-    own = dsa_cuda_selects(rank, layer);
+    own = dsa_cuda_selects(rank, layer) && !step->shared_pick;
     indexed = step->decode != 0 && step->indexed;
 
     for (i = 0; i < step->n_seqs; i++) {
@@ -88,8 +92,12 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
 
         /* the previous layer may have replaced the selection */
 
-        if (own && rank->select != NULL && !step->indexed) {
+        if (own && !step->indexed
+            && (rank->select != NULL
+                || layer == rank->config.num_hidden_layers))
+        {
             dsa_cuda_try(dsa_cuda_select_all(rank, step));
+            dsa_cuda_try(dsa_cuda_picked(rank, layer, 0, step->decode));
         }
 
         dsa_cuda_try(dsa_cuda_decode(rank, layer, &cache, step));
@@ -125,7 +133,8 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
 static int
 dsa_cuda_selects(const dsa_cuda_rank_t *rank, uint32_t layer)
 {
-    return rank->config.layer[layer].selection == DSA_SELECTION_OWN;
+    return layer == rank->config.num_hidden_layers
+           || rank->config.layer[layer].selection == DSA_SELECTION_OWN;
 }
 
 
@@ -277,11 +286,42 @@ dsa_cuda_score_tokens(uint64_t ld, uint32_t n)
 }
 
 
+/* The draft layer has no entry at position 0, which no row may select. */
+
+static int
+dsa_cuda_scores(dsa_cuda_rank_t *rank, uint32_t layer, size_t ld, uint32_t n)
+{
+    if (layer != rank->config.num_hidden_layers) {
+        return 0;
+    }
+
+    return dsa_cuda_score_first(rank->work.score, ld, n, rank->stream);
+}
+
+
+static int
+dsa_cuda_picked(dsa_cuda_rank_t *rank, uint32_t layer, uint64_t row,
+    uint32_t n)
+{
+    dsa_cuda_work_t  *w;
+
+    if (layer != rank->config.num_hidden_layers) {
+        return 0;
+    }
+
+    w = &rank->work;
+
+    return dsa_cuda_pick_first(w->pick + row * rank->topk,
+                               w->pick_slot + row * rank->topk,
+                               w->n_pick + row, n, rank->topk, rank->stream);
+}
+
+
 /* Computes pick, pick_slot and n_pick for the decode tokens. */
 
 static int
-dsa_cuda_select_decode(dsa_cuda_rank_t *rank, const dsa_cuda_cache_t *cache,
-    const dsa_cuda_step_t *step)
+dsa_cuda_select_decode(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step)
 {
     size_t            ld;
     uint32_t          r, n, heads;
@@ -305,12 +345,14 @@ dsa_cuda_select_decode(dsa_cuda_rank_t *rank, const dsa_cuda_cache_t *cache,
                                                  rank->input.keys + r, n,
                                                  step->max_keys, heads,
                                                  rank->stream));
+        dsa_cuda_try(dsa_cuda_scores(rank, layer, ld, n));
         dsa_cuda_try(dsa_cuda_topk(w->pick + (uint64_t) r * rank->topk,
                                    w->pick_slot + (uint64_t) r * rank->topk,
                                    w->n_pick + r, w->score, ld,
                                    rank->input.keys + r, pages, rank->ld_pages,
                                    NULL, n, rank->topk, step->max_keys,
                                    rank->stream));
+        dsa_cuda_try(dsa_cuda_picked(rank, layer, r, n));
     }
 
     return 0;
@@ -327,8 +369,10 @@ dsa_cuda_decode(dsa_cuda_rank_t *rank, uint32_t layer,
     w = &rank->work;
     l = &rank->weights.layer[layer];
 
-    if (step->indexed && dsa_cuda_selects(rank, layer)) {
-        dsa_cuda_try(dsa_cuda_select_decode(rank, cache, step));
+    if (step->indexed && dsa_cuda_selects(rank, layer)
+        && !step->shared_pick)
+    {
+        dsa_cuda_try(dsa_cuda_select_decode(rank, layer, cache, step));
     }
 
     dsa_cuda_try(dsa_cuda_trace_selection(rank, layer, 0, step->decode));
@@ -379,6 +423,7 @@ dsa_cuda_select(dsa_cuda_rank_t *rank, uint32_t layer,
                                               w->index_w8 + row * heads, cache,
                                               pages, s->start + i, n, heads,
                                               rank->stream));
+            dsa_cuda_try(dsa_cuda_scores(rank, layer, ld, n));
         }
 
         dsa_cuda_try(dsa_cuda_topk(w->pick + row * rank->topk,
@@ -386,6 +431,7 @@ dsa_cuda_select(dsa_cuda_rank_t *rank, uint32_t layer,
                                    w->n_pick + row, w->score, ld,
                                    rank->input.keys + row, pages, 0, NULL, n,
                                    rank->topk, end, rank->stream));
+        dsa_cuda_try(dsa_cuda_picked(rank, layer, row, n));
     }
 
     return dsa_cuda_trace_selection(rank, layer, s->first, s->n);

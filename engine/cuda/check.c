@@ -160,6 +160,18 @@ dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err)
 int
 dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err)
 {
+    if (rank->drafts && rank->config.num_nextn_predict_layers == 0) {
+        return dsa_error(err, "config.json: \"num_nextn_predict_layers\" is "
+                         "missing or 0, so that there is no draft layer; "
+                         "\"speculate\" expects 1 or more");
+    }
+
+    if (rank->drafts && rank->config.draft.selection != DSA_SELECTION_OWN) {
+        return dsa_error(err, "config.json: the draft layer attends to all "
+                         "positions; \"backend cuda\" expects an indexer in "
+                         "it");
+    }
+
     if (rank->context > DSA_CUDA_CONTEXT) {
         return dsa_error(err, "a context of %u tokens is too long for "
                          "\"backend cuda\"; \"context_length\" can limit it "

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/cuda/group.h"
+#include "kernels/core/bf16.h"
 
 
 typedef struct {
@@ -26,6 +27,12 @@ static void dsa_forward_step(dsa_cuda_step_t *step, dsa_cuda_seq_t part[2],
     const dsa_cuda_rank_t *rank, const dsa_rows_t *seq, uint32_t prompt);
 static int dsa_forward_input(dsa_cuda_rank_t *rank, const dsa_rows_t *seq);
 static int dsa_forward_padding(dsa_cuda_rank_t *rank);
+static int dsa_forward_put(dsa_cuda_rank_t *rank, dsa_bf16_t *to,
+    const float *from, uint64_t n);
+static int dsa_forward_get(dsa_cuda_rank_t *rank, float *to,
+    const dsa_bf16_t *from, uint64_t n);
+static int dsa_forward_draft(dsa_cuda_rank_t *rank, const dsa_rows_t *seq,
+    uint32_t step);
 
 
 int
@@ -239,4 +246,164 @@ dsa_forward_padding(dsa_cuda_rank_t *rank)
     rc = rc != 0 ? rc : dsa_forward_set(rank, in->feed, &none, 1);
 
     return rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+}
+
+
+int
+dsa_cuda_group_hidden(dsa_cuda_group_t *group, uint32_t n, float *hidden,
+    dsa_err_t *err)
+{
+    int               rc;
+    dsa_cuda_rank_t  *rank;
+
+    rank = group->rank[0];
+
+    rc = dsa_cuda_rank_attach(rank);
+    rc = rc != 0 ? rc : dsa_forward_get(rank, hidden, rank->work.hidden,
+                                        (uint64_t) n
+                                        * rank->config.hidden_size);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: the hidden states of %u tokens: %s",
+                         rank->device, n, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_cuda_group_draft(dsa_cuda_group_t *group, const dsa_rows_t *seq,
+    uint32_t step, float *hidden, float *logits, dsa_err_t *err)
+{
+    int               rc;
+    uint64_t          size;
+    dsa_cuda_rank_t  *rank;
+
+    rank = group->rank[0];
+    size = (uint64_t) seq->n * rank->config.hidden_size;
+
+    if (dsa_forward_check(rank, seq, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (seq->start == 0 || (step != 0 && seq->n != 1)) {
+        return dsa_error(err, "step %u of the draft layer has %u tokens from "
+                         "position %u on; expected position 1 or a later one, "
+                         "and one token after step 0", step, seq->n,
+                         seq->start);
+    }
+
+    rc = dsa_cuda_rank_attach(rank);
+    rc = rc != 0 ? rc : dsa_forward_input(rank, seq);
+    rc = rc != 0 ? rc : dsa_forward_put(rank, rank->work.draft_hidden,
+                                        seq->hidden, size);
+    rc = rc != 0 ? rc : dsa_forward_draft(rank, seq, step);
+    rc = rc != 0 ? rc : dsa_forward_get(rank, hidden, rank->work.last_y, size);
+    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(logits, rank->work.vocab,
+                                              (uint64_t) seq->n
+                                              * rank->config.vocab_size
+                                              * sizeof(float),
+                                              cudaMemcpyDeviceToHost,
+                                              rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: a step of %u rows of the draft layer: "
+                         "%s", rank->device, seq->n, dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_forward_draft(dsa_cuda_rank_t *rank, const dsa_rows_t *seq, uint32_t step)
+{
+    dsa_cuda_seq_t   part;
+    dsa_cuda_step_t  s;
+
+    memset(&s, 0, sizeof(dsa_cuda_step_t));
+    memset(&part, 0, sizeof(dsa_cuda_seq_t));
+
+    s.tokens = seq->n;
+    s.samples = seq->n;
+    s.fullest = seq->n;
+    s.seq = &part;
+
+    if (seq->n == 1) {
+        s.decode = 1;
+        s.max_keys = seq->start + 1;
+        s.indexed = s.max_keys > rank->topk;
+        s.shared_pick = step != 0
+                        && rank->config.index_share_for_mtp_iteration;
+
+    } else {
+        s.n_seqs = 1;
+        part.start = seq->start;
+        part.n = seq->n;
+    }
+
+    dsa_cuda_try(dsa_cuda_draft(rank, rank->sample, &s));
+
+    return step == 0 ? dsa_cuda_draft_keep(rank, seq->n - 1) : 0;
+}
+
+
+/* Rounds n elements to BF16 and copies them to the GPU. */
+
+static int
+dsa_forward_put(dsa_cuda_rank_t *rank, dsa_bf16_t *to, const float *from,
+    uint64_t n)
+{
+    int          rc;
+    uint64_t     i;
+    dsa_bf16_t  *v;
+
+    v = malloc(n * sizeof(dsa_bf16_t));
+
+    if (v == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    for (i = 0; i < n; i++) {
+        v[i] = dsa_bf16_encode(from[i]);
+    }
+
+    rc = cudaMemcpyAsync(to, v, n * sizeof(dsa_bf16_t),
+                         cudaMemcpyHostToDevice, rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+    free(v);
+
+    return rc;
+}
+
+
+/* Copies n BF16 elements from the GPU. */
+
+static int
+dsa_forward_get(dsa_cuda_rank_t *rank, float *to, const dsa_bf16_t *from,
+    uint64_t n)
+{
+    int          rc;
+    uint64_t     i;
+    dsa_bf16_t  *v;
+
+    v = malloc(n * sizeof(dsa_bf16_t));
+
+    if (v == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+
+    rc = cudaMemcpyAsync(v, from, n * sizeof(dsa_bf16_t),
+                         cudaMemcpyDeviceToHost, rank->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(rank->stream);
+
+    for (i = 0; rc == 0 && i < n; i++) {
+        to[i] = dsa_bf16_decode(v[i]);
+    }
+
+    free(v);
+
+    return rc;
 }

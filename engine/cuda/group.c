@@ -19,6 +19,7 @@ typedef struct {
 } dsa_group_open_t;
 
 
+static int dsa_group_drafts(const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static int dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_place_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err);
@@ -76,6 +77,11 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         return NULL;
     }
 
+    if (dsa_group_drafts(conf, err) != DSA_OK) {
+        dsa_cuda_group_close(group);
+        return NULL;
+    }
+
     group->team = dsa_cuda_team_create(conf->gpus, err);
 
     if (group->team == NULL
@@ -121,6 +127,29 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
     }
 
     free(group);
+}
+
+
+/* Checks that the draft layer can be loaded, if it is used. */
+
+static int
+dsa_group_drafts(const dsa_cuda_conf_t *conf, dsa_err_t *err)
+{
+    if (!conf->drafts) {
+        return DSA_OK;
+    }
+
+    if (conf->gpus > 1) {
+        return dsa_error(err, "the draft layer was requested on %u GPUs; "
+                         "\"backend cuda\" computes it on one", conf->gpus);
+    }
+
+    if (conf->weights != NULL && conf->weights->draft.fault[0] != '\0') {
+        return dsa_error(err, "the checkpoint has no usable draft layer: %s",
+                         conf->weights->draft.fault);
+    }
+
+    return DSA_OK;
 }
 
 

@@ -74,5 +74,21 @@ int dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err);
 int dsa_cuda_group_forward(dsa_cuda_group_t *group, const dsa_rows_t *seq,
     uint32_t prompt, float *logits, dsa_err_t *err);
 
+/*
+ * For tests and tools, with conf->drafts: the hidden states of the tokens of
+ * the last dsa_cuda_group_forward(), hidden [n, hidden size] float32, which is
+ * host memory.
+ */
+int dsa_cuda_group_hidden(dsa_cuda_group_t *group, uint32_t n, float *hidden,
+    dsa_err_t *err);
+
+/*
+ * For tests and tools, with conf->drafts: as dsa_model_draft() for one
+ * sequence, with the logits of all tokens (at most max_seqs of them).  hidden
+ * [n, hidden size] and logits [n, vocab] are host memory.
+ */
+int dsa_cuda_group_draft(dsa_cuda_group_t *group, const dsa_rows_t *seq,
+    uint32_t step, float *hidden, float *logits, dsa_err_t *err);
+
 
 #endif /* _DSA_CUDA_GROUP_H_INCLUDED_ */

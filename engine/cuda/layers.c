@@ -13,6 +13,8 @@
 static int dsa_cuda_layers(dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step);
 static int dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+static int dsa_cuda_hidden(dsa_cuda_rank_t *rank,
+    const dsa_cuda_step_t *step);
 static int dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 static int dsa_cuda_no_head(dsa_cuda_rank_t *rank);
 
@@ -24,6 +26,10 @@ dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
     int  rc;
 
     rc = dsa_cuda_layers(rank, step);
+
+    if (rc == 0 && rank->drafts) {
+        rc = dsa_cuda_hidden(rank, step);
+    }
 
     if (rc == 0) {
         rc = step->samples != 0 ? dsa_cuda_head(rank, step)
@@ -39,35 +45,16 @@ dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
 }
 
 
-/*
- * Computes the layers, as dsa_model_forward(): x has the output of a block,
- * and residual the sum of all earlier outputs.  The norm before a block adds x
- * to residual.
- */
+/* Computes the layers, as dsa_model_forward(). */
 
 static int
 dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 {
-    uint32_t                   l;
-    dsa_cuda_work_t           *w;
-    const dsa_model_config_t  *s;
-    const dsa_cuda_layer_t    *layer;
-
-    w = &rank->work;
-    s = &rank->config;
-
-    w->y8.ld = dsa_cuda_ld(step->tokens);
-    w->qr8.ld = dsa_cuda_ld(step->tokens);
-    w->o8.ld = dsa_cuda_ld(step->tokens);
-    w->act.ld = dsa_cuda_ld(step->tokens);
+    uint32_t  l;
 
     dsa_cuda_try(dsa_cuda_feed(rank->input.token, rank->input.feed,
                                rank->sample, step->tokens, rank->stream));
-    dsa_cuda_try(dsa_cuda_embed(w->x, rank->weights.embed, rank->input.token,
-                                step->tokens, s->hidden_size,
-                                rank->shard.vocab.first, rank->shard.vocab.n,
-                                rank->stream));
-    dsa_cuda_try(dsa_cuda_sum(rank, step));
+    dsa_cuda_try(dsa_cuda_embedding(rank, step));
 
     if (!step->indexed) {
         dsa_cuda_try(dsa_cuda_select_all(rank, step));
@@ -85,32 +72,69 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                             rank->stream));
     }
 
-    for (l = 0; l < s->num_hidden_layers; l++) {
-        layer = &rank->weights.layer[l];
-
-        dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x,
-                                          l > 0 ? w->residual : NULL,
-                                          w->residual, layer->input_norm,
-                                          step->tokens, s->hidden_size,
-                                          s->rms_norm_eps, (int) s->ue8m0,
-                                          rank->stream));
-        dsa_cuda_try(dsa_cuda_attention(rank, l, step));
-        dsa_cuda_try(dsa_cuda_sum(rank, step));
-        dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
-                                         s->hidden_size, w->x, NULL));
-
-        dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x, w->residual,
-                                          w->residual, layer->post_norm,
-                                          step->tokens, s->hidden_size,
-                                          s->rms_norm_eps, (int) s->ue8m0,
-                                          rank->stream));
-        dsa_cuda_try(dsa_cuda_ffn(rank, l, step));
-        dsa_cuda_try(dsa_cuda_sum(rank, step));
-        dsa_cuda_try(dsa_cuda_trace_bf16(rank, "hidden", l, step->tokens,
-                                         s->hidden_size, w->x, w->residual));
+    for (l = 0; l < rank->config.num_hidden_layers; l++) {
+        dsa_cuda_try(dsa_cuda_layer(rank, l, l == 0, step));
     }
 
     return 0;
+}
+
+
+int
+dsa_cuda_embedding(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+{
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+
+    w->y8.ld = dsa_cuda_ld(step->tokens);
+    w->qr8.ld = dsa_cuda_ld(step->tokens);
+    w->o8.ld = dsa_cuda_ld(step->tokens);
+    w->act.ld = dsa_cuda_ld(step->tokens);
+
+    dsa_cuda_try(dsa_cuda_embed(w->x, rank->weights.embed, rank->input.token,
+                                step->tokens, rank->config.hidden_size,
+                                rank->shard.vocab.first, rank->shard.vocab.n,
+                                rank->stream));
+
+    return dsa_cuda_sum(rank, step);
+}
+
+
+/* The norm before a block adds x to residual. */
+
+int
+dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
+    const dsa_cuda_step_t *step)
+{
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+    const dsa_cuda_layer_t    *layer;
+
+    w = &rank->work;
+    s = &rank->config;
+    layer = &rank->weights.layer[l];
+
+    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x,
+                                      first ? NULL : w->residual, w->residual,
+                                      layer->input_norm, step->tokens,
+                                      s->hidden_size, s->rms_norm_eps,
+                                      (int) s->ue8m0, rank->stream));
+    dsa_cuda_try(dsa_cuda_attention(rank, l, step));
+    dsa_cuda_try(dsa_cuda_sum(rank, step));
+    dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
+                                     s->hidden_size, w->x, NULL));
+
+    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x, w->residual,
+                                      w->residual, layer->post_norm,
+                                      step->tokens, s->hidden_size,
+                                      s->rms_norm_eps, (int) s->ue8m0,
+                                      rank->stream));
+    dsa_cuda_try(dsa_cuda_ffn(rank, l, step));
+    dsa_cuda_try(dsa_cuda_sum(rank, step));
+
+    return dsa_cuda_trace_bf16(rank, "hidden", l, step->tokens, s->hidden_size,
+                               w->x, w->residual);
 }
 
 
@@ -129,6 +153,27 @@ dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                         step->tokens,
                                         rank->config.hidden_size,
                                         rank->stream);
+}
+
+
+/*
+ * Keeps the last norm of all tokens for the draft layer.  The head repeats that
+ * of its tokens: x is not changed.
+ */
+
+static int
+dsa_cuda_hidden(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+{
+    dsa_cuda_work_t           *w;
+    const dsa_model_config_t  *s;
+
+    w = &rank->work;
+    s = &rank->config;
+
+    return dsa_cuda_add_rmsnorm(w->hidden, NULL, w->x, w->residual,
+                                w->draft_in, rank->weights.norm, step->tokens,
+                                s->hidden_size, s->rms_norm_eps,
+                                (int) s->ue8m0, rank->stream);
 }
 
 

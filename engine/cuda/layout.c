@@ -87,7 +87,8 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, rank->sample, rows->samples);
     rank->ld_routes = rows->tokens * rank->config.num_experts_per_tok;
     dsa_layout(l, rank->routes,
-               rank->ld_routes * dsa_model_config_moe_layers(&rank->config));
+               rank->ld_routes * (dsa_model_config_moe_layers(&rank->config)
+                                  + rank->drafts));
     dsa_layout(l, rank->rope, (uint64_t) rank->context * DSA_CUDA_ROPE);
     rank->gemm_work = dsa_layout_bytes(l, dsa_cuda_gemm_work());
 
@@ -98,6 +99,12 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->pick, rows->tokens * rank->topk);
     dsa_layout(l, w->pick_slot, rows->tokens * rank->topk);
     dsa_layout(l, w->n_pick, rows->tokens);
+
+    if (rank->drafts) {
+        dsa_layout(l, w->hidden, rows->tokens * hidden);
+        dsa_layout(l, w->draft_hidden, rows->tokens * hidden);
+        dsa_layout(l, w->draft_in, rows->tokens * 2 * hidden);
+    }
 }
 
 

@@ -74,6 +74,7 @@ dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
                                        from->attention);
     conf->max_seqs = from->max_seqs;
     conf->allowed = from->allowed;
+    conf->drafts = from->drafts != 0;
     memcpy(conf->gpu, from->gpu, sizeof(conf->gpu));
 }
 
@@ -92,7 +93,7 @@ dsa_cuda_plan(dsa_plan_t *plan, const dsa_cuda_conf_t *conf, dsa_err_t *err)
 
     config = &conf->config;
 
-    dsa_cuda_cache_layout(&cache, config);
+    dsa_cuda_cache_layout(&cache, config, conf->drafts);
 
     memset(plan, 0, sizeof(dsa_plan_t));
 

@@ -71,7 +71,8 @@ dsa_cuda_rank_place(dsa_cuda_rank_t *rank, uint32_t pages,
 
     if (dsa_rank_allocate(rank, err) != DSA_OK
         || dsa_cuda_weights_place(&rank->weights, &rank->config, &rank->shard,
-                                  weights, rank->stream, list, err) != DSA_OK
+                                  rank->drafts, weights, rank->stream, list,
+                                  err) != DSA_OK
         || dsa_rank_rope(rank, err) != DSA_OK)
     {
         return DSA_ERROR;
@@ -79,7 +80,7 @@ dsa_cuda_rank_place(dsa_cuda_rank_t *rank, uint32_t pages,
 
     rc = weights == NULL
          ? dsa_cuda_random_pages(rank->page, rank->pages, &rank->cache,
-                                 &rank->config, rank->stream)
+                                 &rank->config, rank->drafts, rank->stream)
          : 0;
 
     if (rc != 0) {
@@ -198,7 +199,8 @@ dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs)
 static int
 dsa_rank_sizes(dsa_cuda_rank_t *rank, dsa_err_t *err)
 {
-    rank->weights_size = dsa_cuda_weights_size(&rank->config, &rank->shard);
+    rank->weights_size = dsa_cuda_weights_size(&rank->config, &rank->shard,
+                                               rank->drafts);
     rank->memory_size = dsa_cuda_layout(rank, 0);
 
     if (rank->weights_size == UINT64_MAX) {
@@ -248,7 +250,9 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     rank->router.normalize = s->norm_topk_prob;
     rank->router.scale = s->routed_scaling_factor;
 
-    dsa_cuda_cache_layout(&rank->cache, s);
+    rank->drafts = conf->drafts;
+
+    dsa_cuda_cache_layout(&rank->cache, s, rank->drafts);
 
     if (dsa_cuda_check_limits(rank, err) != DSA_OK) {
         return DSA_ERROR;
@@ -259,34 +263,40 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
 
 
 void
-dsa_cuda_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *config)
+dsa_cuda_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *config,
+    uint32_t drafts)
 {
     uint8_t  indexed[DSA_MODEL_LAYERS + 1];
 
     dsa_model_config_indexed(config, indexed);
-    dsa_cache_layout(cache, 1, config->num_hidden_layers, indexed,
+    dsa_cache_layout(cache, 1, config->num_hidden_layers + drafts, indexed,
                      config->kv_lora_rank, config->qk_rope_head_dim,
                      config->index_head_dim);
+
+    if (drafts) {
+        dsa_cache_layout_hidden(cache, config->hidden_size);
+    }
 }
 
 
 int
 dsa_cuda_random_pages(void *page, uint32_t pages, const dsa_cache_t *layout,
-    const dsa_model_config_t *config, dsa_stream_t stream)
+    const dsa_model_config_t *config, uint32_t drafts, dsa_stream_t stream)
 {
     uint32_t          i;
+    uint8_t           indexed[DSA_MODEL_LAYERS + 1];
     dsa_cuda_cache_t  cache;
+
+    dsa_model_config_indexed(config, indexed);
 
     cache.page = layout->page;
     cache.keys = layout->keys;
     cache.pages = pages;
 
-    for (i = 0; i < config->num_hidden_layers; i++) {
+    for (i = 0; i < config->num_hidden_layers + drafts; i++) {
         cache.base = (uint8_t *) page + layout->layer[i];
 
-        dsa_cuda_try(dsa_cuda_random_cache(&cache, config->layer[i].selection
-                                                   == DSA_SELECTION_OWN,
-                                           i + 1, stream));
+        dsa_cuda_try(dsa_cuda_random_cache(&cache, indexed[i], i + 1, stream));
     }
 
     return 0;

@@ -38,6 +38,7 @@
  *     plan, preview                    how much memory all of it needs, before
  *                                      anything is opened
  *     warm                             the first steps of a rank
+ *     draft                            a step of the draft layer
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
  *     moves                            pages to and from host memory
@@ -110,6 +111,8 @@ typedef struct {
     uint32_t                max_tokens;     /* of a step on each rank */
     uint32_t                max_seqs;       /* of a step on each rank */
     uint32_t                allowed;        /* ids below it can be sampled */
+    uint32_t                drafts;         /* 1: with the draft layer; one GPU
+                                               only */
 } dsa_cuda_conf_t;
 
 
@@ -184,6 +187,14 @@ typedef struct {
     int32_t            *pick;               /* [T, topk] */
     int32_t            *pick_slot;          /* [T, topk] */
     int32_t            *n_pick;             /* [T] */
+
+    /* the draft layer, with drafts only */
+    dsa_bf16_t         *hidden;             /* [T, hidden] of the model, after
+                                               its last norm */
+    dsa_bf16_t         *draft_hidden;       /* [T, hidden] of the rows of a
+                                               step of the draft layer */
+    dsa_bf16_t         *draft_in;           /* [T, 2 * hidden] operand of
+                                               eh_proj */
 
     /* attention */
     dsa_bf16_t         *a;                  /* [T, qkv_a rows] */
@@ -265,6 +276,7 @@ typedef struct {
     uint32_t                ld_pages;
     uint32_t                mha_tokens;     /* longest prompt that MHA prefill
                                                computes */
+    uint32_t                drafts;         /* 1: with the draft layer */
 
     /* workspace */
     void                   *memory;         /* device; of all below */
@@ -274,9 +286,9 @@ typedef struct {
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
     dsa_cuda_sample_t      *sample;         /* [S] out */
-    int32_t                *routes;         /* [layers with experts, T, k] of a
-                                               step; ld_routes from a layer to
-                                               the next */
+    int32_t                *routes;         /* [layers with experts + drafts,
+                                               T, k] of a step; ld_routes from
+                                               a layer to the next */
     uint64_t                ld_routes;
     float                  *rope;           /* [context, 64] cos, sin */
     void                   *gemm_work;
@@ -354,18 +366,46 @@ int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
 
 /* rank.c: sets the layout of a page of the cache. */
 void dsa_cuda_cache_layout(dsa_cache_t *cache,
-    const dsa_model_config_t *config);
+    const dsa_model_config_t *config, uint32_t drafts);
 
 /* rank.c: fills pages of this layout with random cache entries. */
 int dsa_cuda_random_pages(void *page, uint32_t pages,
     const dsa_cache_t *layout, const dsa_model_config_t *config,
-    dsa_stream_t stream);
+    uint32_t drafts, dsa_stream_t stream);
 
 /*
  * layout.c: sets the pointers of the workspace, which begins at base, and
  * returns its bytes.  With base 0 only the result is valid.
  */
 uint64_t dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base);
+
+/*
+ * layers.c: computes layer l: x is the output of the block before, and residual
+ * the sum of all earlier outputs, unless first is 1.
+ */
+int dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
+    const dsa_cuda_step_t *step);
+
+/* layers.c: sets x to the embeddings of the input tokens. */
+int dsa_cuda_embedding(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+
+/*
+ * draft.c: enqueues a step of the draft layer over the rows of rank->input and
+ * rank->work.draft_hidden, as dsa_model_draft() documents it: row p has
+ * position p, keys p + 1 and the slot of entry p.  No part of step->seq is
+ * computed by MHA prefill.  step->shared_pick: the rows are decode tokens that
+ * attend to what pick, pick_slot and n_pick have.  g of the rows to sample is
+ * in rank->work.last_y, their logits in rank->work.vocab, and their samples in
+ * sample [step->samples].
+ */
+int dsa_cuda_draft(dsa_cuda_rank_t *rank, dsa_cuda_sample_t *sample,
+    const dsa_cuda_step_t *step);
+
+/*
+ * draft.c: makes the selection of row the one of row 0, for later steps of one
+ * row that share it.
+ */
+int dsa_cuda_draft_keep(dsa_cuda_rank_t *rank, uint32_t row);
 
 /* attention.c: sets x to Attn(y) of a layer; y8 is y quantized. */
 int dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,

@@ -45,6 +45,9 @@ typedef struct {
     uint32_t                samples;        /* tokens to sample from */
     uint32_t                fullest;        /* tokens of the fullest rank; the
                                                same on all ranks */
+    uint32_t                shared_pick;    /* 1: of the draft layer, whose
+                                               decode tokens attend to what
+                                               pick has already */
     uint32_t                shared;         /* 1: cache entries of some tokens
                                                go to all ranks; the same on all
                                                ranks */

@@ -226,7 +226,7 @@ dsa_cuda_trace_selection(dsa_cuda_rank_t *rank, uint32_t layer,
                                 rank->work.pick
                                 + (uint64_t) first * rank->topk));
 
-    if (rank->select == NULL) {
+    if (rank->select == NULL || layer == rank->config.num_hidden_layers) {
         return 0;
     }
 

@@ -20,11 +20,16 @@
 typedef struct {
     dsa_loader_t               *ld;
     const dsa_model_config_t   *config;
+    const dsa_layer_config_t   *shape;
     const dsa_layer_t          *file;
     uint32_t                    number;
 } dsa_load_layer_t;
 
 
+static void dsa_load_layer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l,
+    uint32_t *routes);
+static void dsa_load_draft(dsa_load_layer_t *v, dsa_cuda_weights_t *w,
+    const dsa_draft_weights_t *file, uint32_t *routes);
 static void dsa_load_norms(const dsa_load_layer_t *v, dsa_cuda_layer_t *l);
 static void dsa_load_attention(const dsa_load_layer_t *v,
     dsa_cuda_layer_t *l);
@@ -38,7 +43,7 @@ static void dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l);
 static int
 dsa_load_indexed(const dsa_load_layer_t *v)
 {
-    return v->config->layer[v->number].selection == DSA_SELECTION_OWN;
+    return v->shape->selection == DSA_SELECTION_OWN;
 }
 
 
@@ -71,9 +76,8 @@ static void
 dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
     const dsa_model_config_t *s, const dsa_weights_t *files)
 {
-    uint32_t           i, routes;
-    dsa_cuda_layer_t  *l;
-    dsa_load_layer_t   v;
+    uint32_t          i, routes;
+    dsa_load_layer_t  v;
 
     static const dsa_layer_t  none;
 
@@ -88,26 +92,11 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
     routes = 0;
 
     for (i = 0; i < s->num_hidden_layers; i++) {
-        l = &w->layer[i];
+        v.shape = &s->layer[i];
         v.file = files != NULL ? &files->layer[i] : &none;
         v.number = i;
 
-        l->moe = dsa_model_config_moe(s, i);
-        l->routes = routes;
-        routes += l->moe;
-
-        dsa_load_norms(&v, l);
-        dsa_load_attention(&v, l);
-
-        if (dsa_load_indexed(&v)) {
-            dsa_load_indexer(&v, l);
-        }
-
-        dsa_load_mlp(&v, l);
-
-        if (l->moe) {
-            dsa_load_experts(&v, l);
-        }
+        dsa_load_layer(&v, &w->layer[i], &routes);
     }
 
     w->at_kv = (s->q_lora_rank + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP
@@ -119,6 +108,65 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
     w->head = dsa_load_bf16(ld, files != NULL ? &files->head : NULL,
                             DSA_CUT_VOCAB_ROWS, s->vocab_size, s->hidden_size,
                             0.02f, "lm_head", 0);
+
+    /* behind the others, which are the same with and without it */
+
+    if (w->drafts) {
+        dsa_load_draft(&v, w, files != NULL ? &files->draft : NULL, &routes);
+    }
+}
+
+
+static void
+dsa_load_layer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l,
+    uint32_t *routes)
+{
+    l->moe = v->shape->moe;
+    l->routes = *routes;
+    *routes += l->moe;
+
+    dsa_load_norms(v, l);
+    dsa_load_attention(v, l);
+
+    if (dsa_load_indexed(v)) {
+        dsa_load_indexer(v, l);
+    }
+
+    dsa_load_mlp(v, l);
+
+    if (l->moe) {
+        dsa_load_experts(v, l);
+    }
+}
+
+
+/* Places the draft layer, whose embedding and head are the model's. */
+
+static void
+dsa_load_draft(dsa_load_layer_t *v, dsa_cuda_weights_t *w,
+    const dsa_draft_weights_t *file, uint32_t *routes)
+{
+    uint32_t                   hidden;
+    const dsa_model_config_t  *s;
+
+    static const dsa_draft_weights_t  none;
+
+    s = v->config;
+    hidden = s->hidden_size;
+    file = file != NULL ? file : &none;
+
+    v->shape = &s->draft;
+    v->file = &file->layer;
+    v->number = s->num_hidden_layers;
+
+    w->draft.enorm = dsa_load_vector(v->ld, &file->enorm, hidden, 1.0f, 0.1f);
+    w->draft.hnorm = dsa_load_vector(v->ld, &file->hnorm, hidden, 1.0f, 0.1f);
+    w->draft.norm = dsa_load_vector(v->ld, &file->norm, hidden, 1.0f, 0.1f);
+    w->draft.eh_proj = dsa_load_bf16(v->ld, &file->eh_proj, DSA_CUT_NONE,
+                                     hidden, 2 * hidden, 0.02f, "eh_proj",
+                                     v->number);
+
+    dsa_load_layer(v, &w->layer[v->number], routes);
 }
 
 
@@ -325,7 +373,7 @@ dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 
 uint64_t
 dsa_cuda_weights_size(const dsa_model_config_t *config,
-    const dsa_shard_t *shard)
+    const dsa_shard_t *shard, uint32_t drafts)
 {
     dsa_err_t           err;
     dsa_loader_t        ld;
@@ -334,7 +382,9 @@ dsa_cuda_weights_size(const dsa_model_config_t *config,
     memset(&ld, 0, sizeof(ld));
     memset(&w, 0, sizeof(w));
 
-    w.layer = calloc(config->num_hidden_layers, sizeof(dsa_cuda_layer_t));
+    w.drafts = drafts;
+    w.layer = calloc(config->num_hidden_layers + drafts,
+                     sizeof(dsa_cuda_layer_t));
 
     if (w.layer == NULL) {
         return UINT64_MAX;
@@ -358,8 +408,9 @@ dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
 {
     int  rc;
 
-    w->size = dsa_cuda_weights_size(config, shard);
-    w->layer = calloc(config->num_hidden_layers, sizeof(dsa_cuda_layer_t));
+    w->size = dsa_cuda_weights_size(config, shard, w->drafts);
+    w->layer = calloc(config->num_hidden_layers + w->drafts,
+                      sizeof(dsa_cuda_layer_t));
 
     if (w->layer == NULL || w->size == UINT64_MAX) {
         return dsa_error(err, "no memory for a table of %u layers",
@@ -385,8 +436,8 @@ dsa_cuda_weights_alloc(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
 int
 dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, const dsa_shard_t *shard,
-    const dsa_weights_t *weights, dsa_stream_t stream, dsa_read_list_t *list,
-    dsa_err_t *err)
+    uint32_t drafts, const dsa_weights_t *weights, dsa_stream_t stream,
+    dsa_read_list_t *list, dsa_err_t *err)
 {
     int           rc;
     dsa_loader_t  ld;
@@ -399,6 +450,8 @@ dsa_cuda_weights_place(dsa_cuda_weights_t *w,
         return dsa_error(err, "placing weights: no GPU is selected: %s",
                          dsa_cuda_error(rc));
     }
+
+    w->drafts = drafts;
 
     if (dsa_cuda_weights_alloc(w, config, shard, stream, err) != DSA_OK) {
         return DSA_ERROR;
@@ -436,7 +489,9 @@ dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     int       rc;
     uint32_t  i;
 
-    for (i = 0, rc = 0; i < config->num_hidden_layers && rc == 0; i++) {
+    for (i = 0, rc = 0; i < config->num_hidden_layers + w->drafts && rc == 0;
+         i++)
+    {
         rc = dsa_cuda_fp8_decode_weight(w->layer[i].kv_b_bf16,
                                         &w->layer[i].kv_b, stream);
     }

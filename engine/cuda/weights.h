@@ -54,8 +54,20 @@ typedef struct {
 } dsa_cuda_layer_t;
 
 
+/* The draft layer; its block is the last one of the layers. */
+
 typedef struct {
-    dsa_cuda_layer_t   *layer;              /* [layers] */
+    float              *enorm;              /* [hidden] */
+    float              *hnorm;              /* [hidden] */
+    float              *norm;               /* [hidden] shared_head.norm */
+    dsa_bf16_t         *eh_proj;            /* [hidden, 2 * hidden] */
+} dsa_cuda_draft_t;
+
+
+typedef struct {
+    dsa_cuda_layer_t   *layer;              /* [layers + drafts] */
+    uint32_t            drafts;             /* 1: with the draft layer */
+    dsa_cuda_draft_t    draft;
     dsa_bf16_t         *embed;              /* [vocab, hidden] */
     dsa_bf16_t         *head;               /* [vocab, hidden] */
     float              *norm;               /* [hidden] */
@@ -68,26 +80,27 @@ typedef struct {
 
 /*
  * Returns the bytes of a rank's weights on the GPU; UINT64_MAX: out of host
- * memory.
+ * memory.  drafts 1: with the draft layer.
  */
 uint64_t dsa_cuda_weights_size(const dsa_model_config_t *config,
-    const dsa_shard_t *shard);
+    const dsa_shard_t *shard, uint32_t drafts);
 
 /*
  * The weights of several ranks are loaded in three steps: each rank places its
  * weights, one call of dsa_cuda_read() reads the files for all ranks, and each
  * rank finishes its weights.  The current device must be the rank's.
  *
- * place allocates w and lists the reads for it.  If weights is NULL, it fills
- * w with random numbers instead, and the list is empty.  DSA_ERROR with err:
- * too little memory, a tensor of a dtype that the kernels do not support, or
- * an error of CUDA.  In any case the caller frees w, and list->task with
- * free().
+ * place allocates w and lists the reads for it; drafts 1: with the draft
+ * layer, which weights must have (dsa_draft_weights_t.fault).  If weights is
+ * NULL, it fills w with random numbers instead, and the list is empty.
+ * DSA_ERROR with err: too little memory, a tensor of a dtype that the kernels
+ * do not support, or an error of CUDA.  In any case the caller frees w, and
+ * list->task with free().
  */
 int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, const dsa_shard_t *shard,
-    const dsa_weights_t *weights, dsa_stream_t stream, dsa_read_list_t *list,
-    dsa_err_t *err);
+    uint32_t drafts, const dsa_weights_t *weights, dsa_stream_t stream,
+    dsa_read_list_t *list, dsa_err_t *err);
 
 /* Computes the weights that are derived from others, and waits for the GPU. */
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,

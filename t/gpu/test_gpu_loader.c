@@ -680,7 +680,7 @@ load(rank_t *rank, uint32_t ranks, dsa_attention_e attention,
         gpu_ok(cudaSetDevice(r->device));
         gpu_ok(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking));
 
-        if (dsa_cuda_weights_place(&r->weights, &w->config, &r->shard, w,
+        if (dsa_cuda_weights_place(&r->weights, &w->config, &r->shard, 0, w,
                                    r->stream, &list[i], err) != DSA_OK)
         {
             fail_msg("%s", err->text);
@@ -889,7 +889,7 @@ test_random(void **state)
     gpu_ok(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     memset(&weights, 0, sizeof(weights));
 
-    assert_int_equal(dsa_cuda_weights_place(&weights, &w->config, &shard,
+    assert_int_equal(dsa_cuda_weights_place(&weights, &w->config, &shard, 0,
                                             NULL, stream, &list, &err),
                      DSA_OK);
     assert_int_equal(list.n, 0);

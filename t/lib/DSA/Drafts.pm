@@ -68,10 +68,10 @@ sub with_drafts {
     $draft{"$new$_.weight"} = [ 'F32', [ $hidden ], $one ]
         for qw/ enorm hnorm shared_head.norm /;
     $draft{"${new}eh_proj.weight"}
-        = [ 'F32', [ $hidden, 2 * $hidden ], join '', map {
+        = [ 'BF16', [ $hidden, 2 * $hidden ], join '', map {
             my $row = $_;
-            pack 'f<*', map { $_ % $hidden == $row ? 1 : 0 }
-                            0 .. 2 * $hidden - 1
+            pack 'v*', map { $_ % $hidden == $row ? 0x3f80 : 0 }
+                           0 .. 2 * $hidden - 1
         } 0 .. $hidden - 1 ];
 
     # the widest dtype first, so that each tensor is aligned
