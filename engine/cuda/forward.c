@@ -277,11 +277,13 @@ dsa_cuda_group_draft(dsa_cuda_group_t *group, const dsa_rows_t *seq,
     uint32_t step, float *hidden, float *logits, dsa_err_t *err)
 {
     int               rc;
-    uint64_t          size;
+    uint64_t          first, width, vocab;
     dsa_cuda_rank_t  *rank;
 
     rank = group->rank[0];
-    size = (uint64_t) seq->n * rank->config.hidden_size;
+    width = rank->config.hidden_size;
+    vocab = rank->config.vocab_size;
+    first = seq->n - seq->n_logits;
 
     if (dsa_forward_check(rank, seq, err) != DSA_OK) {
         return DSA_ERROR;
@@ -297,12 +299,14 @@ dsa_cuda_group_draft(dsa_cuda_group_t *group, const dsa_rows_t *seq,
     rc = dsa_cuda_rank_attach(rank);
     rc = rc != 0 ? rc : dsa_forward_input(rank, seq);
     rc = rc != 0 ? rc : dsa_forward_put(rank, rank->work.draft_hidden,
-                                        seq->hidden, size);
+                                        seq->hidden, seq->n * width);
     rc = rc != 0 ? rc : dsa_forward_draft(rank, seq, step);
-    rc = rc != 0 ? rc : dsa_forward_get(rank, hidden, rank->work.last_y, size);
-    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(logits, rank->work.vocab,
-                                              (uint64_t) seq->n
-                                              * rank->config.vocab_size
+    rc = rc != 0 ? rc : dsa_forward_get(rank, hidden,
+                                        rank->work.last_y + first * width,
+                                        seq->n_logits * width);
+    rc = rc != 0 ? rc : (int) cudaMemcpyAsync(logits,
+                                              rank->work.vocab + first * vocab,
+                                              seq->n_logits * vocab
                                               * sizeof(float),
                                               cudaMemcpyDeviceToHost,
                                               rank->stream);

@@ -84,8 +84,8 @@ int dsa_cuda_group_hidden(dsa_cuda_group_t *group, uint32_t n, float *hidden,
 
 /*
  * For tests and tools, with conf->drafts: as dsa_model_draft() for one
- * sequence, with the logits of all tokens (at most max_seqs of them).  hidden
- * [n, hidden size] and logits [n, vocab] are host memory.
+ * sequence of at most max_seqs tokens.  hidden [n_logits, hidden size] and
+ * logits [n_logits, vocab] are host memory.
  */
 int dsa_cuda_group_draft(dsa_cuda_group_t *group, const dsa_rows_t *seq,
     uint32_t step, float *hidden, float *logits, dsa_err_t *err);
