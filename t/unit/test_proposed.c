@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "kernels/sample/sample.h"
+#include "t/unit/numbers.h"
 #include "t/unit/scheduler.h"
 
 
@@ -352,7 +352,7 @@ walk(uint32_t right, uint64_t salt)
 
     for (round = 0; round < ROUNDS || dsa_sched_busy(s); round++) {
         for (i = 0; i < CLIENTS; i++) {
-            r = (uint32_t) (dsa_uniform(salt, round, i) * 1e9);
+            r = (uint32_t) (dsa_t_counted(salt, round, i) * 1e9);
 
             if (c[i].seq != NULL) {
                 if (r % 150 == 0) {
