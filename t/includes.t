@@ -79,8 +79,8 @@ my %may_include = (
                               'redis_schema/', 'engine/cpu/model.h',
                               'engine/schedule/scheduler.h' ],
     'bench/'             => [ @engine, 'base/', 'context/', 'grammar/',
-                              'kernels/', 'engine/cuda/rank.h',
-                              'engine/cuda/weights.h' ],
+                              'kernels/', 'engine/cpu/model.h',
+                              'engine/cuda/rank.h', 'engine/cuda/weights.h' ],
 );
 
 

@@ -8,8 +8,9 @@
 #define JOIN_PRECISION  DSA_EXACT
 #define JOIN_MODEL      GOLDEN "drafts"
 #define JOIN_TOKEN      ((128 + 64 + 128) * sizeof(float))
+/* with drafts: the layer, and a position and a hidden state, with padding */
 #define JOIN_PAGE       (64 * 2 * JOIN_TOKEN                                  \
-                         + (join_drafts != 0 ? 64 * JOIN_TOKEN + 4            \
+                         + (join_drafts != 0 ? 64 * JOIN_TOKEN + 128          \
                                                + 128 * sizeof(float) : 0))
 #define JOIN_GPU(rank)  (rank)
 
