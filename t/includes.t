@@ -36,7 +36,8 @@ my %may_include = (
     # list, so that there is no circle between rooms
 
     room('kernels/', [ 'base/' ],
-         [ qw/ core row gemm index attention moe exchange sample init / ]),
+         [ qw/ core row gemm index attention moe exchange sample draft
+               init / ]),
     'kernels/'           => [],
 
     # both ends compile the wire format, so that it depends on nothing but the

@@ -26,7 +26,8 @@
  * The scheduler's steps on one or several ranks.  The arrays of a step are
  * prepared in pinned memory and copied in stream order, and its samples are
  * copied back after it.  Two steps may be in flight, so the host prepares the
- * second one while the first one runs.
+ * second one while the first one runs.  With drafts there is one, because the
+ * input of a step has the drafts that the step before returns.
  *
  * With "attention data" each rank computes the entries that are on it, or a
  * padding token.  With "attention tensor" all ranks compute all entries, and
@@ -130,8 +131,9 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->move = dsa_backend_cuda_move;
     b->moved = dsa_backend_cuda_moved;
     b->close = dsa_backend_cuda_close;
-    b->depth = DSA_CUDA_DEPTH;
-    b->max_outputs = 1;
+    b->depth = conf->drafts != 0 ? 1 : DSA_CUDA_DEPTH;
+    b->max_outputs = conf->drafts + 1;
+    b->drafts = conf->drafts;
     b->rollouts = 1;
 
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
@@ -418,6 +420,10 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     dsa_cuda_batch_make(&gpu->batch, f, &step, &extent, &job->common, rank,
                         job->seq, job->n_seqs);
 
+    if (rank->drafts) {
+        dsa_cuda_speculate_make(f, &gpu->batch, rank);
+    }
+
     graph = dsa_cuda_graphs_find(&gpu->graphs, rank, &step, &job->common, f);
 
     rc = dsa_cuda_rank_attach(rank);
@@ -433,6 +439,11 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     rc = rc != 0 ? rc : dsa_cuda_inflight_download(f, rank);
     rc = rc != 0 ? rc : dsa_cuda_rollout_enqueue(&f->rollouts, rank,
                                                  f->samples);
+
+    if (rc == 0 && rank->drafts) {
+        rc = dsa_cuda_speculate_enqueue(f, rank);
+    }
+
     rc = rc != 0 ? rc : (int) cudaEventRecord(f->ended, rank->stream);
 
     if (rc != 0) {
@@ -461,6 +472,10 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
     for (r = 0; r < b->ranks; r++) {
         dsa_cuda_batch_finish(&c->gpu[r].inflight[c->first],
                               c->gpu[r].rank);
+
+        if (b->drafts != 0) {
+            dsa_cuda_speculate_finish(&c->gpu[r].inflight[c->first]);
+        }
     }
 
     c->first = (c->first + 1) % DSA_CUDA_DEPTH;

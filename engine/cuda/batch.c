@@ -17,17 +17,19 @@ static int dsa_batch_piece(dsa_cuda_piece_t *piece,
     const dsa_cuda_rank_t *rank, uint32_t number, const dsa_batch_seq_t *s);
 static int dsa_batch_decodes(const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *s);
-static uint32_t dsa_batch_pieces(dsa_cuda_batch_t *batch, uint32_t *decode,
+static uint32_t dsa_batch_pieces(dsa_cuda_batch_t *batch,
     const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs);
 static void dsa_batch_tokens(const dsa_cuda_batch_t *batch,
     const dsa_cuda_host_t *h, const dsa_cuda_piece_t *p, uint32_t first,
     uint32_t table);
 static void dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
     const dsa_cuda_piece_t *p, uint32_t first);
-static void dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
-    const dsa_cuda_piece_t *p, uint32_t table);
+static void dsa_batch_outputs_of(dsa_cuda_inflight_t *f, dsa_cuda_host_t *h,
+    dsa_cuda_extent_t *extent, const dsa_cuda_rank_t *rank,
+    const dsa_cuda_piece_t *p);
 static void dsa_batch_sampling(dsa_cuda_sample_row_t *to,
-    const dsa_batch_seq_t *s, uint32_t *history, uint32_t *n_history);
+    const dsa_batch_seq_t *s, uint32_t output, uint32_t *history,
+    uint32_t *n_history);
 static void dsa_batch_mask(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
     const dsa_cuda_rank_t *rank, uint32_t *mask, uint32_t *n);
 static int dsa_batch_forces(const dsa_biases_t *b);
@@ -38,7 +40,7 @@ static int dsa_batch_banned(uint32_t *mask, const dsa_batch_seq_t *s,
 static void dsa_batch_bias(dsa_cuda_sample_row_t *to, const dsa_biases_t *b,
     dsa_bias_t *bias, uint32_t *n);
 static void dsa_batch_rollout(dsa_cuda_sample_row_t *to, dsa_cuda_rollouts_t *r,
-    uint32_t i, const dsa_rollout_t *from);
+    uint32_t i, uint32_t output, const dsa_rollout_t *from);
 
 
 int
@@ -108,7 +110,7 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
         c->shared |= seq[i].copies != NULL;
 
         if (dsa_batch_decodes(rank, &seq[i])) {
-            end = seq[i].start + 1;
+            end = seq[i].start + seq[i].n_input;
             c->max_keys = end > c->max_keys ? end : c->max_keys;
 
         } else {
@@ -124,13 +126,13 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
     }
 
     for (r = 0; r < ranks; r++) {
-        if (n_seqs == 0 || entries[r] > rank->max_samples
+        if (n_seqs == 0 || entries[r] > rank->max_seqs
             || tokens[r] > rank->max_tokens)
         {
             return dsa_error(err, "a step has %u sequences of %u tokens on "
                              "rank %u; expected up to %u sequences of up to "
                              "%u tokens, and at least one in all", entries[r],
-                             tokens[r], r, rank->max_samples,
+                             tokens[r], r, rank->max_seqs,
                              rank->max_tokens);
         }
 
@@ -178,12 +180,14 @@ dsa_batch_piece(dsa_cuda_piece_t *p, const dsa_cuda_rank_t *rank,
 }
 
 
+/* Returns 1 if all tokens of an entry, its last one and drafts, decode. */
+
 static int
 dsa_batch_decodes(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
 {
     return s->copies == NULL
-           && dsa_cuda_step_decodes(rank->mha_tokens, s->start, s->n_input,
-                                    s->n_prompt);
+           && dsa_cuda_step_decodes(rank->mha_tokens, s->start,
+                                    s->n_input - s->n_draft, s->n_prompt);
 }
 
 
@@ -193,11 +197,10 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *seq, uint32_t n_seqs)
 {
-    uint32_t                 i, n, first, end, width, *swap;
-    dsa_cuda_host_t          h;
-    dsa_cuda_sample_row_t   *row;
-    const dsa_batch_seq_t   *s;
-    const dsa_cuda_piece_t  *p;
+    uint32_t                i, j, n, first, end, width, tables, *swap;
+    dsa_cuda_host_t         h;
+    dsa_cuda_piece_t       *p;
+    const dsa_batch_seq_t  *s;
 
     assert(n_seqs <= b->entries);
 
@@ -206,7 +209,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     memset(step, 0, sizeof(dsa_cuda_step_t));
     memset(extent, 0, sizeof(dsa_cuda_extent_t));
 
-    n = dsa_batch_pieces(b, &step->decode, rank, seq, n_seqs);
+    n = dsa_batch_pieces(b, rank, seq, n_seqs);
 
     step->seq = b->seq;
     step->fullest = common->fullest;
@@ -216,27 +219,39 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     f->rollouts.n_pieces = 0;
     first = 0;
     width = 0;
+    tables = 0;
 
     for (i = 0; i < n; i++) {
         p = &b->piece[i];
         s = p->seq;
         end = p->start + p->n;
+        p->first = first;
+        p->sample = f->samples;
 
-        dsa_batch_tokens(b, &h, p, first, i);
-        dsa_batch_pages(rank, f->pages, p, i);
+        dsa_batch_tokens(b, &h, p, first, tables);
         dsa_cuda_rollout_piece(&f->rollouts, rank, p, first);
 
         if (common->shared) {
             dsa_batch_peers(rank, f->peer_slot, p, first);
         }
 
-        if (i < step->decode) {
+        if (i < b->decodes) {
+            step->decode += p->n;
             step->max_keys = end > step->max_keys ? end : step->max_keys;
+
+            /* a row of the block tables for each decode token */
+
+            for (j = 0; j < p->n; j++) {
+                h.table[first + j] = (int32_t) tables;
+                dsa_cuda_batch_pages(rank, f->pages, p, end, tables++);
+            }
 
         } else {
             step->n_seqs += dsa_cuda_step_parts(&b->seq[step->n_seqs],
                                                 rank->mha_tokens, p->start,
-                                                p->n, s->n_prompt, first, i);
+                                                p->n, s->n_prompt, first,
+                                                tables);
+            dsa_cuda_batch_pages(rank, f->pages, p, end, tables++);
         }
 
         first += p->n;
@@ -247,23 +262,9 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
          * here.  A sample that was not requested has no destination.
          */
 
-        if ((s->sampling != NULL && p->last) || i < step->decode) {
-            row = &h.sampling[f->samples];
-            memset(row, 0, sizeof(dsa_cuda_sample_row_t));
-
-            f->out[f->samples] = NULL;
-            f->rollouts.sample[f->samples].draw = NULL;
-
-            if (s->sampling != NULL) {
-                dsa_batch_sampling(row, s, f->history, &extent->history);
-                dsa_batch_mask(row, s, rank, f->mask, &extent->masks);
-                dsa_batch_bias(row, &s->biases, f->bias, &extent->biases);
-                dsa_batch_rollout(row, &f->rollouts, f->samples, s->rollout);
-                f->out[f->samples] = s->sample;
-            }
-
-            h.last[f->samples] = (int32_t) first - 1;
-            b->sample_now[p->entry] = f->samples++;
+        if ((s->sampling != NULL && p->last) || i < b->decodes) {
+            dsa_batch_outputs_of(f, &h, extent, rank, p);
+            b->sample_now[p->entry] = f->samples - 1;
         }
     }
 
@@ -274,7 +275,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
         step->decode = 1;
         width = 1;
         first = 1;
-        n = 1;
+        tables = 1;
 
         if (common->shared) {
             dsa_batch_peers(rank, f->peer_slot, NULL, 0);
@@ -285,7 +286,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     step->samples = f->samples;
     step->indexed = step->max_keys > rank->topk;
 
-    extent->tables = n;
+    extent->tables = tables;
     extent->pages = (width + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     extent->peers = common->shared ? first : 0;
 
@@ -295,14 +296,52 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 }
 
 
+/* Writes the rows of the samples of a piece, whose tokens end at the last. */
+
+static void
+dsa_batch_outputs_of(dsa_cuda_inflight_t *f, dsa_cuda_host_t *h,
+    dsa_cuda_extent_t *extent, const dsa_cuda_rank_t *rank,
+    const dsa_cuda_piece_t *p)
+{
+    uint32_t                i;
+    dsa_batch_seq_t         s;
+    dsa_cuda_sample_row_t  *row;
+
+    s = *p->seq;
+
+    for (i = 0; i <= s.n_draft; i++) {
+        row = &h->sampling[f->samples];
+        memset(row, 0, sizeof(dsa_cuda_sample_row_t));
+
+        f->out[f->samples] = NULL;
+        f->rollouts.sample[f->samples].draw = NULL;
+
+        if (s.sampling != NULL) {
+            dsa_batch_sampling(row, &s, i, f->history, &extent->history);
+            dsa_batch_mask(row, &s, rank, f->mask, &extent->masks);
+            dsa_batch_bias(row, &s.biases, f->bias, &extent->biases);
+            dsa_batch_rollout(row, &f->rollouts, f->samples, i, s.rollout);
+            f->out[f->samples] = s.sample + i;
+
+            if (s.mask != NULL) {
+                s.mask += dsa_mask_words(rank->config.vocab_size);
+            }
+        }
+
+        h->last[f->samples] = (int32_t) (p->first + p->n - 1 - s.n_draft + i);
+        f->samples++;
+    }
+}
+
+
 /*
- * Collects the pieces of this rank, first those with one decode token, which
- * is the order in graphs.  Returns their number.
+ * Collects the pieces of this rank, first those of decode tokens, which is the
+ * order in graphs.  Returns their number.
  */
 
 static uint32_t
-dsa_batch_pieces(dsa_cuda_batch_t *b, uint32_t *decode,
-    const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs)
+dsa_batch_pieces(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *seq, uint32_t n_seqs)
 {
     uint32_t          i, n, decodes;
     dsa_cuda_piece_t  piece;
@@ -323,8 +362,10 @@ dsa_batch_pieces(dsa_cuda_batch_t *b, uint32_t *decode,
             break;
         }
 
-        *decode = n;
+        b->decodes = n;
     }
+
+    b->pieces = n;
 
     return n;
 }
@@ -393,15 +434,13 @@ dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
 }
 
 
-/* Writes the block table of the tokens up to the last one of a piece. */
-
-static void
-dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
-    const dsa_cuda_piece_t *p, uint32_t table)
+void
+dsa_cuda_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
+    const dsa_cuda_piece_t *p, uint32_t end, uint32_t table)
 {
     uint32_t  i, last;
 
-    last = (p->start + p->n - 1) / DSA_PAGE_TOKENS;
+    last = (end - 1) / DSA_PAGE_TOKENS;
 
     for (i = 0; i <= last; i++) {
         pages[(uint64_t) table * rank->ld_pages + i] = (int32_t) p->pages[i];
@@ -409,15 +448,19 @@ dsa_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
 }
 
 
-/* Writes the sampling parameters for the last token of an entry. */
+/*
+ * Writes the sampling parameters of an output.  The outputs of an entry share
+ * one copy of its history, of which the first output has the least.  Behind it
+ * is room for what the draft layer appends.
+ */
 
 static void
 dsa_batch_sampling(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
-    uint32_t *history, uint32_t *n_history)
+    uint32_t output, uint32_t *history, uint32_t *n_history)
 {
-    uint32_t  end, prompt;
+    uint32_t  end, prompt, n;
 
-    end = s->start + s->n_input;
+    end = dsa_batch_position(s, output);
     prompt = s->n_prompt < end ? s->n_prompt : end;
 
     to->sampling = *s->sampling;
@@ -425,12 +468,20 @@ dsa_batch_sampling(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
     to->history = *n_history;
     to->n_history = 0;
 
-    if (dsa_sampling_penalizes(s->sampling)) {
-        to->n_history = end - prompt;
-        memcpy(history + *n_history, s->tokens + prompt,
-               to->n_history * sizeof(uint32_t));
-        *n_history += to->n_history;
+    if (!dsa_sampling_penalizes(s->sampling)) {
+        return;
     }
+
+    to->n_history = end - prompt;
+
+    if (output != 0) {
+        to->history = to[-1].history;
+        return;
+    }
+
+    n = s->start + s->n_input - prompt;
+    memcpy(history + *n_history, s->tokens + prompt, n * sizeof(uint32_t));
+    *n_history += n + DSA_MAX_OUTPUTS + 1;
 }
 
 
@@ -569,7 +620,7 @@ dsa_batch_bias(dsa_cuda_sample_row_t *to, const dsa_biases_t *b,
 
 static void
 dsa_batch_rollout(dsa_cuda_sample_row_t *to, dsa_cuda_rollouts_t *r, uint32_t i,
-    const dsa_rollout_t *from)
+    uint32_t output, const dsa_rollout_t *from)
 {
     if (from == NULL || from->draw == NULL) {
         return;
@@ -577,6 +628,12 @@ dsa_batch_rollout(dsa_cuda_sample_row_t *to, dsa_cuda_rollouts_t *r, uint32_t i,
 
     to->report = 1;
     r->sample[i] = *from;
+    r->sample[i].draw += output;
+
+    if (from->kept != NULL) {
+        r->sample[i].kept += (size_t) output * r->words;
+    }
+
     r->n_kept += from->kept != NULL;
 }
 

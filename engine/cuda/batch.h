@@ -48,6 +48,37 @@ typedef struct {
 } dsa_cuda_rollouts_t;
 
 
+/* The entries of a step whose drafts are verified, or that get drafts. */
+
+typedef struct {
+    uint32_t                sample;     /* the first one */
+    uint32_t                n_draft;
+    uint32_t                draft[DSA_MAX_OUTPUTS];
+    uint32_t               *accepted;   /* as in dsa_batch_seq_t */
+    uint32_t               *next;
+    uint32_t               *n_next;
+} dsa_cuda_verified_t;
+
+
+/* The drafts of a step; known, pages and next are pinned. */
+
+typedef struct {
+    uint8_t                *known;      /* laid out as rank->spec, from
+                                           known.token to end */
+    int32_t                *pages;      /* as spec.known.pages */
+    uint32_t               *next;       /* as spec.next */
+    dsa_cuda_verified_t    *entry;      /* [max_seqs] */
+    dsa_cuda_seq_t         *seq;        /* [max_seqs] of step */
+    dsa_cuda_step_t         step;       /* the first one of the draft layer */
+    uint32_t                n;          /* sequences */
+    uint32_t                tokens;     /* of the step of the model */
+    uint32_t                tables;     /* rows of pages */
+    uint32_t                width;      /* of the longest row, in pages */
+    uint32_t                most;       /* drafts of any sequence */
+    uint32_t                max_keys;   /* of the later steps */
+} dsa_cuda_drafts_t;
+
+
 /*
  * Host memory of an in-flight step.  All but out and parts of rollouts is
  * pinned: the GPU reads and writes it while the host prepares the next step.
@@ -59,7 +90,8 @@ typedef struct {
     int32_t                *pages;      /* [max_samples, ld_pages] */
     int32_t                *peer_slot;  /* [ranks, max_tokens]; NULL for one
                                            rank */
-    uint32_t               *history;    /* [max_samples * context] */
+    uint32_t               *history;    /* [max_seqs *
+                                           DSA_CUDA_HISTORY(rank)] */
     uint32_t               *mask;       /* [max_samples,
                                            dsa_mask_words(vocab)] */
     dsa_bias_t             *bias;       /* [max_samples *
@@ -70,6 +102,7 @@ typedef struct {
     dsa_cuda_rollouts_t     rollouts;
     cudaEvent_t             ended;      /* the GPU finished the step */
     uint32_t                samples;
+    dsa_cuda_drafts_t       drafts;     /* zeros without drafts */
 } dsa_cuda_inflight_t;
 
 
@@ -96,6 +129,8 @@ typedef struct {
     uint32_t                n;
     uint32_t                last;       /* 1: the last input is among them */
     const uint32_t         *pages;      /* block table on this rank */
+    uint32_t                first;      /* its first token in the step */
+    uint32_t                sample;     /* its first sample, if it has one */
 } dsa_cuda_piece_t;
 
 
@@ -107,7 +142,10 @@ typedef struct {
     uint32_t               *sample_now; /* the same of the step being made */
     uint32_t                entries;    /* most entries of a step, of all
                                            ranks */
-    dsa_cuda_piece_t       *piece;      /* [max_samples] decode tokens first */
+    dsa_cuda_piece_t       *piece;      /* [max_samples] those of decode
+                                           tokens first */
+    uint32_t                pieces;     /* of the step being made */
+    uint32_t                decodes;    /* of them, those of decode tokens */
     dsa_cuda_seq_t         *seq;        /* [2 * max_samples] */
 } dsa_cuda_batch_t;
 
@@ -193,6 +231,26 @@ void dsa_cuda_batch_make(dsa_cuda_batch_t *batch, dsa_cuda_inflight_t *f,
  */
 void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank);
+
+/* Writes the block table of the tokens before position end to row table. */
+void dsa_cuda_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
+    const dsa_cuda_piece_t *p, uint32_t end, uint32_t table);
+
+/*
+ * speculate.c, for a rank with drafts.  Opening returns a cudaError_t; closing
+ * frees.  make fills f->drafts after dsa_cuda_batch_make(); enqueue adds the
+ * verification, the steps of the draft layer and the copy of their results
+ * behind the step, and returns a cudaError_t; finish copies the drafts to the
+ * entries.
+ */
+int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
+    const dsa_cuda_rank_t *rank);
+void dsa_cuda_speculate_close(dsa_cuda_drafts_t *d);
+void dsa_cuda_speculate_make(dsa_cuda_inflight_t *f,
+    const dsa_cuda_batch_t *batch, const dsa_cuda_rank_t *rank);
+int dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank);
+void dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f);
 
 /* rollout.c.  Opening returns a cudaError_t; closing frees. */
 int dsa_cuda_rollout_open(dsa_cuda_rollouts_t *r,

@@ -178,10 +178,10 @@ dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err)
                          "to at most %u", rank->context, DSA_CUDA_CONTEXT);
     }
 
-    if (rank->max_samples == 0 || rank->max_samples > rank->max_tokens) {
+    if (rank->max_seqs == 0 || rank->max_seqs > rank->max_tokens) {
         return dsa_error(err, "a step cannot have %u sequences and %u tokens; "
                          "expected at least one sequence, and at least as "
-                         "many tokens as sequences", rank->max_samples,
+                         "many tokens as sequences", rank->max_seqs,
                          rank->max_tokens);
     }
 

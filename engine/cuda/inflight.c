@@ -40,7 +40,8 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
     }
 
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->history,
-                                             seqs * rank->context
+                                             rank->max_seqs
+                                             * DSA_CUDA_HISTORY(rank)
                                              * sizeof(uint32_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->mask,
                                              seqs * dsa_mask_words(
@@ -52,6 +53,11 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
     rc = rc != 0 ? rc : dsa_cuda_rollout_open(&f->rollouts, rank);
+
+    if (rank->drafts) {
+        rc = rc != 0 ? rc : dsa_cuda_speculate_open(&f->drafts, rank);
+    }
+
     rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&f->ended,
                                              cudaEventDisableTiming);
 
@@ -75,6 +81,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
     (void) cudaFreeHost(f->bias);
     (void) cudaFreeHost(f->sample);
     dsa_cuda_rollout_close(&f->rollouts);
+    dsa_cuda_speculate_close(&f->drafts);
     free(f->out);
 
     if (f->ended != NULL) {

@@ -55,6 +55,56 @@ dsa_layout_bytes(dsa_layout_t *l, uint64_t bytes)
 }
 
 
+/* Places the arrays for drafts.  Masks, biases and history are the step's. */
+
+static void
+dsa_layout_speculation(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                 seqs;
+    dsa_cuda_input_t        *in;
+    dsa_cuda_speculation_t  *spec;
+
+    spec = &rank->spec;
+    seqs = (uint64_t) rank->max_seqs + DSA_LAYOUT_SPARE;
+    spec->known = rank->input;
+    spec->later = rank->input;
+
+    in = &spec->known;
+    dsa_layout(l, in->token, rows->tokens);
+    dsa_layout(l, in->position, rows->tokens);
+    dsa_layout(l, in->slot, rows->tokens);
+    dsa_layout(l, in->keys, rows->tokens);
+    dsa_layout(l, in->feed, rows->tokens);
+    dsa_layout(l, in->last, rows->samples);
+    dsa_layout(l, in->sampling, rows->samples);
+    dsa_layout(l, spec->from, rows->tokens);
+    dsa_layout(l, spec->owner, rows->tokens);
+    dsa_layout(l, spec->seq, seqs);
+    spec->end = (void *) (l->base + l->used);
+    dsa_layout(l, in->pages, ((uint64_t) rank->max_samples + rank->max_seqs)
+                             * rank->ld_pages);
+
+    in = &spec->later;
+    dsa_layout(l, in->token, seqs);
+    dsa_layout(l, in->position, seqs);
+    dsa_layout(l, in->slot, seqs);
+    dsa_layout(l, in->keys, seqs);
+    dsa_layout(l, in->last, seqs);
+    dsa_layout(l, in->sampling, seqs);
+    dsa_layout(l, in->pages, seqs * rank->ld_pages);
+
+    dsa_layout(l, spec->accepted, seqs);
+    dsa_layout(l, spec->source, seqs);
+    dsa_layout(l, spec->row, seqs);
+    dsa_layout(l, spec->pick, seqs * rank->topk);
+    dsa_layout(l, spec->pick_slot, seqs * rank->topk);
+    dsa_layout(l, spec->n_pick, seqs);
+    dsa_layout(l, spec->sample, rows->samples);
+    dsa_layout(l, spec->next, seqs * DSA_DRAFT_NEXT);
+}
+
+
 /* Places the arrays that are used during a whole step or longer. */
 
 static void
@@ -78,7 +128,8 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, in->last, rows->samples);
     dsa_layout(l, in->sampling, rows->samples);
     in->end = (void *) (l->base + l->used);
-    dsa_layout(l, in->history, (uint64_t) rank->max_samples * rank->context);
+    dsa_layout(l, in->history, (uint64_t) rank->max_seqs
+                               * DSA_CUDA_HISTORY(rank));
     dsa_layout(l, in->mask, (uint64_t) rank->max_samples
                             * dsa_mask_words(rank->config.vocab_size));
     dsa_layout(l, in->bias, (uint64_t) rank->max_samples
@@ -104,6 +155,7 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
         dsa_layout(l, w->hidden, rows->tokens * hidden);
         dsa_layout(l, w->draft_hidden, rows->tokens * hidden);
         dsa_layout(l, w->draft_in, rows->tokens * 2 * hidden);
+        dsa_layout_speculation(l, rank, rows);
     }
 }
 
@@ -264,7 +316,7 @@ dsa_layout_head(dsa_layout_t *l, dsa_cuda_rank_t *rank,
 uint64_t
 dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
 {
-    uint32_t           i, absorbed;
+    uint32_t           i, absorbed, decode;
     uint64_t           block, most;
     dsa_layout_t       l;
     dsa_layout_rows_t  rows;
@@ -278,9 +330,10 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
 
     absorbed = rank->max_tokens < DSA_CUDA_ABSORB_TOKENS
                ? rank->max_tokens : DSA_CUDA_ABSORB_TOKENS;
-    absorbed = absorbed < rank->max_samples ? rank->max_samples : absorbed;
+    decode = rank->max_samples + (rank->drafts ? rank->max_seqs : 0);
+    absorbed = absorbed < decode ? decode : absorbed;
 
-    rows.tokens = rank->max_tokens + DSA_LAYOUT_SPARE;
+    rows.tokens = rank->max_rows + DSA_LAYOUT_SPARE;
     rows.samples = rank->max_samples + DSA_LAYOUT_SPARE;
     rows.absorbed = absorbed + DSA_LAYOUT_SPARE;
     rows.mha = rank->mha_tokens + DSA_LAYOUT_SPARE;

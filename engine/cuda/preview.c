@@ -75,6 +75,7 @@ dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
     conf->max_seqs = from->max_seqs;
     conf->allowed = from->allowed;
     conf->drafts = from->drafts != 0;
+    conf->outputs = from->drafts + 1;
     memcpy(conf->gpu, from->gpu, sizeof(conf->gpu));
 }
 

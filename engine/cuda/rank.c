@@ -224,7 +224,16 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     s = &rank->config;
 
     rank->max_tokens = conf->max_tokens;
-    rank->max_samples = conf->max_seqs;
+    rank->max_seqs = conf->max_seqs;
+    rank->max_samples = conf->max_seqs
+                        * (conf->outputs != 0 ? conf->outputs : 1);
+
+    if (conf->outputs > 1 && rank->max_samples > rank->max_tokens) {
+        rank->max_samples = rank->max_tokens;
+    }
+
+    rank->max_rows = conf->max_tokens
+                     + (conf->drafts ? conf->max_seqs : 0);
     rank->allowed = conf->allowed < s->vocab_size ? conf->allowed
                                                   : s->vocab_size;
     rank->context = s->max_position_embeddings;
@@ -319,7 +328,7 @@ dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     rank->heads = rank->shard.heads.n;
     rank->experts = rank->shard.experts.n;
 
-    rank->round = rank->max_tokens;
+    rank->round = rank->max_rows;
 
     /* tokens of all ranks may be routed to the experts of a rank */
 

@@ -17,6 +17,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/attention/cache.h"
 #include "kernels/core/cuda.h"
+#include "kernels/draft/draft.h"
 #include "kernels/exchange/exchange.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/moe/moe.h"
@@ -41,6 +42,7 @@
  *     draft                            a step of the draft layer
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
+ *     speculate                        the drafts behind them
  *     moves                            pages to and from host memory
  *
  * Checkpoints are FP8 in 128x128 blocks with float32 scales.  The scales of
@@ -96,6 +98,11 @@
 #define DSA_CUDA_SCORE_BYTES    (512ULL << 20)  /* index scores at a time */
 
 
+/* Ids of the history of a sequence; drafts are appended to it on the GPU. */
+#define DSA_CUDA_HISTORY(rank)  ((uint64_t) (rank)->context                   \
+                                 + 2 * DSA_MAX_OUTPUTS)
+
+
 /* The configuration of a rank. */
 
 typedef struct {
@@ -113,6 +120,8 @@ typedef struct {
     uint32_t                allowed;        /* ids below it can be sampled */
     uint32_t                drafts;         /* 1: with the draft layer; one GPU
                                                only */
+    uint32_t                outputs;        /* most samples of a sequence in a
+                                               step; 0: 1 */
 } dsa_cuda_conf_t;
 
 
@@ -138,12 +147,41 @@ typedef struct {
     uint32_t           *mask;               /* [S, dsa_mask_words(vocab)] ids
                                                that may be sampled */
     dsa_bias_t         *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
-    int32_t            *pages;              /* [S, ld_pages] block tables */
+    int32_t            *pages;              /* [S, ld_pages] block tables; a
+                                               row for each decode token */
     int32_t            *peer_slot;          /* [ranks, T] slot mapping on the
                                                other ranks; -1: none is
                                                written.  Used by steps with
                                                shared set */
 } dsa_cuda_input_t;
+
+
+/*
+ * What the draft layer needs after a step of the model, with drafts only
+ * (speculate.c).  N: sequences of a step, U: T + N, because a sequence may have
+ * a row before those of its tokens.
+ */
+
+typedef struct {
+    /* copied at once; known.token is the first of them */
+    dsa_cuda_input_t        known;          /* rows of the first step, [U] and
+                                               [S]; pages [S + N, ld_pages] */
+    int32_t                *from;           /* [U] token whose hidden state a
+                                               row has; below 0: a page's */
+    int32_t                *owner;          /* [T] sequence of a token */
+    dsa_cuda_draft_seq_t   *seq;            /* [N] */
+    void                   *end;
+
+    dsa_cuda_input_t        later;          /* rows of the later steps, [N] */
+    uint32_t               *accepted;       /* [N] */
+    int32_t                *source;         /* [N] */
+    int32_t                *row;            /* [N] */
+    int32_t                *pick;           /* [N, topk] */
+    int32_t                *pick_slot;      /* [N, topk] */
+    int32_t                *n_pick;         /* [N] */
+    dsa_cuda_sample_t      *sample;         /* [S] */
+    uint32_t               *next;           /* [N, DSA_DRAFT_NEXT] */
+} dsa_cuda_speculation_t;
 
 
 /*
@@ -269,8 +307,10 @@ typedef struct {
     uint32_t                context;        /* tokens of a sequence */
     uint32_t                topk;
     uint32_t                max_tokens;     /* of a step on this rank */
-    uint32_t                max_samples;    /* of a step on this rank, also
-                                               sequences */
+    uint32_t                max_seqs;       /* of a step on this rank */
+    uint32_t                max_samples;    /* of a step on this rank */
+    uint32_t                max_rows;       /* of a step of the draft layer or
+                                               of the model */
     uint32_t                round;          /* R */
     uint32_t                allowed;        /* ids below it can be sampled */
     uint32_t                ld_pages;
@@ -285,6 +325,7 @@ typedef struct {
                                                write */
     dsa_cuda_input_t        input;
     dsa_cuda_work_t         work;
+    dsa_cuda_speculation_t  spec;
     dsa_cuda_sample_t      *sample;         /* [S] out */
     int32_t                *routes;         /* [layers with experts + drafts,
                                                T, k] of a step; ld_routes from

@@ -380,9 +380,17 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         conf->drafts = conf->backend == DSA_BACKEND_CPU ? DSA_MAX_OUTPUTS - 1
                                                         : 0;
 
-    } else if (conf->drafts != 0 && conf->backend != DSA_BACKEND_CPU) {
-        return dsa_conf_fail(r, "\"speculate %u\" needs \"backend cpu\"; "
-                             "expected auto or off", conf->drafts);
+    } else if (conf->drafts != 0 && conf->backend == DSA_BACKEND_NULL) {
+        return dsa_conf_fail(r, "\"speculate %u\" needs \"backend cpu\" or "
+                             "\"backend cuda\"; expected auto or off",
+                             conf->drafts);
+
+    } else if (conf->drafts != 0 && conf->backend == DSA_BACKEND_CUDA
+               && conf->gpus > 1)
+    {
+        return dsa_conf_fail(r, "\"speculate %u\" with \"backend cuda\" "
+                             "needs one GPU; expected auto or off with %u",
+                             conf->drafts, conf->gpus);
     }
 
     if (dsa_conf_tiers(r) != DSA_OK || dsa_conf_shares(r) != DSA_OK

@@ -609,12 +609,13 @@ static const fault_t  faults[] = {
     { BASE "speculate on;", "expected auto, off or a number of drafts" },
     { BASE "speculate;", "speculate" },
     { BASE "backend null; speculate 1;", "\"speculate 1\" needs \"backend "
-      "cpu\"; expected auto or off" },
+      "cpu\" or \"backend cuda\"; expected auto or off" },
     { BASE "backend gpu;", "expected cpu, cuda or null" },
     { BASE "weights random;", "needs \"backend cuda\"" },
     { BASE "weights none;", "files or random" },
 #if (DSA_CUDA)
     { BASE "backend cuda; precision exact;", "needs \"backend cpu\"" },
+    { BASE "backend cuda; gpus 2; speculate 1;", "needs one GPU" },
 #else
     { BASE "backend cuda;", "built without nvcc" },
 #endif

@@ -1,0 +1,602 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/cuda/batch.h"
+#include "kernels/draft/draft.h"
+#include "kernels/row/copy.h"
+#include "kernels/row/embed.h"
+
+
+/*
+ * The drafts of the CUDA backend, as engine/cpu/drafter.h documents them.  The
+ * host does not wait for the samples of the model: the first step of the draft
+ * layer has a row behind every output, whose token is the sample of that
+ * output.  Where a draft was right, its sample is the draft, so the rows up to
+ * the first wrong draft are those of the answer.  The rows behind it are
+ * overwritten by later steps before they are read, because they lie behind the
+ * end of the answer.  Only the later steps, with a row for each sequence,
+ * depend on how many drafts were right, and the GPU computes their positions.
+ */
+
+
+/* Arrays of inflight.drafts.known. */
+
+typedef struct {
+    dsa_cuda_host_t         row;
+    int32_t                *from;
+    int32_t                *owner;
+    dsa_cuda_draft_seq_t   *seq;
+} dsa_speculate_host_t;
+
+
+static uint64_t dsa_speculate_size(const dsa_cuda_rank_t *rank);
+static void dsa_speculate_host(dsa_speculate_host_t *h,
+    const dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank);
+static void dsa_speculate_piece(dsa_cuda_inflight_t *f,
+    const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t decodes,
+    const dsa_cuda_rank_t *rank);
+static uint32_t dsa_speculate_rows(dsa_cuda_inflight_t *f,
+    const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t limit);
+static void dsa_speculate_samples(dsa_cuda_inflight_t *f,
+    const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t limit,
+    const dsa_cuda_rank_t *rank);
+static int dsa_speculate_upload(const dsa_cuda_drafts_t *d,
+    const dsa_cuda_rank_t *rank);
+static int dsa_speculate_first(const dsa_cuda_drafts_t *d,
+    dsa_cuda_rank_t *rank);
+static int dsa_speculate_next(const dsa_cuda_drafts_t *d,
+    dsa_cuda_rank_t *rank, uint32_t k);
+static int dsa_speculate_selection(const dsa_cuda_drafts_t *d,
+    dsa_cuda_rank_t *rank);
+static int dsa_speculate_later(const dsa_cuda_drafts_t *d,
+    dsa_cuda_rank_t *rank);
+
+
+int
+dsa_cuda_speculate_open(dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank)
+{
+    int       rc;
+    uint64_t  seqs, tables;
+
+    seqs = rank->max_seqs;
+    tables = seqs + rank->max_samples;
+
+    d->entry = calloc(seqs, sizeof(dsa_cuda_verified_t));
+    d->seq = calloc(seqs, sizeof(dsa_cuda_seq_t));
+
+    if (d->entry == NULL || d->seq == NULL) {
+        return (int) cudaErrorMemoryAllocation;
+    }
+
+    rc = (int) cudaMallocHost((void **) &d->known, dsa_speculate_size(rank));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->pages,
+                                             tables * rank->ld_pages
+                                             * sizeof(int32_t));
+
+    return rc != 0 ? rc : (int) cudaMallocHost((void **) &d->next,
+                                               seqs * DSA_DRAFT_NEXT
+                                               * sizeof(uint32_t));
+}
+
+
+void
+dsa_cuda_speculate_close(dsa_cuda_drafts_t *d)
+{
+    (void) cudaFreeHost(d->known);
+    (void) cudaFreeHost(d->pages);
+    (void) cudaFreeHost(d->next);
+    free(d->entry);
+    free(d->seq);
+}
+
+
+static uint64_t
+dsa_speculate_size(const dsa_cuda_rank_t *rank)
+{
+    return (uint64_t) ((uint8_t *) rank->spec.end
+                       - (uint8_t *) rank->spec.known.token);
+}
+
+
+static void
+dsa_speculate_host(dsa_speculate_host_t *h, const dsa_cuda_drafts_t *d,
+    const dsa_cuda_rank_t *rank)
+{
+    const uint8_t  *first;
+
+    first = (const uint8_t *) rank->spec.known.token;
+
+#define dsa_speculate_at(p)                                                   \
+    (void *) (d->known + ((const uint8_t *) rank->spec.p - first))
+
+    h->row.token = dsa_speculate_at(known.token);
+    h->row.position = dsa_speculate_at(known.position);
+    h->row.slot = dsa_speculate_at(known.slot);
+    h->row.keys = dsa_speculate_at(known.keys);
+    h->row.table = NULL;
+    h->row.feed = dsa_speculate_at(known.feed);
+    h->row.last = dsa_speculate_at(known.last);
+    h->row.sampling = dsa_speculate_at(known.sampling);
+    h->from = dsa_speculate_at(from);
+    h->owner = dsa_speculate_at(owner);
+    h->seq = dsa_speculate_at(seq);
+
+#undef dsa_speculate_at
+}
+
+
+void
+dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
+    const dsa_cuda_rank_t *rank)
+{
+    uint32_t               i;
+    dsa_cuda_drafts_t     *d;
+    dsa_speculate_host_t   h;
+
+    d = &f->drafts;
+    dsa_speculate_host(&h, d, rank);
+
+    memset(&d->step, 0, sizeof(dsa_cuda_step_t));
+
+    d->step.seq = d->seq;
+    d->n = 0;
+    d->tokens = 0;
+    d->tables = 0;
+    d->width = 0;
+    d->most = 0;
+    d->max_keys = 0;
+
+    for (i = 0; i < b->pieces; i++) {
+        dsa_speculate_piece(f, &h, &b->piece[i], i < b->decodes, rank);
+    }
+
+    d->step.fullest = d->step.tokens;
+    d->step.indexed = d->step.max_keys > rank->topk;
+}
+
+
+/* Adds the rows and samples of a piece, which is a whole entry of the step. */
+
+static void
+dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
+    const dsa_cuda_piece_t *p, uint32_t decodes, const dsa_cuda_rank_t *rank)
+{
+    uint32_t                i, n, end, limit, pages;
+    dsa_cuda_seq_t         *part;
+    dsa_cuda_drafts_t      *d;
+    const dsa_batch_seq_t  *s;
+    dsa_cuda_draft_seq_t   *seq;
+
+    d = &f->drafts;
+    s = p->seq;
+    seq = &h->seq[d->n];
+    limit = s->n_pages * DSA_PAGE_TOKENS;
+    limit = limit < rank->context ? limit : rank->context;
+    pages = s->n_pages < rank->ld_pages ? s->n_pages : rank->ld_pages;
+
+    for (i = 0; i < p->n; i++) {
+        h->owner[p->first + i] = (int32_t) d->n;
+    }
+
+    memset(seq, 0, sizeof(dsa_cuda_draft_seq_t));
+
+    seq->token = (int32_t) p->first;
+    seq->n = (int32_t) p->n;
+    seq->n_draft = (int32_t) s->n_draft;
+    seq->start = (int32_t) p->start;
+    seq->sample = -1;
+    seq->known = (int32_t) d->step.samples;
+    seq->limit = (int32_t) limit;
+
+    d->entry[d->n].sample = p->sample;
+    d->entry[d->n].n_draft = s->n_draft;
+    d->entry[d->n].accepted = s->accepted;
+    d->entry[d->n].next = s->sampling != NULL ? s->next : NULL;
+    d->entry[d->n].n_next = s->n_next;
+
+    memcpy(d->entry[d->n].draft, s->tokens + s->start + s->n_input - s->n_draft,
+           s->n_draft * sizeof(uint32_t));
+
+    part = &d->seq[d->step.n_seqs];
+    part->first = d->step.tokens;
+    n = dsa_speculate_rows(f, h, p, limit);
+
+    if (s->sampling != NULL) {
+        seq->sample = (int32_t) p->sample;
+        seq->penalized = dsa_sampling_penalizes(s->sampling);
+
+        if (s->next != NULL) {
+            seq->most = (int32_t) *s->n_next;
+            d->most = *s->n_next > d->most ? *s->n_next : d->most;
+        }
+
+        dsa_speculate_samples(f, h, p, limit, rank);
+    }
+
+    end = n != 0 ? (uint32_t) h->row.keys[part->first + n - 1] : 0;
+    d->max_keys = limit > d->max_keys ? limit : d->max_keys;
+    d->width = pages > d->width ? pages : d->width;
+
+    if (decodes) {
+        d->step.decode += n;
+        d->step.max_keys = end > d->step.max_keys ? end : d->step.max_keys;
+
+    } else if (n != 0) {
+        part->start = (uint32_t) h->row.position[part->first];
+        part->n = n;
+        part->table = d->tables;
+        part->mha = 0;
+        d->step.n_seqs++;
+    }
+
+    /* a row of the block tables for each decode token */
+
+    seq->table = n != 0 ? (int32_t) d->tables : 0;
+
+    for (i = 0; i < (decodes ? n : n != 0); i++) {
+        dsa_cuda_batch_pages(rank, d->pages, p, pages * DSA_PAGE_TOKENS,
+                             d->tables++);
+    }
+
+    d->step.tokens += n;
+    d->tokens += p->n;
+    d->n++;
+}
+
+
+/*
+ * Writes the rows of a piece: that of its first token, whose hidden state the
+ * page before has kept, those of its other tokens, and those of its samples.
+ * Returns their number.
+ */
+
+static uint32_t
+dsa_speculate_rows(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
+    const dsa_cuda_piece_t *p, uint32_t limit)
+{
+    uint32_t                i, n, at, row, outputs, page;
+    const dsa_batch_seq_t  *s;
+
+    s = p->seq;
+    outputs = dsa_batch_outputs(s);
+    n = 0;
+
+    for (i = p->start == 0; i <= p->n; i++) {
+        at = p->start + i;
+
+        if (at >= limit || (i == p->n && outputs == 0)) {
+            break;
+        }
+
+        row = f->drafts.step.tokens + n++;
+
+        h->row.position[row] = (int32_t) at;
+        h->row.keys[row] = (int32_t) at + 1;
+        h->row.slot[row] = (int32_t) (p->pages[at / DSA_PAGE_TOKENS]
+                                      * DSA_PAGE_TOKENS
+                                      + at % DSA_PAGE_TOKENS);
+        h->row.token[row] = i < p->n ? (int32_t) s->tokens[at] : 0;
+        h->row.feed[row] = -1;
+
+        if (outputs != 0 && i + outputs > p->n) {
+            h->row.feed[row] = (int32_t) (p->sample + i + outputs - p->n - 1);
+        }
+
+        if (i == 0) {
+            page = p->pages[(at - 1) / DSA_PAGE_TOKENS];
+            h->from[row] = -1 - (int32_t) page;
+
+        } else {
+            h->from[row] = (int32_t) (p->first + i - 1);
+        }
+    }
+
+    return n;
+}
+
+
+/*
+ * Writes the samples of the last rows of a piece, before these are counted.
+ * Masks of a grammar depend on the drafts, so only biases restrict these.
+ */
+
+static void
+dsa_speculate_samples(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
+    const dsa_cuda_piece_t *p, uint32_t limit, const dsa_cuda_rank_t *rank)
+{
+    uint32_t                i, at, first;
+    dsa_cuda_host_t         main;
+    dsa_cuda_drafts_t      *d;
+    const dsa_batch_seq_t  *s;
+    dsa_cuda_sample_row_t  *row;
+
+    d = &f->drafts;
+    s = p->seq;
+    first = d->step.tokens - (p->start == 0) + p->n - s->n_draft;
+
+    dsa_cuda_host(&main, rank, f);
+
+    for (i = 0; i <= s->n_draft; i++) {
+        at = dsa_batch_position(s, i);
+
+        if (at >= limit) {
+            break;
+        }
+
+        row = &h->row.sampling[d->step.samples];
+        *row = main.sampling[p->sample + i];
+
+        row->position++;
+        row->n_history += dsa_sampling_penalizes(s->sampling) != 0;
+        row->sampling.logprobs = 0;
+        row->sampling.top_logprobs = 0;
+        row->report = 0;
+        row->mask = s->mask == NULL ? row->mask : 0;
+
+        h->row.last[d->step.samples++] = (int32_t) (first + i);
+    }
+}
+
+
+int
+dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank)
+{
+    uint32_t                  k;
+    dsa_copy_t                part;
+    dsa_cuda_kept_t           kept;
+    const dsa_cuda_drafts_t  *d;
+    dsa_cuda_speculation_t   *spec;
+
+    d = &f->drafts;
+    spec = &rank->spec;
+
+    if (d->n == 0) {
+        return 0;
+    }
+
+    kept.base = (uint8_t *) rank->page + rank->cache.hidden;
+    kept.page = rank->cache.page;
+    kept.cols = rank->config.hidden_size;
+
+    dsa_cuda_try(dsa_speculate_upload(d, rank));
+    dsa_cuda_try(dsa_cuda_draft_accept(spec->accepted, spec->seq, d->n,
+                                       rank->input.token, rank->sample,
+                                       rank->input.sampling,
+                                       rank->input.history, rank->stream));
+
+    if (d->step.tokens != 0) {
+        dsa_cuda_try(dsa_cuda_draft_gather(rank->work.draft_hidden,
+                                           spec->known.slot, rank->work.hidden,
+                                           spec->from, spec->known.position,
+                                           &kept, d->step.tokens,
+                                           rank->stream));
+    }
+
+    /* what earlier steps have kept was read */
+
+    dsa_cuda_try(dsa_cuda_draft_keep_hidden(&kept, rank->work.hidden,
+                                            rank->input.position,
+                                            rank->input.slot, spec->owner,
+                                            spec->seq, spec->accepted,
+                                            d->tokens, rank->stream));
+
+    if (d->step.tokens != 0) {
+        dsa_cuda_try(dsa_speculate_first(d, rank));
+    }
+
+    for (k = 0; k < d->most; k++) {
+        dsa_cuda_try(dsa_speculate_next(d, rank, k));
+
+        if (k + 1 < d->most) {
+            dsa_cuda_try(dsa_speculate_later(d, rank));
+        }
+    }
+
+    if (d->most == 0) {
+        return 0;
+    }
+
+    part.to = d->next;
+    part.from = spec->next;
+    part.pitch = d->n * DSA_DRAFT_NEXT;
+    part.width = part.pitch;
+    part.rows = 1;
+
+    return dsa_cuda_copy(&part, 1, rank->stream);
+}
+
+
+static int
+dsa_speculate_upload(const dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank)
+{
+    dsa_copy_t  part[2];
+
+    part[0].to = rank->spec.known.token;
+    part[0].from = d->known;
+    part[0].pitch = (uint32_t) (dsa_speculate_size(rank) / sizeof(uint32_t));
+    part[0].width = part[0].pitch;
+    part[0].rows = 1;
+
+    part[1].to = rank->spec.known.pages;
+    part[1].from = d->pages;
+    part[1].pitch = rank->ld_pages;
+    part[1].width = d->width;
+    part[1].rows = d->tables;
+
+    return dsa_cuda_copy(part, d->tables != 0 ? 2 : 1, rank->stream);
+}
+
+
+/* The first step of the draft layer, over the rows of all sequences. */
+
+static int
+dsa_speculate_first(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
+{
+    int               rc;
+    dsa_cuda_input_t  input;
+
+    dsa_cuda_try(dsa_cuda_feed(rank->spec.known.token, rank->spec.known.feed,
+                               rank->sample, d->step.tokens, rank->stream));
+
+    input = rank->input;
+    rank->input = rank->spec.known;
+    rc = dsa_cuda_draft(rank, rank->spec.sample, &d->step);
+    rank->input = input;
+
+    return rc;
+}
+
+
+/* Reports draft k of each sequence and prepares the row of the next one. */
+
+static int
+dsa_speculate_next(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank,
+    uint32_t k)
+{
+    dsa_cuda_input_t        *in;
+    dsa_cuda_draft_rows_t    to, from;
+    dsa_cuda_speculation_t  *spec;
+
+    spec = &rank->spec;
+    in = &spec->later;
+
+    to.token = in->token;
+    to.position = in->position;
+    to.slot = in->slot;
+    to.keys = in->keys;
+    to.last = in->last;
+    to.sampling = in->sampling;
+    from = to;
+
+    if (k == 0) {
+        from.sampling = spec->known.sampling;
+
+        dsa_cuda_try(dsa_cuda_draft_copy(in->pages, spec->known.pages,
+                                         &spec->seq[0].table,
+                                         sizeof(dsa_cuda_draft_seq_t)
+                                         / sizeof(int32_t), d->n,
+                                         rank->ld_pages, d->width, 0,
+                                         rank->stream));
+    }
+
+    dsa_cuda_try(dsa_cuda_draft_next(spec->next, spec->source, spec->row, &to,
+                                     &from, k == 0 ? spec->known.last : NULL,
+                                     spec->sample, rank->input.history,
+                                     spec->seq, spec->accepted, in->pages,
+                                     rank->ld_pages, d->n, k, rank->stream));
+
+    if (k + 1 == d->most) {
+        return 0;
+    }
+
+    dsa_cuda_try(dsa_cuda_gather_rows(rank->work.draft_hidden,
+                                      rank->work.last_y, spec->source, d->n,
+                                      rank->config.hidden_size,
+                                      rank->stream));
+
+    return k == 0 && rank->config.index_share_for_mtp_iteration
+           ? dsa_speculate_selection(d, rank) : 0;
+}
+
+
+/* Moves the selections of the rows from which drafts go on to the front. */
+
+static int
+dsa_speculate_selection(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
+{
+    uint32_t                 topk;
+    uint64_t                 bytes;
+    dsa_cuda_work_t         *w;
+    dsa_cuda_speculation_t  *spec;
+
+    w = &rank->work;
+    spec = &rank->spec;
+    topk = rank->topk;
+    bytes = (uint64_t) d->n * topk * sizeof(int32_t);
+
+    dsa_cuda_try(dsa_cuda_draft_copy(spec->pick, w->pick, spec->row, 1, d->n,
+                                     topk, topk, -1, rank->stream));
+    dsa_cuda_try(dsa_cuda_draft_copy(spec->pick_slot, w->pick_slot, spec->row,
+                                     1, d->n, topk, topk, -1, rank->stream));
+    dsa_cuda_try(dsa_cuda_draft_copy(spec->n_pick, w->n_pick, spec->row, 1,
+                                     d->n, 1, 1, 0, rank->stream));
+    dsa_cuda_try((int) cudaMemcpyAsync(w->pick, spec->pick, bytes,
+                                       cudaMemcpyDeviceToDevice,
+                                       rank->stream));
+    dsa_cuda_try((int) cudaMemcpyAsync(w->pick_slot, spec->pick_slot, bytes,
+                                       cudaMemcpyDeviceToDevice,
+                                       rank->stream));
+
+    return cudaMemcpyAsync(w->n_pick, spec->n_pick, d->n * sizeof(int32_t),
+                           cudaMemcpyDeviceToDevice, rank->stream);
+}
+
+
+/* A later step, with one row for each sequence. */
+
+static int
+dsa_speculate_later(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
+{
+    int               rc;
+    dsa_cuda_step_t   step;
+    dsa_cuda_input_t  input;
+
+    memset(&step, 0, sizeof(dsa_cuda_step_t));
+
+    step.tokens = d->n;
+    step.decode = d->n;
+    step.samples = d->n;
+    step.fullest = d->n;
+    step.max_keys = d->max_keys;
+    step.indexed = d->max_keys > rank->topk;
+    step.shared_pick = rank->config.index_share_for_mtp_iteration;
+
+    input = rank->input;
+    rank->input = rank->spec.later;
+    rc = dsa_cuda_draft(rank, rank->spec.sample, &step);
+    rank->input = input;
+
+    return rc;
+}
+
+
+void
+dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f)
+{
+    uint32_t                    i, j, n;
+    const uint32_t             *next;
+    const dsa_cuda_drafts_t    *d;
+    const dsa_cuda_verified_t  *e;
+
+    d = &f->drafts;
+
+    for (i = 0; i < d->n; i++) {
+        e = &d->entry[i];
+        next = d->next + (size_t) i * DSA_DRAFT_NEXT;
+
+        if (e->n_draft != 0) {
+            for (j = 0; j < e->n_draft; j++) {
+                if (e->draft[j] != f->sample[e->sample + j].token) {
+                    break;
+                }
+            }
+
+            *e->accepted = j + 1;
+        }
+
+        if (e->next == NULL) {
+            continue;
+        }
+
+        n = d->most != 0 ? next[0] : 0;
+        memcpy(e->next, next + 1, n * sizeof(uint32_t));
+        *e->n_next = n;
+    }
+}
