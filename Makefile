@@ -55,6 +55,7 @@ NVFLAGS   = -gencode=arch=compute_90a,code=sm_90a -O3 -std=c++17 -I. \
 NCCL     := $(wildcard $(CUDA)/include/nccl.h /usr/include/nccl.h)
 DSA_CUDA := $(BUILD)/dsa-cuda
 GPU_TEST := $(patsubst t/gpu/%.c,$(BUILD)/t/%,$(wildcard t/gpu/test_*.c))
+GPU_TEST += $(BUILD)/t/gpu_speculate
 CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 
 # what is linked before libdsa.a: these versions of the files that differ with
@@ -207,6 +208,11 @@ $(BUILD)/t/test_conf: $(BUILD)/cuda/t/unit/test_conf.o $(CUDA_LINK) \
 $(BUILD)/t/test_%: $(BUILD)/cuda/t/gpu/test_%.o $(BUILD)/cuda/t/gpu/gpu.o \
                    $(BUILD)/cuda/t/gpu/exchange.o $(CUDA_LINK) \
                    $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS) -lcmocka
+
+$(BUILD)/t/gpu_speculate: $(BUILD)/cuda/t/gpu/speculate.o $(CUDA_LINK) \
+                         $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS) -lcmocka
 

@@ -78,7 +78,8 @@ sub cuda {
 my $with = links("$toolkit/bin/nvcc", qw/ engine tools tests /);
 my @test = map { s{.*/(\w+)\.c}{t/$1}r } glob 't/gpu/test_*.c';
 
-is_deeply(cuda($with), [ sort qw{ dsa-cuda dsa-engine t/test_conf }, @test ],
+is_deeply(cuda($with), [ sort qw{ dsa-cuda dsa-engine t/gpu_speculate
+                                     t/test_conf }, @test ],
           'with CUDA are linked: the engine, the tools for the GPU, tests');
 like($with->{$_}, qr/ -lcublasLt /, "$_: with cuBLASLt")
     for qw{ dsa-cuda dsa-engine };

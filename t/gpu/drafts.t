@@ -119,6 +119,16 @@ for my $case (@models) {
         near($name, $k, $exact, $cpu, $gpu);
     }
 
+    # answers of the backend, which a scheduler without drafts has as well
+
+    my $log = $t->path('speculate.log');
+    my $rc = system 'sh', '-c', 'exec "$@" > "$0" 2>&1', $log,
+                    $t->build . '/t/gpu_speculate', $model;
+
+    is($rc, 0, "$name: answers with drafts are those without")
+        or diag(read_file($log));
+    note($_) for grep { /accepted/ } split /\n/, read_file($log);
+
     # The bits depend on how a text is cut, because those of the model's hidden
     # states do; the distance does not.
 

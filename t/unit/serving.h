@@ -69,6 +69,7 @@ typedef struct {
 static const char  *model;              /* of the group of tests that runs */
 static client_t     alone[CLIENTS];
 static uint32_t     greedy[16];         /* of the model a-fp8 */
+static uint32_t     drafts;             /* of the draft layer, in a step */
 
 
 static int
@@ -114,8 +115,9 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     conf.model = model;
     conf.precision = SERVING_PRECISION;
     conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
-                                         0, 64 * pages);
+                                         drafts != 0, 64 * pages);
     conf.gpus = 1;
+    conf.drafts = drafts;
     conf.max_tokens = budget;
     conf.max_seqs = CLIENTS;
     conf.allowed = config.vocab_size;
@@ -250,7 +252,7 @@ same(const client_t *c, const client_t *want)
 static int
 setup_model(const char *path)
 {
-    char                    file[64];
+    char                    file[256];
     size_t                  n;
     uint32_t                i, len;
     engine_t                e;
@@ -303,7 +305,7 @@ setup_model(const char *path)
 }
 
 
-static int
+static inline int
 setup(void **state)
 {
     return setup_model("t/data/golden/a-fp8");

@@ -1,0 +1,136 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#define SERVING_BACKEND     DSA_BACKEND_CUDA
+#define SERVING_PRECISION   DSA_SERVED
+#define SERVING_BOUND       0
+
+#include "t/unit/serving.h"
+
+
+/*
+ * Answers with drafts of the draft layer on a GPU: the tokens are those without
+ * drafts, greedy and sampled, with and without penalties, also after a
+ * preemption.  t/gpu/drafts.t runs it with a model:
+ *
+ *     gpu_speculate MODEL
+ */
+
+#define PAGES       64
+#define FEW_PAGES   12
+
+
+static const char  *path;                /* of the model */
+
+
+/* The answers of all clients at once are those that each has alone. */
+
+static void
+check(uint32_t n_drafts, uint32_t pages)
+{
+    uint32_t           i, k;
+    client_t           c[CLIENTS];
+    engine_t           e;
+    dsa_sched_stats_t  stats;
+
+    drafts = n_drafts;
+
+    memcpy(c, alone, sizeof(c));
+    start(&e, pages, 100);
+
+    for (i = 0; i < CLIENTS; i++) {
+        submit(&e, &c[i], (uint8_t) i);
+    }
+
+    run(&e);
+    dsa_sched_stats(e.sched, &stats);
+    finish(&e);
+
+    print_message("%u drafts, %u pages: %llu preemptions, %llu of %llu drafts "
+                  "accepted\n", n_drafts, pages,
+                  (unsigned long long) stats.preemptions,
+                  (unsigned long long) stats.accepted_tokens,
+                  (unsigned long long) stats.draft_tokens);
+
+    for (i = 0; i < CLIENTS; i++) {
+        assert_int_equal(c[i].n, ANSWER);
+
+        for (k = 0; k < ANSWER; k++) {
+            if (c[i].sample[k].token != alone[i].sample[k].token) {
+                fail_msg("client %u: token %u differs with %u drafts", i, k,
+                         n_drafts);
+            }
+        }
+    }
+
+    assert_true(pages != FEW_PAGES || stats.preemptions != 0);
+    assert_true(stats.accepted_tokens != 0);
+    assert_true(stats.accepted_tokens < stats.draft_tokens);
+}
+
+
+static void
+test_equal(void **state)
+{
+    check(1, PAGES);
+    check(3, PAGES);
+    check(7, PAGES);
+}
+
+
+static void
+test_preempted_drafts(void **state)
+{
+    check(1, FEW_PAGES);
+    check(3, FEW_PAGES);
+    check(7, FEW_PAGES);
+}
+
+
+/* What each client has alone, without drafts. */
+
+static int
+setup_sampled(void **state)
+{
+    uint32_t  i;
+    engine_t  e;
+
+    if (setup_model(path) != 0) {
+        return -1;
+    }
+
+    for (i = 0; i < CLIENTS; i++) {
+        alone[i].seed = 7 + i;
+        alone[i].temperature = i % 2 ? 0.8f : 0;
+        alone[i].presence_penalty = i > 1 ? 0.5f : 0;
+
+        start(&e, PAGES, 256);
+        submit(&e, &alone[i], 0);
+        run(&e);
+        finish(&e);
+    }
+
+    return 0;
+}
+
+
+int
+main(int argc, char **argv)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_equal),
+        cmocka_unit_test(test_preempted_drafts)
+    };
+
+    if (argc != 2) {
+        fprintf(stderr, "usage: gpu_speculate MODEL\n");
+        return 2;
+    }
+
+    path = argv[1];
+
+    return cmocka_run_group_tests(tests, setup_sampled, NULL);
+}
