@@ -96,6 +96,18 @@ typedef int (*dsa_next_mask_pt)(void *owner, const uint32_t *tokens,
  *     accepted = 2        draft 4 was right, and the next token is 5
  *
  * The sample after 9 is not valid, because 9 is not part of the answer.
+ *
+ * With input_from the entry follows an entry of the step before, which is in
+ * flight: its inputs are the last valid sample of that entry and the drafts
+ * that it returns in next.  start, n_input and n_draft are those for the case
+ * that none of its own drafts are accepted, and that it returns as many drafts
+ * as it may: the backend adds the number of its accepted drafts to start, and
+ * leaves out the inputs for which there is no draft, or no room in the block
+ * table.  Example, where the entry in the example above returns the drafts 6
+ * and 2 in next, of at most three:
+ *
+ *     without the results     start 11, n_input 4, n_draft 3
+ *     with them               start 12, inputs 5 6 2
  */
 
 typedef struct {
@@ -104,19 +116,20 @@ typedef struct {
     uint32_t                n_input;    /* >= 1 */
     uint32_t                n_draft;    /* < n_input; 0 without sampling;
                                            < max_outputs of the backend */
-    uint32_t                input_from; /* The entry of the in-flight step
-                                           whose sample is the last input
-                                           token, which tokens does not have
-                                           yet; DSA_INPUT_KNOWN: tokens has
-                                           all inputs.  Not with drafts or
-                                           penalties */
+    uint32_t                input_from; /* the entry of the in-flight step
+                                           that this entry follows; then tokens
+                                           has only those before start.
+                                           DSA_INPUT_KNOWN: tokens has all
+                                           inputs */
     uint32_t                n_prompt;   /* tokens of the prompt; penalties
                                            count the tokens after it */
     uint32_t                rank;       /* where the sequence's pages are:
                                            below the backend's ranks */
     const uint32_t         *pages;      /* block table, [ceil((start +
                                            n_input) / DSA_PAGE_TOKENS)], of
-                                           pages of that rank */
+                                           pages of that rank; with input_from
+                                           also for the accepted drafts of the
+                                           entry that this one follows */
     const uint32_t *const  *copies;     /* NULL; or [ranks] block tables, one
                                            of each rank, copies[rank] being
                                            pages: the ranks share out the

@@ -239,8 +239,7 @@ dsa_sched_sequence(dsa_sched_t *s, const dsa_sched_request_t *r)
         seq->draft = r->draft;
     }
 
-    seq->needs_last = dsa_sampling_penalizes(&seq->sampling)
-                      || seq->draft != NULL || s->backend->drafts != 0
+    seq->needs_last = seq->draft != NULL
                       || (seq->mask != NULL && seq->mask_at == 0);
 
     for (i = 0; i < DSA_SCHED_DEPTH; i++) {
@@ -434,13 +433,14 @@ dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
     }
 
     dsa_sched_stop(s, seq);
-    dsa_seq_rollback(seq, s->pages, seq->n_tokens - seq->n_draft);
+    dsa_seq_rollback(seq, s->pages, seq->n_tokens - seq->n_draft, 0);
 
     dsa_log_debug("request %u.%u: preempted with %u tokens, %u of them "
                   "computed", dsa_sched_log_id(seq), seq->n_tokens,
                   seq->computed);
 
     seq->n_draft = 0;
+    seq->n_ahead = 0;
     seq->n_proposed = 0;
     seq->computed = 0;
     seq->scheduled = 0;

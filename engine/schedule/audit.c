@@ -70,6 +70,24 @@ dsa_sched_audit(const dsa_sched_t *s, dsa_err_t *err)
 }
 
 
+/*
+ * The tokens for which a sequence may have pages behind its next one: the
+ * drafts of the step in flight, the next drafts, and, if that step was made
+ * ahead, those that the step before it could have accepted.
+ */
+
+static uint32_t
+dsa_sched_audit_room(const dsa_sched_t *s)
+{
+    uint32_t  drafts;
+
+    drafts = s->backend->drafts;
+
+    return s->in_flight == 0 ? 0
+           : s->backend->depth == 1 ? drafts : 3 * drafts;
+}
+
+
 /* Checks running sequences, and counts the users of their pages. */
 
 static int
@@ -110,8 +128,7 @@ dsa_sched_audit_running(const dsa_sched_t *s, uint32_t *users, dsa_err_t *err)
         if (seq->n_draft >= s->backend->max_outputs
             || seq->n_proposed > s->backend->drafts
             || seq->n_pages > dsa_pages_of(seq->n_tokens + 1
-                                           + (s->in_flight != 0
-                                              ? s->backend->drafts : 0)))
+                                           + dsa_sched_audit_room(s)))
         {
             return dsa_error(err, "running sequence %u of %u tokens has %u "
                              "pages, %u drafts, and %u drafts of the backend",

@@ -20,6 +20,9 @@ static int dsa_sched_prefilled_part(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint32_t n, uint64_t now);
+static dsa_batch_seq_t *dsa_sched_follower(dsa_sched_t *s,
+    const dsa_seq_t *seq);
+static int dsa_sched_resolve(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_count_drafts(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint32_t accepted, uint32_t n);
 static void dsa_sched_forget(dsa_sched_t *s, const dsa_seq_t *seq);
@@ -87,7 +90,7 @@ static void
 dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
     uint64_t duration_us)
 {
-    uint32_t  i, made;
+    uint32_t  i, made, verified;
 
     dsa_pace_measure(&s->pace, duration_us, step->n_decodes, step->n_prefill);
 
@@ -96,15 +99,17 @@ dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
     }
 
     made = 0;
+    verified = 0;
 
     for (i = 0; i < step->n_batch; i++) {
+        verified += step->batch[i].n_draft;
+
         if (step->batch[i].next != NULL) {
             made += *step->batch[i].n_next;
         }
     }
 
-    dsa_spec_measure(&s->drafts, duration_us, step->n_decodes,
-                       step->n_drafts, made);
+    dsa_spec_measure(&s->drafts, duration_us, step->n_decodes, verified, made);
 }
 
 
@@ -126,12 +131,16 @@ static int
 dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     uint64_t now)
 {
-    uint32_t  accepted, rejected;
+    uint32_t                accepted, rejected;
+    const dsa_batch_seq_t  *follower;
 
     accepted = b->n_draft != 0 ? *b->accepted : 1;
 
-    assert(accepted >= 1 && accepted <= b->n_draft + 1);
+    assert(accepted >= 1);
 
+    /* a step that was made ahead may verify drafts behind max_tokens */
+
+    accepted = accepted < b->n_draft + 1 ? accepted : b->n_draft + 1;
     rejected = b->n_draft + 1 - accepted;
 
     if (b->n_draft != 0) {
@@ -144,7 +153,10 @@ dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     /* also the page of the next drafts, which the next step takes again */
 
     if (b->n_draft != 0 || b->next != NULL) {
-        dsa_seq_rollback(seq, s->pages, seq->n_tokens - rejected);
+        follower = dsa_sched_follower(s, seq);
+
+        dsa_seq_rollback(seq, s->pages, seq->n_tokens - rejected,
+                         follower != NULL ? follower->n_pages : 0);
     }
 
     if (b->next != NULL) {
@@ -310,11 +322,81 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
         return DSA_OK;
     }
 
-    if (dsa_seq_push(seq, samples[n - 1].token) != DSA_OK) {
+    if (dsa_seq_push(seq, samples[n - 1].token) != DSA_OK
+        || dsa_sched_resolve(s, seq) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
     return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1));
+}
+
+
+/*
+ * Returns the entry of a sequence in the step in flight, which was made before
+ * the results of the step that has just ended were known, or NULL.
+ */
+
+static dsa_batch_seq_t *
+dsa_sched_follower(dsa_sched_t *s, const dsa_seq_t *seq)
+{
+    uint32_t  entry;
+
+    entry = seq->entry[s->first];
+
+    return s->in_flight != 0 && entry != DSA_NO_BATCH_ENTRY
+           ? &s->ring[s->first].batch[entry] : NULL;
+}
+
+
+/*
+ * Gives the entry of a sequence that follows the results which are known now
+ * its true start and drafts, as the backend has done it with these results.
+ * Of the drafts that the backend verifies, those count that the answer has
+ * room for.
+ */
+
+static int
+dsa_sched_resolve(dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t          i, n, most;
+    dsa_batch_seq_t  *b;
+
+    b = dsa_sched_follower(s, seq);
+
+    if (b == NULL) {
+        return DSA_OK;
+    }
+
+    assert(b->input_from != DSA_INPUT_KNOWN && b->sampling != NULL);
+
+    most = b->n_pages * DSA_PAGE_TOKENS;
+    most = most < s->conf.context ? most : s->conf.context;
+    most = most > seq->n_tokens ? most - seq->n_tokens : 0;
+
+    n = seq->n_proposed < b->n_draft ? seq->n_proposed : b->n_draft;
+    n = n < most ? n : most;
+
+    most = seq->max_tokens - seq->completion - 1;
+    n = n < most ? n : most;
+
+    b->start = seq->n_tokens - 1;
+    b->n_draft = n;
+    b->n_input = n + 1;
+
+    for (i = 0; i < n; i++) {
+        if (dsa_seq_push(seq, seq->proposed[i]) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    seq->n_draft = n;
+    seq->n_ahead = 0;
+    seq->n_proposed = 0;
+    seq->scheduled = seq->n_tokens;
+    seq->scheduled_samples = 1;
+
+    return DSA_OK;
 }
 
 

@@ -161,7 +161,8 @@ dsa_seq_release(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
 
 
 void
-dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
+dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n,
+    uint32_t n_pages)
 {
     assert(n <= seq->n_tokens && seq->published <= n / DSA_PAGE_TOKENS);
 
@@ -179,7 +180,8 @@ dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n)
         seq->n_digests = n / DSA_PAGE_TOKENS;
     }
 
-    dsa_seq_release(seq, pages, dsa_pages_of(n));
+    dsa_seq_release(seq, pages, n_pages > dsa_pages_of(n) ? n_pages
+                                                          : dsa_pages_of(n));
 }
 
 

@@ -29,7 +29,9 @@
  *
  * Drafts are the last n_draft of tokens from the time that a step with them
  * is made until their samples are known; dsa_seq_rollback() then removes the
- * rejected ones.  Pages are published from computed tokens only, and computed
+ * rejected ones.  A step that is made before its drafts are known has up to
+ * n_ahead of them; they are appended to tokens when the step before has ended,
+ * and until then scheduled counts only the token before them.  Pages are published from computed tokens only, and computed
  * never includes a draft, so that no published page holds a rejected draft.
  */
 
@@ -60,6 +62,7 @@ struct dsa_seq_s {
     uint32_t            n_tokens;
     uint32_t            tokens_size;    /* of tokens[] */
     uint32_t            n_draft;
+    uint32_t            n_ahead;
     uint32_t            n_prompt;
     uint32_t            max_tokens;
     uint32_t            completion;     /* answer tokens, with resumed ones
@@ -120,8 +123,8 @@ struct dsa_seq_s {
     uint32_t            mask_at;        /* as in dsa_sched_request_t */
     dsa_sched_ready_pt  ready;
     uint32_t            needs_last;     /* 1: each step needs the last sample,
-                                           because penalties, drafts and masks
-                                           are functions of it */
+                                           because masks and the request's own
+                                           drafts are functions of it */
     uint32_t           *masks;          /* with mask: [max_outputs]
                                            [mask_words] */
     uint32_t            mask_words;
@@ -225,10 +228,12 @@ void dsa_seq_release(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n);
 /*
  * Removes all tokens from position n on: drafts that were rejected or not
  * verified.  Counts of computed and scheduled tokens are reduced to n, and
- * pages that hold only removed tokens are released.  Published pages must not
- * hold a removed token.
+ * pages that hold only removed tokens are released, except the first n_pages,
+ * which a step in flight writes to.  Published pages must not hold a removed
+ * token.
  */
-void dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n);
+void dsa_seq_rollback(dsa_seq_t *seq, dsa_pages_t *pages, uint32_t n,
+    uint32_t n_pages);
 
 /*
  * Computes the digests of the first n pages, which must be full; they are kept

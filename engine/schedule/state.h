@@ -44,7 +44,6 @@ typedef struct {
     uint32_t            n_decodes;      /* of them, decodes */
     uint32_t            n_prefill;      /* prefill tokens of the rank that has
                                            the most */
-    uint32_t            n_drafts;       /* that it verifies */
     uint64_t            begin_us;
 } dsa_sched_step_t;
 

@@ -13,13 +13,15 @@
 static int dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err);
 static int dsa_sched_ahead(const dsa_sched_t *s);
 static int dsa_sched_start(dsa_sched_t *s, dsa_err_t *err);
-static int dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget,
-    dsa_err_t *err);
+static int dsa_sched_decodes(dsa_sched_t *s, uint32_t before,
+    uint32_t *budget, dsa_err_t *err);
 static uint32_t dsa_sched_draft_room(const dsa_sched_t *s,
     const dsa_seq_t *seq, uint32_t budget, const uint32_t *left);
 static int dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err);
 static uint32_t dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq,
     uint32_t budget);
+static uint32_t dsa_sched_draft_ahead(dsa_sched_t *s, dsa_seq_t *seq,
+    uint32_t before, uint32_t budget);
 static void dsa_sched_propose(dsa_sched_t *s);
 static void dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before);
 static void dsa_sched_next_page(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
@@ -28,9 +30,9 @@ static void dsa_sched_next_page(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
 /*
  * When the backend has a depth of 2, a step is made and started while the step
  * before it is in flight, and that one is waited for afterwards.  Its samples
- * are not known yet: the new step takes them as inputs from the in-flight
- * step, as if no sequence ended with them.  What the new step computes for a
- * sequence that did end is not used.
+ * and drafts are not known yet: the new step takes them as inputs from the
+ * in-flight step, as if no sequence ended with them.  What the new step
+ * computes for a sequence that did end is not used.
  */
 
 int
@@ -109,7 +111,9 @@ dsa_sched_idle(dsa_sched_t *s, dsa_err_t *err)
 
 /*
  * 1 when a step may be made before the samples of the in-flight step are
- * known.  One sequence that needs its last token makes all of them wait.
+ * known.  One sequence that needs its last token makes all of them wait: the
+ * outputs of the step, of which the first is behind those in flight, and the
+ * drafts behind it must not have masks.
  */
 
 static int
@@ -121,7 +125,11 @@ dsa_sched_ahead(const dsa_sched_t *s)
     for (i = 0; i < s->n_running; i++) {
         seq = s->running[i];
 
-        if (seq != NULL && (seq->needs_last || dsa_sched_masked(seq, 1))) {
+        if (seq != NULL
+            && (seq->needs_last
+                || dsa_sched_masked(seq, 1 + seq->n_draft
+                                         + 2 * s->backend->drafts)))
+        {
             return 0;
         }
     }
@@ -149,7 +157,6 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     step->n_batch = 0;
     step->n_decodes = 0;
     step->n_prefill = 0;
-    step->n_drafts = 0;
     s->next = step;
     s->made++;
     budget = s->conf.token_budget;
@@ -158,7 +165,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
         s->rank[i].tokens = 0;
     }
 
-    if (dsa_sched_decodes(s, &budget, err) != DSA_OK
+    if (dsa_sched_decodes(s, before, &budget, err) != DSA_OK
         || dsa_sched_prefills(s, budget, err) != DSA_OK)
     {
         return DSA_ERROR;
@@ -173,7 +180,6 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     for (i = 0; i < step->n_batch; i++) {
         dsa_sched_batch(s, i, before);
         n += step->batch[i].n_input;
-        step->n_drafts += step->batch[i].n_draft;
     }
 
     assert(n <= s->conf.token_budget && step->n_batch <= s->indices);
@@ -200,7 +206,7 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
     for (i = 0; i < step->n_batch; i++) {
         seq = step->member[i];
 
-        seq->scheduled += step->batch[i].n_input;
+        seq->scheduled += step->batch[i].n_input - seq->n_ahead;
         seq->scheduled_samples = step->batch[i].sampling != NULL;
 
         assert(seq->computed <= seq->scheduled
@@ -227,9 +233,10 @@ dsa_sched_goes_on(const dsa_seq_t *seq)
 /* One token for each sequence that lacks only its last token, and drafts. */
 
 static int
-dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget, dsa_err_t *err)
+dsa_sched_decodes(dsa_sched_t *s, uint32_t before, uint32_t *budget,
+    dsa_err_t *err)
 {
-    uint32_t    i, n, left[DSA_MAX_GPUS];
+    uint32_t    i, n, room, left[DSA_MAX_GPUS];
     dsa_seq_t  *seq;
 
     for (i = 0; i < s->n_running; i++) {
@@ -264,11 +271,14 @@ dsa_sched_decodes(dsa_sched_t *s, uint32_t *budget, dsa_err_t *err)
         }
 
         n = 1;
+        room = dsa_sched_draft_room(s, seq, *budget - (s->n_running - i),
+                                    left);
 
-        if (seq->draft != NULL || seq->n_proposed != 0) {
-            n += dsa_sched_draft(s, seq,
-                                 dsa_sched_draft_room(s, seq,
-                                     *budget - (s->n_running - i), left));
+        if (seq->scheduled_samples) {
+            n += dsa_sched_draft_ahead(s, seq, before, room);
+
+        } else if (seq->draft != NULL || seq->n_proposed != 0) {
+            n += dsa_sched_draft(s, seq, room);
         }
 
         dsa_sched_schedule(s, seq, n);
@@ -312,7 +322,7 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err)
     uint32_t  page;
 
     if (seq->n_pages
-        == dsa_pages_of(seq->n_tokens + seq->scheduled_samples))
+        >= dsa_pages_of(seq->n_tokens + seq->scheduled_samples))
     {
         return DSA_OK;
     }
@@ -341,6 +351,19 @@ dsa_sched_grow(dsa_sched_t *s, dsa_seq_t *seq, dsa_err_t *err)
             return DSA_OK;
         }
     }
+}
+
+
+/*
+ * Returns the end of an entry's inputs; that of an entry which is made ahead
+ * if all drafts in flight are accepted.
+ */
+
+static uint32_t
+dsa_sched_end(const dsa_seq_t *seq, const dsa_batch_seq_t *b)
+{
+    return b->start + b->n_input
+           + (b->input_from != DSA_INPUT_KNOWN ? seq->n_draft : 0);
 }
 
 
@@ -410,11 +433,59 @@ dsa_sched_draft(dsa_sched_t *s, dsa_seq_t *seq, uint32_t budget)
 }
 
 
+/*
+ * Sets n_ahead to the drafts of a step that is made before they are known, at
+ * most budget, and returns it.  There are pages for them even if all drafts
+ * that tokens[] has are accepted.
+ */
+
+static uint32_t
+dsa_sched_draft_ahead(dsa_sched_t *s, dsa_seq_t *seq, uint32_t before,
+    uint32_t budget)
+{
+    uint32_t                n, end, most;
+    const dsa_batch_seq_t  *b;
+
+    b = &s->ring[before].batch[seq->entry[before]];
+    n = b->next != NULL ? *b->n_next : 0;
+
+    /* of the answer, one token is scheduled, and one is that of this step */
+
+    most = seq->max_tokens - seq->completion - 2;
+    n = n < most ? n : most;
+    n = n < budget ? n : budget;
+
+    end = seq->n_tokens + 1;
+    most = s->conf.context > end ? s->conf.context - end : 0;
+    n = n < most ? n : most;
+
+    while (n != 0 && dsa_pages_of(end + n) > seq->n_pages
+                                             + dsa_pages_free(s->pages,
+                                                              seq->rank))
+    {
+        n--;
+    }
+
+    if (n != 0 && dsa_seq_reserve(seq, dsa_pages_of(end + n)) != DSA_OK) {
+        n = 0;
+    }
+
+    while (seq->n_pages < dsa_pages_of(end + n)) {
+        dsa_seq_add_page(seq, dsa_pages_alloc(s->pages, seq->rank));
+    }
+
+    seq->n_ahead = n;
+
+    return n;
+}
+
+
 /* Fills entry i for the backend; before is the index of the previous step. */
 
 static void
 dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
 {
+    uint32_t           ahead;
     dsa_seq_t         *seq;
     dsa_batch_seq_t   *b;
     dsa_sched_step_t  *step;
@@ -422,10 +493,11 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     step = s->next;
     seq = step->member[i];
     b = &step->batch[i];
+    ahead = seq->scheduled_samples;
 
     b->tokens = seq->tokens;
-    b->start = seq->scheduled;
-    b->n_draft = seq->n_draft;
+    b->start = ahead ? seq->n_tokens - seq->n_draft : seq->scheduled;
+    b->n_draft = ahead ? seq->n_ahead : seq->n_draft;
     b->n_prompt = seq->n_prompt;
     b->rank = seq->rank;
     b->pages = seq->pages;
@@ -439,21 +511,19 @@ dsa_sched_batch(dsa_sched_t *s, uint32_t i, uint32_t before)
     b->n_next = &step->n_next[i];
     b->next_mask = NULL;
     b->next_owner = NULL;
-    b->input_from = seq->scheduled_samples ? seq->entry[before]
-                                           : DSA_INPUT_KNOWN;
+    b->input_from = ahead ? seq->entry[before] : DSA_INPUT_KNOWN;
 
     /* with a scheduled sample, this is the token after the split prompt */
 
-    b->copies = seq->scheduled_samples ? NULL
-                : (const uint32_t *const *) seq->copies;
+    b->copies = ahead ? NULL : (const uint32_t *const *) seq->copies;
 
     assert(b->n_input != 0
-           && dsa_pages_of(b->start + b->n_input) <= seq->n_pages);
+           && dsa_pages_of(dsa_sched_end(seq, b)) <= seq->n_pages);
 
     b->n_pages = b->copies != NULL ? dsa_pages_of(b->start + b->n_input)
                                    : seq->n_pages;
 
-    if (b->start + b->n_input == seq->n_tokens + seq->scheduled_samples) {
+    if (ahead || b->start + b->n_input == seq->n_tokens) {
         b->sampling = &seq->sampling;
         b->mask = dsa_sched_mask(s, seq);
     }
@@ -494,7 +564,7 @@ dsa_sched_propose(dsa_sched_t *s)
         }
 
         seq = step->member[i];
-        left = seq->max_tokens - seq->completion;
+        left = seq->max_tokens - seq->completion - seq->scheduled_samples;
         room = left > 2 ? left - 2 : 0;
         *b->n_next = room < s->backend->drafts ? room : s->backend->drafts;
 
@@ -514,7 +584,7 @@ dsa_sched_propose(dsa_sched_t *s)
         *b->n_next = dsa_spec_number(&s->drafts, &seq->rates, *b->n_next);
 
         if (b->copies == NULL) {
-            dsa_sched_next_page(s, seq, b->start + b->n_input + *b->n_next);
+            dsa_sched_next_page(s, seq, dsa_sched_end(seq, b) + *b->n_next);
             b->pages = seq->pages;
             b->n_pages = seq->n_pages;
         }

@@ -54,6 +54,10 @@ typedef struct {
                                                    next drafts, or NULL */
     uint32_t            n_entries[MAX_SEQS];
     uint64_t            seed[MAX_SEQS];
+    uint32_t            next[MAX_SEQS][DSA_MAX_OUTPUTS];
+    uint32_t            n_next[MAX_SEQS];
+    uint32_t           *tokens[MAX_SEQS];       /* of an entry that follows one
+                                                   in flight, or NULL */
     dsa_batch_seq_t     seq[MAX_SEQS];
 } in_flight_t;
 
@@ -249,28 +253,16 @@ fake_sample(fake_t *f, const dsa_batch_seq_t *seq, uint32_t i)
 /* Writes the cache entries of a sequence's inputs on one rank. */
 
 static inline void
-fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, const in_flight_t *last,
-    uint32_t rank, const uint32_t *pages)
+fake_inputs(fake_t *f, const dsa_batch_seq_t *seq, uint32_t rank,
+    const uint32_t *pages)
 {
-    uint32_t  n, at, token, before;
+    uint32_t  n, at, before;
 
     n = seq->start + seq->n_input;
 
     for (at = seq->start; at < n; at++) {
         before = at == 0 ? 0 : *fake_entry(f, rank, pages, at - 1);
-
-        if (at + 1 == n && seq->input_from != DSA_INPUT_KNOWN) {
-            assert_non_null(last);
-            assert_true(seq->input_from < last->n);
-            assert_int_equal(seq->n_draft, 0);
-            token = last->token[seq->input_from][0];
-            f->inputs_from++;
-
-        } else {
-            token = seq->tokens[at];
-        }
-
-        *fake_entry(f, rank, pages, at) = entry_of(before, token);
+        *fake_entry(f, rank, pages, at) = entry_of(before, seq->tokens[at]);
     }
 }
 
@@ -292,7 +284,7 @@ fake_split(fake_t *f, const dsa_batch_seq_t *seq)
                              *fake_entry(f, seq->rank, seq->pages, at));
         }
 
-        fake_inputs(f, seq, NULL, r, seq->copies[r]);
+        fake_inputs(f, seq, r, seq->copies[r]);
     }
 
     f->n_split++;
@@ -393,12 +385,15 @@ fake_keep(fake_t *f, in_flight_t *now, uint32_t i)
 }
 
 
-/* Drafts when the step ends, as a GPU would. */
+/*
+ * Makes the drafts after entry i: when the step ends, as a GPU would, or when a
+ * step that verifies them starts before.
+ */
 
 static inline void
 fake_next(fake_t *f, in_flight_t *old, uint32_t i)
 {
-    uint32_t                 k, n, room, right, token, *entries;
+    uint32_t                 k, n, most, room, right, token, *entries;
     uint32_t                 tokens[2 * DSA_MAX_OUTPUTS];
     uint32_t                 mask[dsa_mask_words(VOCAB)];
     const dsa_batch_seq_t   *seq = &old->seq[i];
@@ -406,14 +401,14 @@ fake_next(fake_t *f, in_flight_t *old, uint32_t i)
     entries = old->entries[i];
     n = old->n_entries[i];
     room = seq->n_pages * DSA_PAGE_TOKENS - n + 1;
-    *seq->n_next = *seq->n_next < room ? *seq->n_next : room;
+    most = *seq->n_next < room ? *seq->n_next : room;
     right = f->next_right == NEXT_RANDOM ? entries[n - 1] % (max_drafts + 1)
                                          : f->next_right;
 
-    assert_true(*seq->n_next <= max_drafts);
+    assert_true(most <= max_drafts);
     memcpy(tokens, old->token[i], old->accepted[i] * sizeof(uint32_t));
 
-    for (k = 0; k < *seq->n_next; k++) {
+    for (k = 0; k < most; k++) {
         memset(mask, 0xff, sizeof(mask));
 
         if (seq->next_mask != NULL && !f->unmasked
@@ -432,12 +427,64 @@ fake_next(fake_t *f, in_flight_t *old, uint32_t i)
 
         tokens[old->accepted[i] + k] = token;
         entries[n + k] = entry_of(entries[n + k - 1], token);
-        seq->next[k] = token;
+        old->next[i][k] = token;
     }
 
-    *seq->n_next = k;
+    old->n_next[i] = k;
     free(entries);
     old->entries[i] = NULL;
+}
+
+
+/*
+ * An entry that follows one in flight: its true start, and its tokens with the
+ * samples and drafts of that one.  to is a copy of the entry.
+ */
+
+static inline void
+fake_follow(fake_t *f, in_flight_t *now, uint32_t i, in_flight_t *last)
+{
+    uint32_t          n, from, room, accepted, *tokens;
+    dsa_batch_seq_t  *to;
+
+    to = &now->seq[i];
+    from = to->input_from;
+
+    assert_non_null(last);
+    assert_true(from < last->n);
+
+    accepted = last->accepted[from];
+    n = 0;
+
+    if (last->seq[from].next != NULL) {
+        assert_true(last->entries[from] == NULL
+                    || last->seq[from].next_mask == NULL);
+
+        if (last->entries[from] != NULL) {
+            fake_next(f, last, from);
+        }
+
+        n = last->n_next[from];
+    }
+
+    tokens = malloc((to->start + accepted + n + 1) * sizeof(uint32_t));
+    assert_non_null(tokens);
+    memcpy(tokens, to->tokens, to->start * sizeof(uint32_t));
+    memcpy(tokens + to->start, last->token[from],
+           accepted * sizeof(uint32_t));
+
+    to->start += accepted - 1;
+    room = to->n_pages * DSA_PAGE_TOKENS - to->start - 1;
+    n = n < to->n_draft ? n : to->n_draft;
+    n = n < room ? n : room;
+
+    memcpy(tokens + to->start + 1, last->next[from], n * sizeof(uint32_t));
+
+    to->n_draft = n;
+    to->n_input = n + 1;
+    to->tokens = tokens;
+    now->tokens[i] = tokens;
+    f->inputs_from++;
 }
 
 
@@ -462,6 +509,17 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     last = f->in_flight != 0 ? &f->step[f->first] : NULL;
     now->n = n_seqs;
     f->in_flight++;
+
+    for (i = 0; i < n_seqs; i++) {
+        now->seq[i] = seq[i];
+        now->tokens[i] = NULL;
+
+        if (seq[i].input_from != DSA_INPUT_KNOWN) {
+            fake_follow(f, now, i, last);
+        }
+    }
+
+    seq = now->seq;
 
     f->n_seqs = n_seqs;
     f->n_tokens = 0;
@@ -491,7 +549,7 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
             fake_split(f, &seq[i]);
 
         } else {
-            fake_inputs(f, &seq[i], last, seq[i].rank, seq[i].pages);
+            fake_inputs(f, &seq[i], seq[i].rank, seq[i].pages);
         }
     }
 
@@ -511,7 +569,6 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
      */
 
     for (i = 0; i < n_seqs; i++) {
-        now->seq[i] = seq[i];
         now->accepted[i] = 0;
         now->entries[i] = NULL;
         now->n_outputs[i] = dsa_batch_outputs(&seq[i]);
@@ -531,6 +588,8 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         if (seq[i].next != NULL) {
             fake_keep(f, now, i);
         }
+
+        free(now->tokens[i]);
     }
 
     return DSA_OK;
@@ -555,13 +614,23 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
             old->seq[i].sample[j].token = old->token[i][j];
         }
 
-        if (old->seq[i].n_draft != 0) {
+        /* also where a following entry had fewer drafts than it might have */
+
+        if (old->seq[i].accepted != NULL) {
             *old->seq[i].accepted = old->accepted[i];
+        }
+
+        if (old->seq[i].next == NULL) {
+            continue;
         }
 
         if (old->entries[i] != NULL) {
             fake_next(f, old, i);
         }
+
+        *old->seq[i].n_next = old->n_next[i];
+        memcpy(old->seq[i].next, old->next[i],
+               old->n_next[i] * sizeof(uint32_t));
     }
 
     f->now_us += f->base_us + f->token_us * old->n_tokens;
