@@ -11,7 +11,7 @@
 
 
 int
-dsa_sched_masked(const dsa_seq_t *seq, uint32_t n)
+dsa_sched_masked(const dsa_seq_t *seq, uint32_t skip, uint32_t n)
 {
     uint32_t  first;
 
@@ -19,7 +19,7 @@ dsa_sched_masked(const dsa_seq_t *seq, uint32_t n)
         return seq->mask != NULL;
     }
 
-    first = seq->completion + seq->scheduled_samples;
+    first = seq->completion + seq->scheduled_samples + skip;
 
     return first <= seq->mask_at && seq->mask_at - first < n;
 }
@@ -30,7 +30,7 @@ dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq)
 {
     uint32_t  words;
 
-    if (!dsa_sched_masked(seq, seq->n_draft + 1)) {
+    if (!dsa_sched_masked(seq, 0, seq->n_draft + 1)) {
         return NULL;
     }
 

@@ -144,8 +144,11 @@ dsa_sched_entry(const dsa_sched_t *s, dsa_seq_t *seq)
 
 /* masks.c */
 
-/* 1 if one of the next n outputs of the sequence has a mask. */
-int dsa_sched_masked(const dsa_seq_t *seq, uint32_t n);
+/*
+ * 1 if one of n outputs of the sequence has a mask, from the one on that comes
+ * skip outputs after its next one.
+ */
+int dsa_sched_masked(const dsa_seq_t *seq, uint32_t skip, uint32_t n);
 
 /* The masks of the outputs of its next step.  NULL: every id is permitted. */
 const uint32_t *dsa_sched_mask(dsa_sched_t *s, dsa_seq_t *seq);

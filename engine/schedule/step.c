@@ -127,8 +127,8 @@ dsa_sched_ahead(const dsa_sched_t *s)
 
         if (seq != NULL
             && (seq->needs_last
-                || dsa_sched_masked(seq, 1 + seq->n_draft
-                                         + 2 * s->backend->drafts)))
+                || dsa_sched_masked(seq, 0, 1 + seq->n_draft
+                                            + 2 * s->backend->drafts)))
         {
             return 0;
         }
@@ -589,7 +589,9 @@ dsa_sched_propose(dsa_sched_t *s)
             b->n_pages = seq->n_pages;
         }
 
-        if (dsa_sched_masked(seq, b->n_draft + 1 + *b->n_next)) {
+        /* the drafts come after one output of the step at least */
+
+        if (dsa_sched_masked(seq, 1, b->n_draft + *b->n_next)) {
             b->next_mask = dsa_sched_next_mask;
             b->next_owner = &step->member[i];
         }
