@@ -19,6 +19,7 @@
 
 
 static int dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv);
+static int dsa_bench_accepted(dsa_bench_engine_t *e, const char *text);
 static int dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err);
 static int dsa_bench_gpus(dsa_bench_engine_t *e, dsa_bench_result_t result[2],
     uint32_t gpus, dsa_err_t *err);
@@ -144,6 +145,10 @@ dsa_bench_model(dsa_bench_engine_t *e, dsa_bench_result_t *result,
         rc = dsa_bench_decode(e, err);
     }
 
+    if (rc == DSA_OK && e->drafts != 0) {
+        rc = dsa_bench_drafts(e, err);
+    }
+
     dsa_bench_close(e);
 
     return rc;
@@ -162,7 +167,13 @@ dsa_bench_close(dsa_bench_engine_t *e)
     free(e->pages);
     free(e->seq);
     free(e->sample);
+    free(e->accept);
+    free(e->next);
+    free(e->n_next);
 
+    e->accept = NULL;
+    e->next = NULL;
+    e->n_next = NULL;
     e->tokens = NULL;
     e->pages = NULL;
     e->seq = NULL;
@@ -218,8 +229,40 @@ dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
                || sscanf(value, "%ux%u", &e->batch_only, &e->context_only) == 2
                ? DSA_OK : DSA_ERROR;
 
+    case 'D':
+        return dsa_bench_accepted(e, value);
+
     default:
         return DSA_ERROR;
+    }
+}
+
+
+/*
+ * Reads the shares of accepted drafts, each of all drafts at its position, as
+ * ".85,.7,.6".
+ */
+
+static int
+dsa_bench_accepted(dsa_bench_engine_t *e, const char *text)
+{
+    char    *end;
+    double   share;
+
+    for ( ;; text = end + 1) {
+        share = strtod(text, &end);
+
+        if (end == text || !(share >= 0 && share <= 1)
+            || e->drafts == DSA_BENCH_DRAFTS)
+        {
+            return DSA_ERROR;
+        }
+
+        e->accepted[e->drafts++] = share;
+
+        if (*end != ',') {
+            return *end == '\0' ? DSA_OK : DSA_ERROR;
+        }
     }
 }
 
@@ -238,6 +281,7 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
         { "layers", required_argument, NULL, 'l' },
         { "prefill", optional_argument, NULL, 'p' },
         { "decode", optional_argument, NULL, 'd' },
+        { "drafts", required_argument, NULL, 'D' },
         { NULL, 0, NULL, 0 }
     };
 
@@ -260,7 +304,7 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
         }
     }
 
-    if (!e->prefill && !e->decode) {
+    if (!e->prefill && !e->decode && e->drafts == 0) {
         e->prefill = 1;
         e->decode = 1;
     }
@@ -338,6 +382,7 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
 static int
 dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
 {
+    size_t                     outputs;
     uint32_t                   i, seqs;
     uint64_t                   n;
     dsa_backend_conf_t         conf;
@@ -355,6 +400,7 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
     conf.attention = r->attention;
     conf.max_tokens = DSA_BENCH_TOKENS;
     conf.max_seqs = DSA_BENCH_SEQS;
+    conf.drafts = e->drafts;
     conf.allowed = UINT32_MAX;
 
     if (r->attention == DSA_ATTENTION_DATA) {
@@ -377,10 +423,15 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
     e->tokens = malloc((e->context + seqs) * sizeof(uint32_t));
     e->pages = malloc(seqs * n * sizeof(uint32_t));
     e->seq = calloc(seqs, sizeof(dsa_batch_seq_t));
-    e->sample = calloc(2 * (size_t) seqs, sizeof(dsa_sample_t));
+    outputs = 2 * (size_t) seqs * e->backend->max_outputs;
+    e->sample = calloc(outputs, sizeof(dsa_sample_t));
+    e->accept = calloc(2 * (size_t) seqs, sizeof(uint32_t));
+    e->next = calloc(outputs, sizeof(uint32_t));
+    e->n_next = calloc(2 * (size_t) seqs, sizeof(uint32_t));
 
     if (e->tokens == NULL || e->pages == NULL || e->seq == NULL
-        || e->sample == NULL)
+        || e->sample == NULL || e->accept == NULL || e->next == NULL
+        || e->n_next == NULL)
     {
         return dsa_error(err, "no memory for %u sequences", seqs);
     }

@@ -22,6 +22,7 @@
  *     engine           options, and the models that are measured
  *     engine_steps     the measurements
  *     engine_table     bounds and tables
+ *     engine_drafts    decode steps with drafts, and what they gain
  */
 
 #define DSA_BENCH_SEQS      128         /* of each rank */
@@ -30,6 +31,7 @@
 #define DSA_BENCH_PROMPTS   5
 #define DSA_BENCH_BATCHES   5
 #define DSA_BENCH_CONTEXTS  3
+#define DSA_BENCH_DRAFTS    (DSA_MAX_OUTPUTS - 1)
 
 
 extern const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS];
@@ -49,6 +51,9 @@ typedef struct {
                                            for all GPUs */
     double              decode[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES];
                                         /* "data": batch is of each GPU */
+    double              drafts[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES]
+                              [DSA_BENCH_DRAFTS + 1];   /* with so many drafts
+                                           of each sequence */
 } dsa_bench_result_t;
 
 
@@ -63,6 +68,11 @@ typedef struct {
     uint32_t            tokens_only;    /* of the prompts measured; 0: all */
     uint32_t            batch_only;
     uint32_t            context_only;
+    uint32_t            drafts;         /* most of a sequence; 0: not
+                                           measured */
+    double              accepted[DSA_BENCH_DRAFTS];     /* of the drafts at
+                                           each position, the share that is
+                                           assumed to be accepted */
     dsa_model_config_t  config;         /* of config.json */
 
     /* of the model being measured */
@@ -73,7 +83,10 @@ typedef struct {
                                            context] */
     const uint32_t     *copies[DSA_MAX_GPUS];
     dsa_batch_seq_t    *seq;            /* [ranks * seqs] */
-    dsa_sample_t       *sample;         /* [2, ranks * seqs] */
+    dsa_sample_t       *sample;         /* [2, ranks * seqs, outputs] */
+    uint32_t           *accept;         /* [2, ranks * seqs] */
+    uint32_t           *next;           /* [2, ranks * seqs, outputs] */
+    uint32_t           *n_next;         /* [2, ranks * seqs] */
     dsa_sampling_t      sampling;
     uint32_t            context;
 } dsa_bench_engine_t;
@@ -82,6 +95,19 @@ typedef struct {
 /* engine_steps.c: fill e->result; DSA_ERROR with err. */
 int dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err);
 int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
+
+/*
+ * engine_steps.c: sets *seconds to those of a decode step of batch sequences on
+ * each rank, each context tokens long and growing, with so many drafts of each
+ * sequence.  DSA_AGAIN: they do not fit the context or the pages.
+ */
+int dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
+    uint32_t drafts, double *seconds, dsa_err_t *err);
+
+/* engine_drafts.c: the same with 0 to e->drafts drafts, and their table. */
+int dsa_bench_drafts(dsa_bench_engine_t *e, dsa_err_t *err);
+void dsa_bench_drafts_table(const dsa_bench_engine_t *e,
+    const dsa_bench_result_t *r);
 
 /*
  * engine_table.c: the tables of one number of GPUs.  few: the same model with

@@ -6,6 +6,7 @@
 
 #include <cuda_profiler_api.h>
 #include <cuda_runtime_api.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -219,37 +220,59 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 }
 
 
+/* Sets the entries of decode step k.  start: of its sequences, [seqs]. */
+
+static void
+dsa_bench_decode_step(dsa_bench_engine_t *e, uint32_t k, uint32_t seqs,
+    uint32_t context, uint32_t drafts, const uint32_t *start)
+{
+    uint32_t          i, at, outputs;
+    dsa_batch_seq_t  *s;
+
+    outputs = e->backend->max_outputs;
+
+    for (i = 0; i < seqs; i++) {
+        s = &e->seq[i];
+        at = (k % 2) * seqs + i;
+
+        s->start = start[i];
+        s->n_draft = k == 0 ? 0 : drafts;
+        s->n_input = 1 + s->n_draft;
+        s->n_prompt = context - 1;
+        s->input_from = k == 0 ? DSA_INPUT_KNOWN : i;
+        s->sample = &e->sample[(size_t) at * outputs];
+        s->accepted = &e->accept[at];
+
+        if (drafts != 0) {
+            s->next = &e->next[(size_t) at * outputs];
+            s->n_next = &e->n_next[at];
+            *s->n_next = drafts;
+        }
+    }
+}
+
+
 /*
- * Decode steps of batch sequences on each rank, each context tokens long and
- * growing.
+ * A step follows the one before, as if none of its drafts were accepted; how
+ * many were is known when the step after it is made.
  */
 
 static int
-dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
-    double *seconds, dsa_err_t *err)
+dsa_bench_steps_of(dsa_bench_engine_t *e, uint32_t seqs, uint32_t context,
+    uint32_t drafts, uint32_t *start, double *seconds, dsa_err_t *err)
 {
-    double            begin;
-    uint32_t          i, k, seqs, in_flight;
-    dsa_batch_seq_t  *s;
+    double    begin;
+    uint32_t  i, k, in_flight;
 
     begin = 0;
     in_flight = 0;
-    seqs = batch * e->backend->ranks;
 
     for (i = 0; i < seqs; i++) {
-        (void) dsa_bench_seq(e, i % e->backend->ranks, i / e->backend->ranks,
-                             context + DSA_BENCH_WARM + DSA_BENCH_STEPS);
+        start[i] = context - 1;
     }
 
     for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
-        for (i = 0; i < seqs; i++) {
-            s = &e->seq[i];
-            s->start = context + k - 1;
-            s->n_input = 1;
-            s->n_prompt = context - 1;
-            s->input_from = k == 0 ? DSA_INPUT_KNOWN : i;
-            s->sample = &e->sample[(k % 2) * seqs + i];
-        }
+        dsa_bench_decode_step(e, k, seqs, context, drafts, start);
 
         /* one step stays in flight while the next one is made */
 
@@ -260,6 +283,14 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
         }
 
         in_flight = 1;
+
+        for (i = 0; i < seqs; i++) {
+            start[i]++;
+
+            if (drafts != 0 && k > 1) {
+                start[i] += e->accept[((k - 1) % 2) * seqs + i] - 1;
+            }
+        }
 
         if (k == DSA_BENCH_WARM) {
             begin = dsa_bench_now();
@@ -281,6 +312,42 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
 
 
 int
+dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
+    uint32_t drafts, double *seconds, dsa_err_t *err)
+{
+    int               rc;
+    uint32_t          i, n, seqs, *start;
+    dsa_batch_seq_t  *s;
+
+    seqs = batch * e->backend->ranks;
+    n = context + (DSA_BENCH_WARM + DSA_BENCH_STEPS) * (drafts + 1);
+
+    if (n > e->context || seqs > e->backend->ranks * DSA_BENCH_SEQS
+        || (uint64_t) batch * (n + DSA_PAGE_TOKENS)
+           > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
+    {
+        return DSA_AGAIN;
+    }
+
+    start = malloc(seqs * sizeof(uint32_t));
+
+    if (start == NULL) {
+        return dsa_error(err, "no memory for %u sequences", seqs);
+    }
+
+    for (i = 0; i < seqs; i++) {
+        s = dsa_bench_seq(e, i % e->backend->ranks, i / e->backend->ranks, n);
+        s->n_pages = (n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
+    }
+
+    rc = dsa_bench_steps_of(e, seqs, context, drafts, start, seconds, err);
+    free(start);
+
+    return rc;
+}
+
+
+int
 dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
 {
     size_t    i, j;
@@ -291,18 +358,15 @@ dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
             context = dsa_bench_context[i];
             batch = dsa_bench_batch[j];
 
-            if ((e->batch_only != 0 && (batch != e->batch_only
-                                        || context != e->context_only))
-                || context + DSA_BENCH_WARM + DSA_BENCH_STEPS > e->context
-                || (uint64_t) batch * (context + DSA_BENCH_STEPS + 64)
-                   > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
+            if (e->batch_only != 0 && (batch != e->batch_only
+                                       || context != e->context_only))
             {
                 continue;
             }
 
-            if (dsa_bench_steps(e, batch, context, &e->result->decode[i][j],
-                                err)
-                != DSA_OK)
+            if (dsa_bench_steps(e, batch, context, 0,
+                                &e->result->decode[i][j], err)
+                == DSA_ERROR)
             {
                 return DSA_ERROR;
             }

@@ -295,6 +295,10 @@ dsa_bench_tables(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
         }
     }
 
+    if (e->drafts != 0) {
+        dsa_bench_drafts_table(e, all);
+    }
+
     (void) fflush(stdout);
 
     return DSA_OK;

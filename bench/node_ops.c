@@ -29,7 +29,7 @@ static int
 dsa_node_feed(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_feed(n->input.token, n->input.feed, n->sample,
-                         n->step.tokens, n->b.stream);
+                         n->step.tokens, NULL, NULL, NULL, 0, n->b.stream);
 }
 
 

@@ -26,8 +26,7 @@
  * The scheduler's steps on one or several ranks.  The arrays of a step are
  * prepared in pinned memory and copied in stream order, and its samples are
  * copied back after it.  Two steps may be in flight, so the host prepares the
- * second one while the first one runs.  With drafts there is one, because the
- * input of a step has the drafts that the step before returns.
+ * second one while the first one runs.
  *
  * With "attention data" each rank computes the entries that are on it, or a
  * padding token.  With "attention tensor" all ranks compute all entries, and
@@ -131,7 +130,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->move = dsa_backend_cuda_move;
     b->moved = dsa_backend_cuda_moved;
     b->close = dsa_backend_cuda_close;
-    b->depth = conf->drafts != 0 ? 1 : DSA_CUDA_DEPTH;
+    b->depth = DSA_CUDA_DEPTH;
     b->max_outputs = conf->drafts + 1;
     b->drafts = conf->drafts;
     b->rollouts = 1;
@@ -428,6 +427,10 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
 
     rc = dsa_cuda_rank_attach(rank);
     rc = rc != 0 ? rc : dsa_cuda_inflight_upload(f, rank, &extent);
+
+    if (rc == 0 && rank->drafts) {
+        rc = dsa_cuda_speculate_begin(f, rank);
+    }
 
     if (rc == 0 && graph != NULL) {
         rc = cudaGraphLaunch(graph, rank->stream);

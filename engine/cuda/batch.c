@@ -19,8 +19,8 @@ static int dsa_batch_decodes(const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *s);
 static uint32_t dsa_batch_pieces(dsa_cuda_batch_t *batch,
     const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *seq, uint32_t n_seqs);
-static void dsa_batch_tokens(const dsa_cuda_batch_t *batch,
-    const dsa_cuda_host_t *h, const dsa_cuda_piece_t *p, uint32_t first,
+static void dsa_batch_tokens(const dsa_cuda_host_t *h,
+    const dsa_cuda_rank_t *rank, const dsa_cuda_piece_t *p, uint32_t first,
     uint32_t table);
 static void dsa_batch_peers(const dsa_cuda_rank_t *rank, int32_t *slot,
     const dsa_cuda_piece_t *p, uint32_t first);
@@ -52,12 +52,12 @@ dsa_cuda_batch_open(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
     seqs = rank->max_samples;
     b->entries = rank->max_samples * dsa_batch_ranks(rank);
 
-    b->sample_of = calloc(b->entries, sizeof(uint32_t));
-    b->sample_now = calloc(b->entries, sizeof(uint32_t));
+    b->before = calloc(b->entries, sizeof(dsa_cuda_entry_t));
+    b->now = calloc(b->entries, sizeof(dsa_cuda_entry_t));
     b->piece = calloc(seqs, sizeof(dsa_cuda_piece_t));
     b->seq = calloc(2 * seqs, sizeof(dsa_cuda_seq_t));
 
-    if (b->sample_of == NULL || b->sample_now == NULL || b->piece == NULL
+    if (b->before == NULL || b->now == NULL || b->piece == NULL
         || b->seq == NULL)
     {
         return dsa_error(err, "no memory for steps of %zu sequences", seqs);
@@ -70,8 +70,8 @@ dsa_cuda_batch_open(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
 void
 dsa_cuda_batch_close(dsa_cuda_batch_t *b)
 {
-    free(b->sample_of);
-    free(b->sample_now);
+    free(b->before);
+    free(b->now);
     free(b->piece);
     free(b->seq);
 }
@@ -110,7 +110,7 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
         c->shared |= seq[i].copies != NULL;
 
         if (dsa_batch_decodes(rank, &seq[i])) {
-            end = seq[i].start + seq[i].n_input;
+            end = dsa_cuda_batch_end(rank, &seq[i]);
             c->max_keys = end > c->max_keys ? end : c->max_keys;
 
         } else {
@@ -197,8 +197,9 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *seq, uint32_t n_seqs)
 {
-    uint32_t                i, j, n, first, end, width, tables, *swap;
+    uint32_t                i, j, n, first, end, width, tables;
     dsa_cuda_host_t         h;
+    dsa_cuda_entry_t       *swap;
     dsa_cuda_piece_t       *p;
     const dsa_batch_seq_t  *s;
 
@@ -224,11 +225,11 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     for (i = 0; i < n; i++) {
         p = &b->piece[i];
         s = p->seq;
-        end = p->start + p->n;
+        end = p->last ? dsa_cuda_batch_end(rank, s) : p->start + p->n;
         p->first = first;
         p->sample = f->samples;
 
-        dsa_batch_tokens(b, &h, p, first, tables);
+        dsa_batch_tokens(&h, rank, p, first, tables);
         dsa_cuda_rollout_piece(&f->rollouts, rank, p, first);
 
         if (common->shared) {
@@ -264,7 +265,8 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
         if ((s->sampling != NULL && p->last) || i < b->decodes) {
             dsa_batch_outputs_of(f, &h, extent, rank, p);
-            b->sample_now[p->entry] = f->samples - 1;
+            b->now[p->entry].piece = i;
+            b->now[p->entry].sample = p->sample;
         }
     }
 
@@ -290,9 +292,9 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
     extent->pages = (width + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     extent->peers = common->shared ? first : 0;
 
-    swap = b->sample_of;
-    b->sample_of = b->sample_now;
-    b->sample_now = swap;
+    swap = b->before;
+    b->before = b->now;
+    b->now = swap;
 }
 
 
@@ -354,6 +356,13 @@ dsa_batch_pieces(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
                 && dsa_batch_piece(&piece, rank, rank->shard.rank, &seq[i]))
             {
                 piece.entry = i;
+                piece.follows = seq[i].input_from != DSA_INPUT_KNOWN;
+
+                if (piece.follows) {
+                    piece.from = b->before[seq[i].input_from].piece;
+                    piece.from_sample = b->before[seq[i].input_from].sample;
+                }
+
                 b->piece[n++] = piece;
             }
         }
@@ -371,10 +380,29 @@ dsa_batch_pieces(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
 }
 
 
-/* Writes the tokens of a piece, from index first of the step on. */
+uint32_t
+dsa_cuda_batch_end(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
+{
+    uint32_t  end;
+
+    if (s->input_from == DSA_INPUT_KNOWN || !rank->drafts) {
+        return s->start + s->n_input;
+    }
+
+    end = s->n_pages * DSA_PAGE_TOKENS;
+
+    return end < rank->context ? end : rank->context;
+}
+
+
+/*
+ * Writes the tokens of a piece, from index first of the step on.  With drafts,
+ * those that follow the step before are written as padding, and completed by
+ * the GPU.
+ */
 
 static void
-dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
+dsa_batch_tokens(const dsa_cuda_host_t *h, const dsa_cuda_rank_t *rank,
     const dsa_cuda_piece_t *p, uint32_t first, uint32_t table)
 {
     uint32_t                i, t, at;
@@ -385,16 +413,25 @@ dsa_batch_tokens(const dsa_cuda_batch_t *b, const dsa_cuda_host_t *h,
     for (i = 0, t = first; i < p->n; i++, t++) {
         at = p->start + i;
 
-        h->position[t] = (int32_t) at;
-        h->keys[t] = (int32_t) at + 1;
         h->table[t] = (int32_t) table;
-        h->slot[t] = (int32_t) (p->pages[at / DSA_PAGE_TOKENS]
-                                * DSA_PAGE_TOKENS + at % DSA_PAGE_TOKENS);
         h->feed[t] = -1;
 
-        if (p->last && i + 1 == p->n && s->input_from != DSA_INPUT_KNOWN) {
+        if (p->follows && rank->drafts) {
             h->token[t] = 0;
-            h->feed[t] = (int32_t) b->sample_of[s->input_from];
+            h->position[t] = 0;
+            h->keys[t] = 0;
+            h->slot[t] = -1;
+            continue;
+        }
+
+        h->position[t] = (int32_t) at;
+        h->keys[t] = (int32_t) at + 1;
+        h->slot[t] = (int32_t) (p->pages[at / DSA_PAGE_TOKENS]
+                                * DSA_PAGE_TOKENS + at % DSA_PAGE_TOKENS);
+
+        if (p->follows) {
+            h->token[t] = 0;
+            h->feed[t] = (int32_t) p->from_sample;
 
         } else {
             h->token[t] = (int32_t) s->tokens[at];
@@ -451,7 +488,8 @@ dsa_cuda_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
 /*
  * Writes the sampling parameters of an output.  The outputs of an entry share
  * one copy of its history, of which the first output has the least.  Behind it
- * is room for what the draft layer appends.
+ * is room for what the GPU appends: an entry that follows the step before has
+ * no tokens of its own yet.
  */
 
 static void
@@ -479,9 +517,10 @@ dsa_batch_sampling(dsa_cuda_sample_row_t *to, const dsa_batch_seq_t *s,
         return;
     }
 
-    n = s->start + s->n_input - prompt;
+    n = s->start + (s->input_from == DSA_INPUT_KNOWN ? s->n_input : 0)
+        - prompt;
     memcpy(history + *n_history, s->tokens + prompt, n * sizeof(uint32_t));
-    *n_history += n + DSA_MAX_OUTPUTS + 1;
+    *n_history += n + DSA_CUDA_APPENDED;
 }
 
 

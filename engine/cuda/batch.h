@@ -48,29 +48,31 @@ typedef struct {
 } dsa_cuda_rollouts_t;
 
 
-/* The entries of a step whose drafts are verified, or that get drafts. */
+/*
+ * Where the results of an entry go, as in dsa_batch_seq_t; NULL: they are
+ * dropped.
+ */
 
 typedef struct {
-    uint32_t                sample;     /* the first one */
-    uint32_t                n_draft;
-    uint32_t                draft[DSA_MAX_OUTPUTS];
-    uint32_t               *accepted;   /* as in dsa_batch_seq_t */
+    uint32_t               *accepted;
     uint32_t               *next;
     uint32_t               *n_next;
 } dsa_cuda_verified_t;
 
 
-/* The drafts of a step; known, pages and next are pinned. */
+/* The drafts of a step; known, pages, accepted and next are pinned. */
 
 typedef struct {
     uint8_t                *known;      /* laid out as rank->spec, from
                                            known.token to end */
     int32_t                *pages;      /* as spec.known.pages */
+    uint32_t               *accepted;   /* as spec.accepted */
     uint32_t               *next;       /* as spec.next */
     dsa_cuda_verified_t    *entry;      /* [max_seqs] */
     dsa_cuda_seq_t         *seq;        /* [max_seqs] of step */
     dsa_cuda_step_t         step;       /* the first one of the draft layer */
     uint32_t                n;          /* sequences */
+    uint32_t                follow;     /* 1: some follow the step before */
     uint32_t                tokens;     /* of the step of the model */
     uint32_t                tables;     /* rows of pages */
     uint32_t                width;      /* of the longest row, in pages */
@@ -131,15 +133,26 @@ typedef struct {
     const uint32_t         *pages;      /* block table on this rank */
     uint32_t                first;      /* its first token in the step */
     uint32_t                sample;     /* its first sample, if it has one */
+    uint32_t                follows;    /* 1: an entry of the step before */
+    uint32_t                from;       /* that entry's piece there */
+    uint32_t                from_sample;        /* and its first sample */
 } dsa_cuda_piece_t;
+
+
+/* What later steps need of an entry of a step. */
+
+typedef struct {
+    uint32_t                piece;
+    uint32_t                sample;     /* the first one */
+} dsa_cuda_entry_t;
 
 
 /* The state between the preparation of two steps. */
 
 typedef struct {
-    uint32_t               *sample_of;  /* [entries] sample of each entry of
-                                           the step that was started last */
-    uint32_t               *sample_now; /* the same of the step being made */
+    dsa_cuda_entry_t       *before;     /* [entries] of the step that was
+                                           started last */
+    dsa_cuda_entry_t       *now;        /* the same of the step being made */
     uint32_t                entries;    /* most entries of a step, of all
                                            ranks */
     dsa_cuda_piece_t       *piece;      /* [max_samples] those of decode
@@ -236,11 +249,16 @@ void dsa_cuda_batch_finish(const dsa_cuda_inflight_t *f,
 void dsa_cuda_batch_pages(const dsa_cuda_rank_t *rank, int32_t *pages,
     const dsa_cuda_piece_t *p, uint32_t end, uint32_t table);
 
+/* Returns the end of an entry's tokens, whatever the step before accepts. */
+uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
+    const dsa_batch_seq_t *s);
+
 /*
  * speculate.c, for a rank with drafts.  Opening returns a cudaError_t; closing
- * frees.  make fills f->drafts after dsa_cuda_batch_make(); enqueue adds the
+ * frees.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
+ * inputs of the step, after dsa_cuda_inflight_upload(); enqueue adds the
  * verification, the steps of the draft layer and the copy of their results
- * behind the step, and returns a cudaError_t; finish copies the drafts to the
+ * behind the step; both return a cudaError_t; finish copies the results to the
  * entries.
  */
 int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
@@ -248,6 +266,8 @@ int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
 void dsa_cuda_speculate_close(dsa_cuda_drafts_t *d);
 void dsa_cuda_speculate_make(dsa_cuda_inflight_t *f,
     const dsa_cuda_batch_t *batch, const dsa_cuda_rank_t *rank);
+int dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank);
 int dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank);
 void dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f);

@@ -53,7 +53,10 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     uint32_t  l;
 
     dsa_cuda_try(dsa_cuda_feed(rank->input.token, rank->input.feed,
-                               rank->sample, step->tokens, rank->stream));
+                               rank->sample, step->tokens,
+                               rank->input.history, rank->input.sampling,
+                               rank->input.last, step->samples,
+                               rank->stream));
     dsa_cuda_try(dsa_cuda_embedding(rank, step));
 
     if (!step->indexed) {

@@ -98,9 +98,14 @@
 #define DSA_CUDA_SCORE_BYTES    (512ULL << 20)  /* index scores at a time */
 
 
-/* Ids of the history of a sequence; drafts are appended to it on the GPU. */
+/*
+ * Ids of the history of a sequence.  To the tokens that the host has, the GPU
+ * appends the samples of the step before, the drafts, their samples and the
+ * next drafts.
+ */
 #define DSA_CUDA_HISTORY(rank)  ((uint64_t) (rank)->context                   \
-                                 + 2 * DSA_MAX_OUTPUTS)
+                                 + DSA_CUDA_APPENDED)
+#define DSA_CUDA_APPENDED       (4 * DSA_MAX_OUTPUTS)
 
 
 /* The configuration of a rank. */
@@ -139,7 +144,8 @@ typedef struct {
     int32_t            *feed;               /* [T] the index of a sample of the
                                                previous step, which is the
                                                token's id; -1: the id is in
-                                               token */
+                                               token, where speculate.c puts
+                                               it with drafts */
     dsa_cuda_sample_row_t  *sampling;       /* [S] */
     void               *end;                /* behind all arrays above, which
                                                are copied at once */

@@ -22,6 +22,10 @@
  * overwritten by later steps before they are read, because they lie behind the
  * end of the answer.  Only the later steps, with a row for each sequence,
  * depend on how many drafts were right, and the GPU computes their positions.
+ *
+ * Nor does the host wait for them before it starts the next step of the model:
+ * for sequences that follow this step it prepares as many rows as there may be
+ * drafts, and the GPU completes them (dsa_cuda_draft_follow()).
  */
 
 
@@ -43,6 +47,8 @@ static void dsa_speculate_piece(dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank);
 static uint32_t dsa_speculate_rows(dsa_cuda_inflight_t *f,
     const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t limit);
+static uint32_t dsa_speculate_rows_ahead(dsa_cuda_inflight_t *f,
+    const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p);
 static void dsa_speculate_samples(dsa_cuda_inflight_t *f,
     const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t limit,
     const dsa_cuda_rank_t *rank);
@@ -78,6 +84,8 @@ dsa_cuda_speculate_open(dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank)
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->pages,
                                              tables * rank->ld_pages
                                              * sizeof(int32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->accepted,
+                                             seqs * sizeof(uint32_t));
 
     return rc != 0 ? rc : (int) cudaMallocHost((void **) &d->next,
                                                seqs * DSA_DRAFT_NEXT
@@ -90,6 +98,7 @@ dsa_cuda_speculate_close(dsa_cuda_drafts_t *d)
 {
     (void) cudaFreeHost(d->known);
     (void) cudaFreeHost(d->pages);
+    (void) cudaFreeHost(d->accepted);
     (void) cudaFreeHost(d->next);
     free(d->entry);
     free(d->seq);
@@ -146,6 +155,7 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
 
     d->step.seq = d->seq;
     d->n = 0;
+    d->follow = 0;
     d->tokens = 0;
     d->tables = 0;
     d->width = 0;
@@ -190,22 +200,21 @@ dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
     seq->n = (int32_t) p->n;
     seq->n_draft = (int32_t) s->n_draft;
     seq->start = (int32_t) p->start;
+    seq->from = -1;
     seq->sample = -1;
+    seq->kept = -1;
     seq->known = (int32_t) d->step.samples;
     seq->limit = (int32_t) limit;
 
-    d->entry[d->n].sample = p->sample;
-    d->entry[d->n].n_draft = s->n_draft;
-    d->entry[d->n].accepted = s->accepted;
+    d->entry[d->n].accepted = s->n_draft != 0 ? s->accepted : NULL;
     d->entry[d->n].next = s->sampling != NULL ? s->next : NULL;
     d->entry[d->n].n_next = s->n_next;
 
-    memcpy(d->entry[d->n].draft, s->tokens + s->start + s->n_input - s->n_draft,
-           s->n_draft * sizeof(uint32_t));
-
     part = &d->seq[d->step.n_seqs];
     part->first = d->step.tokens;
-    n = dsa_speculate_rows(f, h, p, limit);
+
+    n = p->follows ? dsa_speculate_rows_ahead(f, h, p)
+                   : dsa_speculate_rows(f, h, p, limit);
 
     if (s->sampling != NULL) {
         seq->sample = (int32_t) p->sample;
@@ -219,7 +228,8 @@ dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
         dsa_speculate_samples(f, h, p, limit, rank);
     }
 
-    end = n != 0 ? (uint32_t) h->row.keys[part->first + n - 1] : 0;
+    end = p->follows ? limit
+          : n != 0 ? (uint32_t) h->row.keys[part->first + n - 1] : 0;
     d->max_keys = limit > d->max_keys ? limit : d->max_keys;
     d->width = pages > d->width ? pages : d->width;
 
@@ -302,6 +312,47 @@ dsa_speculate_rows(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
 
 
 /*
+ * Writes the rows of a piece that follows the step before, and returns their
+ * number.  The row of its first token was computed in that step, unless the
+ * token is the first one of a page that the sequence may not have had then.
+ * The GPU sets the positions.
+ */
+
+static uint32_t
+dsa_speculate_rows_ahead(dsa_cuda_inflight_t *f,
+    const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p)
+{
+    uint32_t               i, row, kept;
+    dsa_cuda_draft_seq_t  *seq;
+
+    seq = &h->seq[f->drafts.n];
+    row = f->drafts.step.tokens;
+
+    /* the step before accepted up to DSA_MAX_OUTPUTS - 1 drafts */
+
+    kept = (p->start + DSA_MAX_OUTPUTS - 1) / DSA_PAGE_TOKENS
+           != (p->start - 1) / DSA_PAGE_TOKENS;
+
+    seq->from = (int32_t) p->from;
+    seq->from_sample = (int32_t) p->from_sample;
+    seq->kept = kept ? (int32_t) row : -1;
+    seq->row = (int32_t) (row + kept);
+    f->drafts.follow = 1;
+
+    for (i = 0; i < p->n + kept; i++, row++) {
+        h->row.token[row] = 0;
+        h->row.position[row] = 0;
+        h->row.keys[row] = 0;
+        h->row.slot[row] = -1;
+        h->row.feed[row] = i >= kept ? (int32_t) (p->sample + i - kept) : -1;
+        h->from[row] = (int32_t) (p->first + (i >= kept ? i - kept : 0));
+    }
+
+    return p->n + kept;
+}
+
+
+/*
  * Writes the samples of the last rows of a piece, before these are counted.
  * Masks of a grammar depend on the drafts, so only biases restrict these.
  */
@@ -318,14 +369,15 @@ dsa_speculate_samples(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
 
     d = &f->drafts;
     s = p->seq;
-    first = d->step.tokens - (p->start == 0) + p->n - s->n_draft;
+    first = p->follows ? (uint32_t) h->seq[d->n].row
+                       : d->step.tokens - (p->start == 0) + p->n - s->n_draft;
 
     dsa_cuda_host(&main, rank, f);
 
     for (i = 0; i <= s->n_draft; i++) {
         at = dsa_batch_position(s, i);
 
-        if (at >= limit) {
+        if (at >= limit && !p->follows) {
             break;
         }
 
@@ -345,11 +397,52 @@ dsa_speculate_samples(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
 
 
 int
+dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
+{
+    dsa_cuda_draft_input_t    in, known;
+    const dsa_cuda_drafts_t  *d;
+    dsa_cuda_speculation_t   *spec;
+
+    d = &f->drafts;
+    spec = &rank->spec;
+
+    if (d->n == 0) {
+        return 0;
+    }
+
+    dsa_cuda_try(dsa_speculate_upload(d, rank));
+
+    if (!d->follow) {
+        return 0;
+    }
+
+    in.token = rank->input.token;
+    in.position = rank->input.position;
+    in.slot = rank->input.slot;
+    in.keys = rank->input.keys;
+    in.sampling = rank->input.sampling;
+    in.pages = rank->input.pages;
+
+    known.token = spec->known.token;
+    known.position = spec->known.position;
+    known.slot = spec->known.slot;
+    known.keys = spec->known.keys;
+    known.sampling = spec->known.sampling;
+    known.pages = spec->known.pages;
+
+    return dsa_cuda_draft_follow(spec->seq, d->n, &in, rank->input.table,
+                                 &known, spec->from, rank->ld_pages,
+                                 rank->input.history, spec->accepted,
+                                 spec->next, rank->sample, rank->stream);
+}
+
+
+int
 dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank)
 {
     uint32_t                  k;
-    dsa_copy_t                part;
+    dsa_copy_t                part[2];
     dsa_cuda_kept_t           kept;
     const dsa_cuda_drafts_t  *d;
     dsa_cuda_speculation_t   *spec;
@@ -365,7 +458,6 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     kept.page = rank->cache.page;
     kept.cols = rank->config.hidden_size;
 
-    dsa_cuda_try(dsa_speculate_upload(d, rank));
     dsa_cuda_try(dsa_cuda_draft_accept(spec->accepted, spec->seq, d->n,
                                        rank->input.token, rank->sample,
                                        rank->input.sampling,
@@ -399,17 +491,19 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
         }
     }
 
-    if (d->most == 0) {
-        return 0;
-    }
+    part[0].to = d->accepted;
+    part[0].from = spec->accepted;
+    part[0].pitch = d->n;
+    part[0].width = d->n;
+    part[0].rows = 1;
 
-    part.to = d->next;
-    part.from = spec->next;
-    part.pitch = d->n * DSA_DRAFT_NEXT;
-    part.width = part.pitch;
-    part.rows = 1;
+    part[1].to = d->next;
+    part[1].from = spec->next;
+    part[1].pitch = d->n * DSA_DRAFT_NEXT;
+    part[1].width = part[1].pitch;
+    part[1].rows = 1;
 
-    return dsa_cuda_copy(&part, 1, rank->stream);
+    return dsa_cuda_copy(part, d->most != 0 ? 2 : 1, rank->stream);
 }
 
 
@@ -443,7 +537,8 @@ dsa_speculate_first(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
     dsa_cuda_input_t  input;
 
     dsa_cuda_try(dsa_cuda_feed(rank->spec.known.token, rank->spec.known.feed,
-                               rank->sample, d->step.tokens, rank->stream));
+                               rank->sample, d->step.tokens, NULL, NULL, NULL,
+                               0, rank->stream));
 
     input = rank->input;
     rank->input = rank->spec.known;
@@ -570,7 +665,7 @@ dsa_speculate_later(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
 void
 dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f)
 {
-    uint32_t                    i, j, n;
+    uint32_t                    i, n;
     const uint32_t             *next;
     const dsa_cuda_drafts_t    *d;
     const dsa_cuda_verified_t  *e;
@@ -581,14 +676,8 @@ dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f)
         e = &d->entry[i];
         next = d->next + (size_t) i * DSA_DRAFT_NEXT;
 
-        if (e->n_draft != 0) {
-            for (j = 0; j < e->n_draft; j++) {
-                if (e->draft[j] != f->sample[e->sample + j].token) {
-                    break;
-                }
-            }
-
-            *e->accepted = j + 1;
+        if (e->accepted != NULL) {
+            *e->accepted = d->accepted[i];
         }
 
         if (e->next == NULL) {

@@ -13,6 +13,112 @@ extern "C" {
 
 #define DSA_DRAFT_THREADS  128
 #define DSA_DRAFT_PAGE     64           /* tokens */
+#define DSA_DRAFT_ROWS     8            /* threads of a sequence that follows:
+                                           one for each of its tokens */
+
+
+/* Returns the slot of a position in a block table. */
+
+static __device__ __forceinline__ int32_t
+dsa_draft_slot(const int32_t *pages, int32_t at)
+{
+    return pages[at / DSA_DRAFT_PAGE] * DSA_DRAFT_PAGE + at % DSA_DRAFT_PAGE;
+}
+
+
+/*
+ * Writes row i of a step for position at and with at + 1 keys, or as padding.
+ */
+
+static __device__ __forceinline__ void
+dsa_draft_row(const dsa_cuda_draft_input_t *in, int32_t i, int32_t at,
+    const int32_t *pages, int valid)
+{
+    in->position[i] = valid ? at : 0;
+    in->keys[i] = valid ? at + 1 : 0;
+    in->slot[i] = valid ? dsa_draft_slot(pages, at) : -1;
+}
+
+
+static __global__ void
+dsa_draft_follow_kernel(dsa_cuda_draft_seq_t *seq, uint32_t n,
+    dsa_cuda_draft_input_t in, const int32_t *table,
+    dsa_cuda_draft_input_t known, int32_t *from, size_t ld_pages,
+    uint32_t *history, const uint32_t *accepted, const uint32_t *next,
+    const dsa_cuda_sample_t *sample)
+{
+    int32_t               r, at, right, have;
+    uint32_t              e, *ids;
+    const int32_t        *pages;
+    dsa_cuda_draft_seq_t  s;
+
+    e = (blockIdx.x * DSA_DRAFT_THREADS + threadIdx.x) / DSA_DRAFT_ROWS;
+    r = (int32_t) threadIdx.x % DSA_DRAFT_ROWS;
+
+    if (e >= n || seq[e].from < 0) {
+        return;
+    }
+
+    s = seq[e];
+    next += (size_t) s.from * DSA_DRAFT_NEXT;
+    right = (int32_t) accepted[s.from] - 1;
+    s.start += right;
+
+    /* next has a number only where drafts were wanted */
+
+    have = s.n_draft != 0 ? (int32_t) next[0] : 0;
+    have = have < s.n_draft ? have : s.n_draft;
+    have = have < s.limit - s.start - 1 ? have : s.limit - s.start - 1;
+
+    ids = s.penalized ? history + in.sampling[s.sample].history
+                        + in.sampling[s.sample].n_history - 1
+                      : NULL;
+
+    /* the threads of a sequence are in one warp */
+
+    __syncwarp(0xffU << threadIdx.x % 32 / DSA_DRAFT_ROWS * DSA_DRAFT_ROWS);
+
+    if (ids != NULL && r <= right) {
+        ids[r] = sample[s.from_sample + r].token;
+    }
+
+    if (ids != NULL && r < have) {
+        ids[right + 1 + r] = next[1 + r];
+    }
+
+    if (r <= s.n_draft) {
+        at = s.start + r;
+        pages = known.pages + (size_t) s.table * ld_pages;
+
+        in.token[s.token + r] = r > have ? 0
+                     : r == 0 ? (int32_t) sample[s.from_sample + right].token
+                              : (int32_t) next[r];
+        dsa_draft_row(&in, s.token + r, at,
+                      in.pages + (size_t) table[s.token + r] * ld_pages,
+                      r <= have);
+
+        in.sampling[s.sample + r].position += right;
+        in.sampling[s.sample + r].n_history += s.penalized ? right : 0;
+
+        dsa_draft_row(&known, s.row + r, at + 1, pages,
+                      r <= have && at + 1 < s.limit);
+
+        known.sampling[s.known + r].position += right;
+        known.sampling[s.known + r].n_history += s.penalized ? right : 0;
+    }
+
+    if (r == 0) {
+        if (s.kept >= 0) {
+            dsa_draft_row(&known, s.kept, s.start, pages, 1);
+            known.token[s.kept] = in.token[s.token];
+            from[s.kept] = -1 - pages[(s.start - 1) / DSA_DRAFT_PAGE];
+        }
+
+        seq[e].start = s.start;
+        seq[e].n = 1 + have;
+        seq[e].n_draft = have;
+    }
+}
 
 
 static __global__ void
@@ -222,6 +328,22 @@ static inline uint32_t
 dsa_draft_blocks(uint32_t n)
 {
     return (n + DSA_DRAFT_THREADS - 1) / DSA_DRAFT_THREADS;
+}
+
+
+extern "C" int
+dsa_cuda_draft_follow(dsa_cuda_draft_seq_t *seq, uint32_t n,
+    const dsa_cuda_draft_input_t *in, const int32_t *table,
+    const dsa_cuda_draft_input_t *known, int32_t *from, size_t ld_pages,
+    uint32_t *history, const uint32_t *accepted, const uint32_t *next,
+    const dsa_cuda_sample_t *sample, dsa_stream_t stream)
+{
+    dsa_draft_follow_kernel<<<dsa_draft_blocks(n * DSA_DRAFT_ROWS),
+                              DSA_DRAFT_THREADS, 0, stream>>>(
+        seq, n, *in, table, *known, from, ld_pages, history, accepted, next,
+        sample);
+
+    return cudaGetLastError();
 }
 
 

@@ -28,9 +28,17 @@ typedef struct {
     int32_t             n;              /* its tokens */
     int32_t             n_draft;        /* of them, the last ones */
     int32_t             start;          /* position of the first token */
+    int32_t             from;           /* the sequence in the step before
+                                           whose samples and drafts are its
+                                           tokens; -1: its tokens are known */
+    int32_t             from_sample;    /* the first sample of that one */
     int32_t             sample;         /* its first sample; -1: it has none */
-    int32_t             known;          /* the first sample of the draft
-                                           layer's first step */
+    int32_t             kept;           /* the row of its first token in the
+                                           draft layer's first step; -1: it has
+                                           none */
+    int32_t             row;            /* the row behind its first sample
+                                           there */
+    int32_t             known;          /* the first sample there */
     int32_t             most;           /* drafts that are wanted */
     int32_t             limit;          /* positions that its pages have */
     int32_t             table;          /* a row of its in the block tables of
@@ -59,6 +67,36 @@ typedef struct {
     dsa_cuda_sample_row_t  *sampling;
 } dsa_cuda_draft_rows_t;
 
+
+/* The arrays of a step whose sequences follow those of the step before. */
+
+typedef struct {
+    int32_t            *token;
+    int32_t            *position;
+    int32_t            *slot;
+    int32_t            *keys;
+    dsa_cuda_sample_row_t  *sampling;
+    const int32_t      *pages;          /* block tables, [., ld_pages] */
+} dsa_cuda_draft_input_t;
+
+
+/*
+ * Completes the sequences of a step that follow those of the step before: with
+ * the accepted drafts of that one, accepted [.] - 1, the tokens move behind its
+ * last valid sample, and they are that sample and the drafts next [.,
+ * DSA_DRAFT_NEXT].  in is the step of the model, with a block table for each of
+ * these tokens from table [token] on; known is the first step of the draft
+ * layer, with rows s.row and s.kept of sequence s, and block tables from
+ * s.table on, whose hidden states are from [.].  The caller sets all values for
+ * the case that no draft was accepted.  Tokens behind the drafts that there
+ * are, or behind limit, become padding.  Where penalized is set, the tokens are
+ * appended to the history.  seq [n]: start, n and n_draft are completed.
+ */
+int dsa_cuda_draft_follow(dsa_cuda_draft_seq_t *seq, uint32_t n,
+    const dsa_cuda_draft_input_t *in, const int32_t *table,
+    const dsa_cuda_draft_input_t *known, int32_t *from, size_t ld_pages,
+    uint32_t *history, const uint32_t *accepted, const uint32_t *next,
+    const dsa_cuda_sample_t *sample, dsa_stream_t stream);
 
 /*
  * Sets accepted [n] to 1 + the number of the sequence's drafts before the first

@@ -131,10 +131,13 @@ int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
 /*
  * CUDA.  Sets token [rows] to the token of sample[feed], unless feed [rows] is
  * below 0.  So a step can be started before the host has the samples of the
- * previous step.
+ * previous step.  Where such a token is row last[i] of the i-th sample [samples]
+ * of the step, and r[i] has a history, the token becomes the last id of it.
  */
 int dsa_cuda_feed(int32_t *token, const int32_t *feed,
-    const dsa_cuda_sample_t *sample, uint32_t rows, dsa_stream_t stream);
+    const dsa_cuda_sample_t *sample, uint32_t rows, uint32_t *history,
+    const dsa_cuda_sample_row_t *r, const int32_t *last, uint32_t samples,
+    dsa_stream_t stream);
 
 
 #endif /* _DSA_SAMPLE_H_INCLUDED_ */

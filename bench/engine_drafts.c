@@ -1,0 +1,82 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include <stdio.h>
+
+#include "bench/engine.h"
+
+
+/*
+ * Decode steps with drafts of the draft layer.  Its weights are random, so that
+ * no draft is right; the time of a step depends on the number of drafts, and
+ * not on which of them are accepted.  What drafts gain follows from the shares
+ * of accepted drafts that the caller assumes.
+ */
+
+
+int
+dsa_bench_drafts(dsa_bench_engine_t *e, dsa_err_t *err)
+{
+    size_t    i, j;
+    uint32_t  n, batch, context;
+
+    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
+        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
+            context = dsa_bench_context[i];
+            batch = dsa_bench_batch[j];
+
+            if (e->batch_only != 0 && (batch != e->batch_only
+                                       || context != e->context_only))
+            {
+                continue;
+            }
+
+            for (n = 0; n <= e->drafts; n++) {
+                if (dsa_bench_steps(e, batch, context, n,
+                                    &e->result->drafts[i][j][n], err)
+                    == DSA_ERROR)
+                {
+                    return DSA_ERROR;
+                }
+            }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+void
+dsa_bench_drafts_table(const dsa_bench_engine_t *e,
+    const dsa_bench_result_t *r)
+{
+    size_t         i, j;
+    double         tokens, speed;
+    uint32_t       n;
+    const double  *t;
+
+    (void) printf("\n| decode with drafts, batch | context | drafts "
+                  "| ms a step | times without | tokens a step, assumed "
+                  "| tokens/s | gain |\n|---|---|---|---|---|---|---|---|\n");
+
+    for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
+        for (j = 0; j < DSA_BENCH_BATCHES; j++) {
+            t = r->drafts[i][j];
+            tokens = 1;
+
+            for (n = 0; n <= e->drafts && t[n] != 0; n++) {
+                tokens += n != 0 ? e->accepted[n - 1] : 0;
+                speed = tokens * dsa_bench_batch[j] / t[n];
+
+                (void) printf("| %u | %u | %u | %.3f | %.2f | %.2f | %.0f "
+                              "| %.2f |\n", dsa_bench_batch[j],
+                              dsa_bench_context[i], n, t[n] * 1e3,
+                              t[n] / t[0], tokens, speed,
+                              tokens * t[0] / t[n]);
+            }
+        }
+    }
+}
