@@ -168,6 +168,12 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
 
     d->step.fullest = d->step.tokens;
     d->step.indexed = d->step.max_keys > rank->topk;
+
+    /* a head for drafts that no sequence wants would take as long as a layer */
+
+    if (d->most == 0) {
+        d->step.samples = 0;
+    }
 }
 
 
