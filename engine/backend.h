@@ -275,6 +275,7 @@ struct dsa_backend_s {
                                            DSA_MAX_OUTPUTS; 1: no drafts */
     uint32_t            drafts;         /* most drafts of a sequence that a
                                            step returns; 0: none */
+    uint32_t            splits;         /* 1: an entry may have copies */
     uint32_t            rollouts;       /* 1: reports rollouts; 0: each rollout
                                            must be NULL */
     char                fingerprint[36];/* of the model and the page layout */

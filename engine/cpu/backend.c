@@ -242,6 +242,7 @@ dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     b->pages = dsa_model_pages(cpu->model);
     b->page_bytes = dsa_model_page_bytes(cpu->model);
     b->copy = b->ranks > 1 ? dsa_backend_cpu_copy : NULL;
+    b->splits = b->ranks > 1;
 
     for (r = 0; r < b->ranks; r++) {
         b->node[r] = -1;

@@ -225,6 +225,10 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     b->rank_tokens = group.max_tokens;
     b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
 
+    /* a part of a prompt would need a hidden state of the rank before */
+
+    b->splits = b->ranks > 1 && b->drafts == 0;
+
     c->group = dsa_cuda_group_open(&group, err);
 
     if (c->group == NULL) {
@@ -420,7 +424,7 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
                         job->seq, job->n_seqs);
 
     if (rank->drafts) {
-        dsa_cuda_speculate_make(f, &gpu->batch, rank);
+        dsa_cuda_speculate_make(f, &gpu->batch, &job->common, rank);
     }
 
     graph = dsa_cuda_graphs_find(&gpu->graphs, rank, &step, &job->common, f);

@@ -93,10 +93,12 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
     uint32_t          i, r, end, ranks;
     dsa_cuda_piece_t  piece;
     uint32_t          tokens[DSA_MAX_GPUS], entries[DSA_MAX_GPUS];
+    uint32_t          rows[DSA_MAX_GPUS];
 
     memset(c, 0, sizeof(dsa_cuda_common_t));
     memset(tokens, 0, sizeof(tokens));
     memset(entries, 0, sizeof(entries));
+    memset(rows, 0, sizeof(rows));
 
     ranks = dsa_batch_ranks(rank);
     c->decode = 1;
@@ -117,10 +119,18 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
             c->decode = 0;
         }
 
+        if (seq[i].next != NULL && *seq[i].n_next > c->drafts) {
+            c->drafts = *seq[i].n_next;
+        }
+
         for (r = 0; r < ranks; r++) {
             if (dsa_batch_piece(&piece, rank, r, &seq[i])) {
                 tokens[r] += piece.n;
                 entries[r]++;
+
+                if (rank->drafts) {
+                    rows[r] += dsa_cuda_speculate_count(rank, &piece);
+                }
             }
         }
     }
@@ -137,6 +147,9 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
         }
 
         c->fullest = tokens[r] > c->fullest ? tokens[r] : c->fullest;
+        c->draft_rows = rows[r] > c->draft_rows ? rows[r] : c->draft_rows;
+        c->draft_seqs = entries[r] > c->draft_seqs ? entries[r]
+                                                   : c->draft_seqs;
     }
 
     return DSA_OK;
@@ -163,6 +176,7 @@ dsa_batch_piece(dsa_cuda_piece_t *p, const dsa_cuda_rank_t *rank,
     p->n = s->n_input;
     p->last = 1;
     p->pages = s->pages;
+    p->follows = s->input_from != DSA_INPUT_KNOWN;
 
     if (s->copies == NULL) {
         return ranks == 1 || s->rank == number;
@@ -356,7 +370,6 @@ dsa_batch_pieces(dsa_cuda_batch_t *b, const dsa_cuda_rank_t *rank,
                 && dsa_batch_piece(&piece, rank, rank->shard.rank, &seq[i]))
             {
                 piece.entry = i;
-                piece.follows = seq[i].input_from != DSA_INPUT_KNOWN;
 
                 if (piece.follows) {
                     piece.from = b->before[seq[i].input_from].piece;

@@ -76,7 +76,10 @@ typedef struct {
     uint32_t                tokens;     /* of the step of the model */
     uint32_t                tables;     /* rows of pages */
     uint32_t                width;      /* of the longest row, in pages */
-    uint32_t                most;       /* drafts of any sequence */
+    uint32_t                most;       /* drafts of any sequence, on all
+                                           ranks */
+    uint32_t                fullest;    /* rows of a later step on the fullest
+                                           rank */
     uint32_t                max_keys;   /* of the later steps */
 } dsa_cuda_drafts_t;
 
@@ -171,6 +174,10 @@ typedef struct {
                                            tokens */
     uint32_t                decode;     /* 1: decode tokens only */
     uint32_t                shared;     /* 1: an entry has copies */
+    uint32_t                drafts;     /* most next drafts of an entry */
+    uint32_t                draft_rows; /* of the fullest rank in the first
+                                           step of the draft layer */
+    uint32_t                draft_seqs; /* and in the later ones */
 } dsa_cuda_common_t;
 
 
@@ -255,7 +262,8 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
 
 /*
  * speculate.c, for a rank with drafts.  Opening returns a cudaError_t; closing
- * frees.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
+ * frees.  count returns the rows of a piece in the first step of the draft
+ * layer.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
  * inputs of the step, after dsa_cuda_inflight_upload(); enqueue adds the
  * verification, the steps of the draft layer and the copy of their results
  * behind the step; both return a cudaError_t; finish copies the results to the
@@ -264,8 +272,11 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
 int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
     const dsa_cuda_rank_t *rank);
 void dsa_cuda_speculate_close(dsa_cuda_drafts_t *d);
+uint32_t dsa_cuda_speculate_count(const dsa_cuda_rank_t *rank,
+    const dsa_cuda_piece_t *piece);
 void dsa_cuda_speculate_make(dsa_cuda_inflight_t *f,
-    const dsa_cuda_batch_t *batch, const dsa_cuda_rank_t *rank);
+    const dsa_cuda_batch_t *batch, const dsa_cuda_common_t *common,
+    const dsa_cuda_rank_t *rank);
 int dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank);
 int dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,

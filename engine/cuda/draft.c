@@ -14,8 +14,6 @@
 
 static int dsa_draft_input(dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step);
-static int dsa_draft_head(dsa_cuda_rank_t *rank, dsa_cuda_sample_t *sample,
-    const dsa_cuda_step_t *step);
 
 
 int
@@ -30,7 +28,7 @@ dsa_cuda_draft(dsa_cuda_rank_t *rank, dsa_cuda_sample_t *sample,
     dsa_cuda_try(dsa_draft_input(rank, step));
     dsa_cuda_try(dsa_cuda_layer(rank, layer, 1, step));
 
-    return step->samples != 0 ? dsa_draft_head(rank, sample, step) : 0;
+    return dsa_cuda_head(rank, rank->weights.draft.norm, sample, step);
 }
 
 
@@ -62,42 +60,6 @@ dsa_draft_input(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 
     return dsa_cuda_trace_bf16(rank, "draft_in", s->num_hidden_layers, n,
                                hidden, w->x, NULL);
-}
-
-
-/* Computes g, the logits and the samples of the rows to sample. */
-
-static int
-dsa_draft_head(dsa_cuda_rank_t *rank, dsa_cuda_sample_t *sample,
-    const dsa_cuda_step_t *step)
-{
-    uint32_t                   n, hidden;
-    dsa_cuda_work_t           *w;
-    const dsa_model_config_t  *s;
-
-    w = &rank->work;
-    s = &rank->config;
-    n = step->samples;
-    hidden = s->hidden_size;
-
-    dsa_cuda_try(dsa_cuda_gather_rows(w->last_x, w->x, rank->input.last, n,
-                                      hidden, rank->stream));
-    dsa_cuda_try(dsa_cuda_gather_rows(w->last_residual, w->residual,
-                                      rank->input.last, n, hidden,
-                                      rank->stream));
-    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->last_y, NULL, w->last_x,
-                                      w->last_residual, w->last_residual,
-                                      rank->weights.draft.norm, n, hidden,
-                                      s->rms_norm_eps, 0, rank->stream));
-    dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->vocab, s->vocab_size, 1,
-                                    w->last_y, hidden, rank->weights.head,
-                                    hidden, n, s->vocab_size, hidden,
-                                    rank->stream));
-
-    return dsa_cuda_sample(sample, rank->input.sampling, w->vocab,
-                           s->vocab_size, n, s->vocab_size, rank->allowed,
-                           rank->input.history, rank->input.mask,
-                           rank->input.bias, w->sample_work, rank->stream);
 }
 
 

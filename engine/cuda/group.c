@@ -139,11 +139,6 @@ dsa_group_drafts(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         return DSA_OK;
     }
 
-    if (conf->gpus > 1) {
-        return dsa_error(err, "the draft layer was requested on %u GPUs; "
-                         "\"backend cuda\" computes it on one", conf->gpus);
-    }
-
     if (conf->weights != NULL && conf->weights->draft.fault[0] != '\0') {
         return dsa_error(err, "the checkpoint has no usable draft layer: %s",
                          conf->weights->draft.fault);

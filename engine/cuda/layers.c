@@ -15,7 +15,6 @@ static int dsa_cuda_layers(dsa_cuda_rank_t *rank,
 static int dsa_cuda_sum(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 static int dsa_cuda_hidden(dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step);
-static int dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 static int dsa_cuda_no_head(dsa_cuda_rank_t *rank);
 
 
@@ -32,8 +31,7 @@ dsa_cuda_rank_run(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step,
     }
 
     if (rc == 0) {
-        rc = step->samples != 0 ? dsa_cuda_head(rank, step)
-                                : dsa_cuda_no_head(rank);
+        rc = dsa_cuda_head(rank, rank->weights.norm, rank->sample, step);
     }
 
     if (rc != 0) {
@@ -181,17 +179,21 @@ dsa_cuda_hidden(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
 
 
 /*
- * Computes norm, head and samples of the tokens to sample.  If each rank has a
- * part of the vocabulary, the logits are gathered and all ranks sample the
- * same tokens, so the input of the next step is on every GPU.
+ * If each rank has a part of the vocabulary, the logits are gathered and all
+ * ranks sample the same tokens, so the input of the next step is on every GPU.
  */
 
-static int
-dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
+int
+dsa_cuda_head(dsa_cuda_rank_t *rank, const float *norm,
+    dsa_cuda_sample_t *sample, const dsa_cuda_step_t *step)
 {
     uint32_t                   n, part, hidden;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
+
+    if (step->samples == 0) {
+        return dsa_cuda_no_head(rank);
+    }
 
     w = &rank->work;
     s = &rank->config;
@@ -206,7 +208,7 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                       rank->stream));
     dsa_cuda_try(dsa_cuda_add_rmsnorm(w->last_y, NULL, w->last_x,
                                       w->last_residual, w->last_residual,
-                                      rank->weights.norm, n, hidden,
+                                      norm, n, hidden,
                                       s->rms_norm_eps, (int) s->ue8m0,
                                       rank->stream));
     dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->vocab_part, part, 1,
@@ -220,7 +222,7 @@ dsa_cuda_head(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                               rank->stream));
     }
 
-    return dsa_cuda_sample(rank->sample, rank->input.sampling, w->vocab,
+    return dsa_cuda_sample(sample, rank->input.sampling, w->vocab,
                            s->vocab_size, n, s->vocab_size, rank->allowed,
                            rank->input.history, rank->input.mask,
                            rank->input.bias, w->sample_work, rank->stream);

@@ -195,7 +195,7 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     } else {
         x->reduce = dsa_layout_bytes(l,
                         dsa_cuda_exchange_part(rank->shard.ranks,
-                                               rank->max_tokens,
+                                               rank->max_rows,
                                                s->hidden_size));
         dsa_layout(l, rank->work.vocab, rows->samples * s->vocab_size);
     }
@@ -337,7 +337,7 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
     rows.samples = rank->max_samples + DSA_LAYOUT_SPARE;
     rows.absorbed = absorbed + DSA_LAYOUT_SPARE;
     rows.mha = rank->mha_tokens + DSA_LAYOUT_SPARE;
-    rows.gathered = (uint64_t) rank->shard.ranks * rank->max_tokens
+    rows.gathered = (uint64_t) rank->shard.ranks * rank->max_rows
                     + DSA_LAYOUT_SPARE;
 
     l.base = base;

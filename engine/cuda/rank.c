@@ -335,15 +335,15 @@ dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     if (rank->experts != rank->shard.experts.of) {
         most = INT32_MAX / rank->config.hidden_size;
 
-        if (rank->max_tokens > most) {
+        if (rank->max_rows > most) {
             return dsa_error(err, "a step has up to %u tokens on each GPU; "
                              "\"attention data\" with several GPUs expects "
                              "at most %u for a hidden_size of %u (see "
-                             "\"token_budget\")", rank->max_tokens, most,
+                             "\"token_budget\")", rank->max_rows, most,
                              rank->config.hidden_size);
         }
 
-        tokens = rank->max_tokens * rank->shard.ranks;
+        tokens = rank->max_rows * rank->shard.ranks;
         rank->round = tokens < DSA_CUDA_ROUND_TOKENS ? tokens
                                                      : DSA_CUDA_ROUND_TOKENS;
     }

@@ -123,8 +123,7 @@ typedef struct {
     uint32_t                max_tokens;     /* of a step on each rank */
     uint32_t                max_seqs;       /* of a step on each rank */
     uint32_t                allowed;        /* ids below it can be sampled */
-    uint32_t                drafts;         /* 1: with the draft layer; one GPU
-                                               only */
+    uint32_t                drafts;         /* 1: with the draft layer */
     uint32_t                outputs;        /* most samples of a sequence in a
                                                step; 0: 1 */
 } dsa_cuda_conf_t;
@@ -435,6 +434,13 @@ int dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
 
 /* layers.c: sets x to the embeddings of the input tokens. */
 int dsa_cuda_embedding(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+
+/*
+ * layers.c: computes norm, head and samples of the tokens to sample, in sample
+ * [step->samples], or ends a step without them.
+ */
+int dsa_cuda_head(dsa_cuda_rank_t *rank, const float *norm,
+    dsa_cuda_sample_t *sample, const dsa_cuda_step_t *step);
 
 /*
  * draft.c: enqueues a step of the draft layer over the rows of rank->input and

@@ -42,6 +42,10 @@ typedef struct {
 static uint64_t dsa_speculate_size(const dsa_cuda_rank_t *rank);
 static void dsa_speculate_host(dsa_speculate_host_t *h,
     const dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank);
+static void dsa_speculate_idle(const dsa_speculate_host_t *h,
+    dsa_cuda_drafts_t *d);
+static void dsa_speculate_pad(const dsa_speculate_host_t *h,
+    dsa_cuda_drafts_t *d);
 static void dsa_speculate_piece(dsa_cuda_inflight_t *f,
     const dsa_speculate_host_t *h, const dsa_cuda_piece_t *p, uint32_t decodes,
     const dsa_cuda_rank_t *rank);
@@ -140,9 +144,56 @@ dsa_speculate_host(dsa_speculate_host_t *h, const dsa_cuda_drafts_t *d,
 }
 
 
+/* Returns the positions that a sequence has pages for. */
+
+static uint32_t
+dsa_speculate_limit(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
+{
+    uint32_t  limit;
+
+    limit = s->n_pages * DSA_PAGE_TOKENS;
+
+    return limit < rank->context ? limit : rank->context;
+}
+
+
+/*
+ * Returns 1 if a piece that follows the step before has a row for its first
+ * token.  That step has computed it, unless the token is the first one of a
+ * page that the sequence may not have had then.
+ */
+
+static uint32_t
+dsa_speculate_kept(const dsa_cuda_piece_t *p)
+{
+    /* the step before accepted up to DSA_MAX_OUTPUTS - 1 drafts */
+
+    return (p->start + DSA_MAX_OUTPUTS - 1) / DSA_PAGE_TOKENS
+           != (p->start - 1) / DSA_PAGE_TOKENS;
+}
+
+
+uint32_t
+dsa_cuda_speculate_count(const dsa_cuda_rank_t *rank,
+    const dsa_cuda_piece_t *p)
+{
+    uint32_t  end, limit;
+
+    if (p->follows) {
+        return p->n + dsa_speculate_kept(p);
+    }
+
+    limit = dsa_speculate_limit(rank, p->seq);
+    end = p->start + p->n + (dsa_batch_outputs(p->seq) != 0);
+    end = end < limit ? end : limit;
+
+    return end - (p->start != 0 ? p->start : 1);
+}
+
+
 void
 dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
-    const dsa_cuda_rank_t *rank)
+    const dsa_cuda_common_t *common, const dsa_cuda_rank_t *rank)
 {
     uint32_t               i;
     dsa_cuda_drafts_t     *d;
@@ -158,15 +209,24 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
     d->follow = 0;
     d->tokens = 0;
     d->tables = 0;
-    d->width = 0;
-    d->most = 0;
+    d->width = 1;
+    d->most = common->drafts;
+    d->fullest = common->draft_seqs;
     d->max_keys = 0;
 
     for (i = 0; i < b->pieces; i++) {
         dsa_speculate_piece(f, &h, &b->piece[i], i < b->decodes, rank);
     }
 
-    d->step.fullest = d->step.tokens;
+    if (d->n == 0) {
+        dsa_speculate_idle(&h, d);
+    }
+
+    if (d->step.tokens == 0 && common->draft_rows != 0) {
+        dsa_speculate_pad(&h, d);
+    }
+
+    d->step.fullest = common->draft_rows;
     d->step.indexed = d->step.max_keys > rank->topk;
 
     /* a head for drafts that no sequence wants would take as long as a layer */
@@ -174,6 +234,45 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
     if (d->most == 0) {
         d->step.samples = 0;
     }
+}
+
+
+/* A rank without entries has a sequence without tokens. */
+
+static void
+dsa_speculate_idle(const dsa_speculate_host_t *h, dsa_cuda_drafts_t *d)
+{
+    memset(&h->seq[0], 0, sizeof(dsa_cuda_draft_seq_t));
+    memset(&d->entry[0], 0, sizeof(dsa_cuda_verified_t));
+
+    h->seq[0].from = -1;
+    h->seq[0].sample = -1;
+    h->seq[0].kept = -1;
+    d->pages[0] = 0;
+    d->tables = 1;
+    d->n = 1;
+}
+
+
+/* A rank without rows has one of padding, because others may have some. */
+
+static void
+dsa_speculate_pad(const dsa_speculate_host_t *h, dsa_cuda_drafts_t *d)
+{
+    h->row.token[0] = 0;
+    h->row.position[0] = 0;
+    h->row.keys[0] = 0;
+    h->row.slot[0] = -1;
+    h->row.feed[0] = -1;
+    h->from[0] = 0;
+
+    if (d->tables == 0) {
+        d->pages[0] = 0;
+        d->tables = 1;
+    }
+
+    d->step.tokens = 1;
+    d->step.decode = 1;
 }
 
 
@@ -192,8 +291,7 @@ dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
     d = &f->drafts;
     s = p->seq;
     seq = &h->seq[d->n];
-    limit = s->n_pages * DSA_PAGE_TOKENS;
-    limit = limit < rank->context ? limit : rank->context;
+    limit = dsa_speculate_limit(rank, s);
     pages = s->n_pages < rank->ld_pages ? s->n_pages : rank->ld_pages;
 
     for (i = 0; i < p->n; i++) {
@@ -226,10 +324,7 @@ dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
         seq->sample = (int32_t) p->sample;
         seq->penalized = dsa_sampling_penalizes(s->sampling);
 
-        if (s->next != NULL) {
-            seq->most = (int32_t) *s->n_next;
-            d->most = *s->n_next > d->most ? *s->n_next : d->most;
-        }
+        seq->most = s->next != NULL ? (int32_t) *s->n_next : 0;
 
         dsa_speculate_samples(f, h, p, limit, rank);
     }
@@ -319,9 +414,7 @@ dsa_speculate_rows(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
 
 /*
  * Writes the rows of a piece that follows the step before, and returns their
- * number.  The row of its first token was computed in that step, unless the
- * token is the first one of a page that the sequence may not have had then.
- * The GPU sets the positions.
+ * number.  The GPU sets the positions.
  */
 
 static uint32_t
@@ -334,10 +427,7 @@ dsa_speculate_rows_ahead(dsa_cuda_inflight_t *f,
     seq = &h->seq[f->drafts.n];
     row = f->drafts.step.tokens;
 
-    /* the step before accepted up to DSA_MAX_OUTPUTS - 1 drafts */
-
-    kept = (p->start + DSA_MAX_OUTPUTS - 1) / DSA_PAGE_TOKENS
-           != (p->start - 1) / DSA_PAGE_TOKENS;
+    kept = dsa_speculate_kept(p);
 
     seq->from = (int32_t) p->from;
     seq->from_sample = (int32_t) p->from_sample;
@@ -412,10 +502,6 @@ dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
     d = &f->drafts;
     spec = &rank->spec;
 
-    if (d->n == 0) {
-        return 0;
-    }
-
     dsa_cuda_try(dsa_speculate_upload(d, rank));
 
     if (!d->follow) {
@@ -456,10 +542,6 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     d = &f->drafts;
     spec = &rank->spec;
 
-    if (d->n == 0) {
-        return 0;
-    }
-
     kept.base = (uint8_t *) rank->page + rank->cache.hidden;
     kept.page = rank->cache.page;
     kept.cols = rank->config.hidden_size;
@@ -479,11 +561,13 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
 
     /* what earlier steps have kept was read */
 
-    dsa_cuda_try(dsa_cuda_draft_keep_hidden(&kept, rank->work.hidden,
-                                            rank->input.position,
-                                            rank->input.slot, spec->owner,
-                                            spec->seq, spec->accepted,
-                                            d->tokens, rank->stream));
+    if (d->tokens != 0) {
+        dsa_cuda_try(dsa_cuda_draft_keep_hidden(&kept, rank->work.hidden,
+                                                rank->input.position,
+                                                rank->input.slot, spec->owner,
+                                                spec->seq, spec->accepted,
+                                                d->tokens, rank->stream));
+    }
 
     if (d->step.tokens != 0) {
         dsa_cuda_try(dsa_speculate_first(d, rank));
@@ -654,7 +738,7 @@ dsa_speculate_later(const dsa_cuda_drafts_t *d, dsa_cuda_rank_t *rank)
     step.tokens = d->n;
     step.decode = d->n;
     step.samples = d->n;
-    step.fullest = d->n;
+    step.fullest = d->fullest;
     step.max_keys = d->max_keys;
     step.indexed = d->max_keys > rank->topk;
     step.shared_pick = rank->config.index_share_for_mtp_iteration;

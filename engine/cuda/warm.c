@@ -103,9 +103,9 @@ dsa_warm_steps(dsa_cuda_rank_t *rank, dsa_err_t *err)
     int       rc;
     uint32_t  n;
 
-    rc = dsa_warm_input(rank, rank->max_tokens);
+    rc = dsa_warm_input(rank, rank->max_rows);
 
-    for (n = 1; rc == 0 && n <= dsa_cuda_gemm_rows(rank->max_tokens);
+    for (n = 1; rc == 0 && n <= dsa_cuda_gemm_rows(rank->max_rows);
          n = dsa_cuda_gemm_rows(n + 1))
     {
         if (dsa_warm_decode(rank, n, err) != DSA_OK
@@ -210,7 +210,7 @@ dsa_warm_absorbed(dsa_cuda_rank_t *rank, uint32_t tokens, dsa_err_t *err)
     dsa_cuda_seq_t   *seq;
     dsa_cuda_step_t   step;
 
-    tokens = tokens < rank->max_tokens ? tokens : rank->max_tokens;
+    tokens = tokens < rank->max_rows ? tokens : rank->max_rows;
     seqs = (tokens + rank->context - 1) / rank->context;
     seq = calloc(seqs, sizeof(dsa_cuda_seq_t));
 

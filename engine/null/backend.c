@@ -153,6 +153,7 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
 
     if (b->ranks > 1) {
         b->copy = dsa_null_copy;
+        b->splits = 1;
     }
 
     for (r = 0; r < b->ranks; r++) {

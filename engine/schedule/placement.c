@@ -230,7 +230,8 @@ dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t found)
 {
     uint32_t  i;
 
-    if (seq->n_tokens - found * DSA_PAGE_TOKENS < DSA_SCHED_SPLIT
+    if (!s->backend->splits
+        || seq->n_tokens - found * DSA_PAGE_TOKENS < DSA_SCHED_SPLIT
         || s->n_prefill + s->n_waiting >= s->ranks)
     {
         return 0;

@@ -721,6 +721,7 @@ fake_init(fake_t *f, uint32_t pages, uint32_t max_running, uint32_t budget)
     f->base.ranks = ranks;
     f->base.rank_tokens = rank_tokens;
     f->base.copy = fake_copy;
+    f->base.splits = ranks > 1;
     f->base.max_outputs = max_outputs;
     f->base.drafts = max_drafts;
     f->base.start = fake_start;
