@@ -46,7 +46,7 @@ typedef uint8_t             dsa_e4m3_t;
  */
 
 typedef struct {
-    uint32_t            index_drawn;    /* dsa_cuda_index_score_decode():
+    uint32_t            index_drawn;    /* index scores of a decode step:
                                            tickets that blocks drew */
     uint32_t            index_done;     /* blocks that have finished */
     int32_t             moe_drawn;      /* dsa_cuda_moe_gemm(), prefill: tiles

@@ -34,6 +34,7 @@ int dsa_exchange_reduce_setup(void);
 int dsa_gemm_decode_setup(void);
 int dsa_gemm_fp8_setup(void);
 int dsa_index_decode_setup(void);
+int dsa_index_groups_setup(void);
 int dsa_index_prefill_setup(void);
 int dsa_moe_gemm_setup(void);
 int dsa_moe_plan_setup(void);

@@ -24,8 +24,6 @@
  * floor(j / (64 / Q)), which has a closed form.
  */
 
-#define DSA_INDEX_N         128                 /* columns of a product,
-                                                   queries x heads */
 #define DSA_INDEX_GROUPS    2                   /* warpgroups, of two products
                                                    each */
 #define DSA_INDEX_COLUMNS   (DSA_INDEX_GROUPS * 2 * DSA_INDEX_N)
@@ -91,33 +89,6 @@ struct dsa_index_plan_t {
         return sum(c + block) - sum(c);
     }
 };
-
-
-/*
- * Stores the scores of one half of the columns for a page.  A lane has those
- * of keys i or i + 8 for Q / 2 queries, of which n are valid.
- */
-
-template <int H>
-static __device__ __forceinline__ void
-dsa_index_finish(float *out, size_t ld, const float (&d)[DSA_INDEX_N / 2],
-    const float (&w)[DSA_INDEX_N / 4], float kscale, int lane, uint32_t n)
-{
-    const int  Q = DSA_INDEX_N / H;
-    uint32_t   i;
-    float      sum[2 * Q];
-
-    dsa_index_sum<DSA_INDEX_N, H>(sum, d, w);
-    dsa_index_exchange<2 * Q, 1>(sum, lane, 2);
-    dsa_index_exchange<Q, 2>(sum, lane, 1);
-
-#pragma unroll
-    for (i = 0; i < Q / 2; i++) {
-        if (i < n) {
-            out[i * ld] = sum[i] * kscale;
-        }
-    }
-}
 
 
 /*

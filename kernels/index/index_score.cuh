@@ -32,6 +32,9 @@ extern "C" {
  */
 
 
+#define DSA_INDEX_N         128                 /* columns of a product of
+                                                   several queries, queries x
+                                                   heads */
 #define DSA_INDEX_PAGE      64                  /* keys */
 #define DSA_INDEX_KEYS      (64 * 128)          /* bytes of a page's keys */
 #define DSA_INDEX_STAGE     (DSA_INDEX_KEYS + 64 * 4)
@@ -250,6 +253,33 @@ dsa_index_exchange(float *x, int lane, int mask)
         give = (lane & mask) != 0 ? x[lo] : x[hi];
         keep = (lane & mask) != 0 ? x[hi] : x[lo];
         x[i] = keep + __shfl_xor_sync(0xffffffff, give, mask);
+    }
+}
+
+
+/*
+ * Stores the scores of a product of DSA_INDEX_N columns for a page.  A lane
+ * has those of keys i or i + 8 for Q / 2 queries, of which n are valid.
+ */
+
+template <int H>
+static __device__ __forceinline__ void
+dsa_index_finish(float *out, size_t ld, const float (&d)[DSA_INDEX_N / 2],
+    const float (&w)[DSA_INDEX_N / 4], float kscale, int lane, uint32_t n)
+{
+    const int  Q = DSA_INDEX_N / H;
+    uint32_t   i;
+    float      sum[2 * Q];
+
+    dsa_index_sum<DSA_INDEX_N, H>(sum, d, w);
+    dsa_index_exchange<2 * Q, 1>(sum, lane, 2);
+    dsa_index_exchange<Q, 2>(sum, lane, 1);
+
+#pragma unroll
+    for (i = 0; i < Q / 2; i++) {
+        if (i < n) {
+            out[i * ld] = sum[i] * kscale;
+        }
     }
 }
 

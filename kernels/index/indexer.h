@@ -109,13 +109,39 @@ int dsa_cuda_index_score(const dsa_cuda_state_t *state, float *score,
  * of keys of each row, including its own (0: none; at most max_keys).  pages
  * [n, ld_pages]; ld is at least keys rounded up to 64.  max_keys is only a
  * bound: the time depends on keys.  Uses state's counters, so that two calls
- * with one state must not run at the same time.
+ * of this or the next op with one state must not run at the same time.
  */
 int dsa_cuda_index_score_decode(const dsa_cuda_state_t *state, float *score,
     size_t ld, const dsa_e4m3_t *q, const float *w,
     const dsa_cuda_cache_t *cache, const int32_t *pages, size_t ld_pages,
     const int32_t *keys, uint32_t n, uint32_t max_keys, uint32_t heads,
     dsa_stream_t stream);
+
+/*
+ * CUDA.  The same for several rows of a sequence, which are a group: they
+ * follow one another, and each has more keys than the row before it.  The keys
+ * of a group are read once, with the page numbers of its first row.
+ *
+ * left [n] int32, device memory: how many rows the group has from a row on,
+ * itself included: 4, 3, 2, 1 for a group of four, which is at most
+ * DSA_INDEX_ROWS.  1 or 0: the row is the last one of its group, or a group of
+ * its own, as are rows with keys 0.  Only the rows of a call are a group: a
+ * call that begins or ends within one computes its part of it.  So the rows of
+ * a step may be divided anywhere, and a graph may be launched with other
+ * groups than those it was captured with.  left NULL: each row is a group of
+ * its own, which is faster if all are.
+ *
+ * ld is at least the keys of each row rounded up to 64; so many scores of each
+ * row of a group may be written as its last row has.  A score has the same
+ * bits in any group.
+ */
+#define DSA_INDEX_ROWS  8
+
+int dsa_cuda_index_score_groups(const dsa_cuda_state_t *state, float *score,
+    size_t ld, const dsa_e4m3_t *q, const float *w,
+    const dsa_cuda_cache_t *cache, const int32_t *pages, size_t ld_pages,
+    const int32_t *keys, const int32_t *left, uint32_t n, uint32_t max_keys,
+    uint32_t heads, dsa_stream_t stream);
 
 /*
  * CUDA.  The k greatest of score [rows, ld] among the first keys[row] of a

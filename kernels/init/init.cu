@@ -51,6 +51,7 @@ dsa_init_kernels(void)
         dsa_gemm_decode_setup,
         dsa_gemm_fp8_setup,
         dsa_index_decode_setup,
+        dsa_index_groups_setup,
         dsa_index_prefill_setup,
         dsa_moe_gemm_setup,
         dsa_moe_plan_setup,

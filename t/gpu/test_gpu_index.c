@@ -589,6 +589,449 @@ test_decode_ragged(void **state)
 
 
 /*
+ * Groups of size[] rows, the first row with keys[] keys, and rows of their own
+ * with no keys where size[] is 0.  Tables of pages are those of index_decode().
+ * Every row has one, but those of later rows of a group are not valid.
+ */
+
+typedef struct {
+    uint32_t           rows;
+    uint32_t           heads;
+    uint32_t           most;            /* keys */
+    size_t             ld;
+    size_t             ld_pages;
+    int32_t           *keys;
+    int32_t           *last;            /* keys of the last row of a group */
+    int32_t           *left;
+    int32_t           *turn;            /* how far its table is rotated */
+    int32_t           *d_keys;
+    int32_t           *d_left;
+    int32_t           *d_table;
+    float             *d_score;
+    index_cache_t      c;
+    index_query_t      q;
+} index_groups_t;
+
+
+static int32_t *
+index_list(size_t n)
+{
+    int32_t  *p;
+
+    p = calloc(n + 1, sizeof(int32_t));
+    assert_non_null(p);
+
+    return p;
+}
+
+
+static void
+index_groups_rows(index_groups_t *g, uint32_t (*group)[2], uint32_t n)
+{
+    uint32_t  i, j, r, rows;
+
+    g->most = 0;
+    g->rows = 0;
+
+    for (i = 0; i < n; i++) {
+        g->rows += group[i][1] > 0 ? group[i][1] : 1;
+    }
+
+    g->keys = index_list(g->rows);
+    g->last = index_list(g->rows);
+    g->left = index_list(g->rows);
+    g->turn = index_list(g->rows);
+
+    for (i = 0, r = 0; i < n; i++) {
+        rows = group[i][1];
+
+        if (rows == 0) {
+            g->turn[r++] = -1;
+            continue;
+        }
+
+        for (j = 0; j < rows; j++, r++) {
+            g->keys[r] = (int32_t) (group[i][0] + j);
+            g->last[r] = (int32_t) (group[i][0] + rows - 1);
+            g->left[r] = (int32_t) (rows - j);
+            g->turn[r] = (int32_t) i;
+        }
+
+        g->most = group[i][0] + rows - 1 > g->most ? group[i][0] + rows - 1
+                                                   : g->most;
+    }
+}
+
+
+/* whole: later rows of a group have a valid table too */
+
+static void
+index_groups_table(index_groups_t *g, int whole)
+{
+    int32_t   *table;
+    uint32_t   r, i;
+
+    table = index_list(g->rows * g->ld_pages);
+
+    for (r = 0; r < g->rows; r++) {
+        for (i = 0; i < g->ld_pages; i++) {
+            table[r * g->ld_pages + i] =
+                i < (uint32_t) (g->last[r] + 63) / 64
+                && (whole || r == 0 || g->turn[r] != g->turn[r - 1])
+                ? g->c.table[(i + (uint32_t) g->turn[r]) % g->c.pages]
+                : -1;
+        }
+    }
+
+    gpu_ok(cudaMemcpy(g->d_table, table,
+                      g->rows * g->ld_pages * sizeof(int32_t),
+                      cudaMemcpyDefault));
+    free(table);
+}
+
+
+static void
+index_groups_open(index_groups_t *g, uint32_t (*group)[2], uint32_t n,
+    uint32_t heads)
+{
+    index_groups_rows(g, group, n);
+
+    g->heads = heads;
+
+    index_cache(&g->c, (g->most + 63) / 64 * 64);
+    index_query(&g->q, g->rows, heads);
+
+    g->ld_pages = g->c.pages + 1;
+    g->ld = g->c.pages * 64 + 4;
+
+    g->d_keys = gpu_upload(g->keys, g->rows * sizeof(int32_t));
+    g->d_left = gpu_upload(g->left, g->rows * sizeof(int32_t));
+    g->d_table = gpu_alloc(g->rows * g->ld_pages * sizeof(int32_t));
+    g->d_score = gpu_alloc(g->rows * g->ld * sizeof(float));
+}
+
+
+static void
+index_groups_close(index_groups_t *g)
+{
+    free(g->keys);
+    free(g->last);
+    free(g->left);
+    free(g->turn);
+    index_query_free(&g->q);
+    index_cache_free(&g->c);
+}
+
+
+/* Enqueues the rows first .. first+n-1. */
+
+static void
+index_groups_score(index_groups_t *g, uint32_t first, uint32_t n,
+    const int32_t *left, uint32_t most, dsa_stream_t stream)
+{
+    gpu_ok(dsa_cuda_index_score_groups(&gpu_state, g->d_score + first * g->ld,
+                                       g->ld,
+                                       g->q.d_q
+                                       + (size_t) first * g->heads * DIM,
+                                       g->q.d_w + first * g->heads,
+                                       &g->c.cache,
+                                       g->d_table + first * g->ld_pages,
+                                       g->ld_pages, g->d_keys + first,
+                                       left != NULL ? left + first : NULL, n,
+                                       most, g->heads, stream));
+}
+
+
+/*
+ * Checks that rows have the bits of score, and that nothing is written behind
+ * the last page of a row's group.
+ */
+
+static void
+index_groups_same(index_groups_t *g, const float *score)
+{
+    float     *again;
+    uint32_t   r, used;
+
+    again = malloc(g->rows * g->ld * sizeof(float));
+    assert_non_null(again);
+
+    gpu_download(again, g->d_score, g->rows * g->ld * sizeof(float));
+    gpu_poison(g->d_score, g->rows * g->ld * sizeof(float));
+
+    for (r = 0; r < g->rows; r++) {
+        used = (uint32_t) (g->last[r] + 63) / 64 * 64;
+
+        assert_memory_equal(again + r * g->ld, score + r * g->ld,
+                            (uint32_t) g->keys[r] * sizeof(float));
+        index_untouched(again + r * g->ld + used, g->ld - used);
+    }
+
+    free(again);
+}
+
+
+/* Checks that no score of rows from first on was written. */
+
+static void
+index_groups_unwritten(const index_groups_t *g, uint32_t first)
+{
+    float   *score;
+    size_t   n;
+
+    n = (g->rows - first) * g->ld;
+    score = malloc(n * sizeof(float) + 1);
+    assert_non_null(score);
+
+    gpu_download(score, g->d_score + first * g->ld, n * sizeof(float));
+    index_untouched(score, n);
+    free(score);
+}
+
+
+/* Checks a row against the twin and float64. */
+
+static void
+index_groups_check(index_groups_t *g, const float *score, uint32_t r,
+    uint32_t sample)
+{
+    size_t         i, from;
+    index_cache_t  turned;
+
+    turned.key = malloc((size_t) g->c.keys * DIM * sizeof(float));
+    turned.scale = malloc(g->c.keys * sizeof(float));
+
+    assert_non_null(turned.key);
+    assert_non_null(turned.scale);
+
+    for (i = 0; i < g->c.keys; i++) {
+        from = (i + (size_t) g->turn[r] * 64) % g->c.keys;
+        memcpy(turned.key + i * DIM, g->c.key + from * DIM,
+               DIM * sizeof(float));
+        turned.scale[i] = g->c.scale[from];
+    }
+
+    index_check(score + r * g->ld, &turned, &g->q, r, (uint32_t) g->keys[r],
+                sample);
+
+    free(turned.key);
+    free(turned.scale);
+}
+
+
+/*
+ * Computes group [n] of first keys and rows: each row alone, in groups, with
+ * another bound, with every row a group of its own, and in two calls that
+ * divide the rows at each of some places.  All have the same bits.  About some
+ * rows are checked against the twin.
+ */
+
+static void
+index_groups(uint32_t (*group)[2], uint32_t n, uint32_t heads,
+    uint32_t some, uint32_t sample)
+{
+    float           *score;
+    int32_t         *alone;
+    uint32_t         i, r, cut;
+    index_groups_t   g;
+
+    index_groups_open(&g, group, n, heads);
+
+    score = malloc(g.rows * g.ld * sizeof(float));
+    assert_non_null(score);
+
+    index_groups_table(&g, 1);
+    index_groups_score(&g, 0, g.rows, NULL, g.most, NULL);
+    gpu_download(score, g.d_score, g.rows * g.ld * sizeof(float));
+    gpu_poison(g.d_score, g.rows * g.ld * sizeof(float));
+
+    /* zeros: the same as ones */
+
+    alone = index_list(g.rows);
+    index_groups_score(&g, 0, g.rows,
+                       gpu_upload(alone, g.rows * sizeof(int32_t)), g.most,
+                       NULL);
+    index_groups_same(&g, score);
+    free(alone);
+
+    for (i = 0; i < 3; i++) {
+        cut = 1 + dsa_t_random(g.rows);
+        index_groups_score(&g, 0, cut, g.d_left, g.most, NULL);
+        index_groups_unwritten(&g, cut);
+        index_groups_score(&g, cut, g.rows - cut, g.d_left, g.most, NULL);
+        index_groups_same(&g, score);
+    }
+
+    index_groups_table(&g, 0);
+
+    for (i = 0; i < 2; i++) {
+        index_groups_score(&g, 0, g.rows, g.d_left, g.most + i * 100000,
+                           NULL);
+        index_groups_same(&g, score);
+    }
+
+    for (r = 0; r < g.rows; r++) {
+        if (g.keys[r] > 0 && dsa_t_random(g.rows) < some) {
+            index_groups_check(&g, score, r, sample);
+        }
+    }
+
+    free(score);
+    index_groups_close(&g);
+    assert_int_equal(gpu_free_all(NULL), 0);
+}
+
+
+/* Every size, with keys that begin and end at all sides of a page's end. */
+
+static void
+test_groups(void **state)
+{
+    uint32_t         i, size, n, group[64][2];
+    static uint32_t  head[] = { 64, 32, 16, 8, 24, 40 };
+    static uint32_t  keys[] = { 1, 56, 60, 62, 63, 64, 65, 124, 2046, 3000 };
+
+    for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        for (size = 1; size <= DSA_INDEX_ROWS; size++) {
+            for (n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
+                group[n][0] = keys[n];
+                group[n][1] = size;
+            }
+
+            index_groups(group, n, head[i], 3, 100);
+        }
+    }
+}
+
+
+/* Sizes that differ, beside rows of their own and padding. */
+
+static void
+test_groups_mixed(void **state)
+{
+    uint32_t         i, j, n, group[200][2];
+    static uint32_t  head[] = { 64, 32, 16, 8, 48 };
+
+    for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        for (j = 0; j < 2; j++) {
+            for (n = 0; n < (j == 0 ? 13 : 200); n++) {
+                group[n][0] = 1 + dsa_t_random(n % 5 == 0 ? 5000 : 200);
+                group[n][1] = dsa_t_random(DSA_INDEX_ROWS + 1);
+            }
+
+            group[4][1] = 3;
+            index_groups(group, n, head[i], 20, 100);
+        }
+    }
+}
+
+
+/* So many pages that blocks that have finished draw some of them. */
+
+static void
+test_groups_long(void **state)
+{
+    uint32_t         i, n, group[24][2];
+    static uint32_t  head[] = { 64, 32 };
+
+    for (i = 0; i < sizeof(head) / sizeof(head[0]); i++) {
+        for (n = 0; n < 24; n++) {
+            group[n][0] = n % 3 == 1 ? 1 + dsa_t_random(200)
+                                     : 20000 + dsa_t_random(12000);
+            group[n][1] = n == 7 ? 0 : 1 + n % DSA_INDEX_ROWS;
+        }
+
+        index_groups(group, n, head[i], 6, 100);
+    }
+}
+
+
+static void
+index_groups_swap(int32_t **a, int32_t **b)
+{
+    int32_t  *t;
+
+    t = *a;
+    *a = *b;
+    *b = t;
+}
+
+
+/* A graph is launched with other groups than those it was captured with. */
+
+static void
+test_groups_graph(void **state)
+{
+    float            *score;
+    uint32_t          i, r, rows;
+    cudaGraph_t       graph;
+    dsa_stream_t      stream;
+    index_groups_t    g, other;
+    cudaGraphExec_t   exec;
+    static uint32_t   first[][2] = { { 700, 4 }, { 61, 4 }, { 0, 0 },
+                                     { 0, 0 }, { 900, 1 } };
+    static uint32_t   second[][2] = { { 880, 1 }, { 60, 8 }, { 0, 0 },
+                                      { 300, 1 } };
+
+    rows = 11;
+
+    index_groups_open(&g, first, 5, 64);
+    index_groups_rows(&other, second, 4);
+    assert_int_equal(g.rows, rows);
+    assert_int_equal(other.rows, rows);
+
+    score = malloc(rows * g.ld * sizeof(float));
+    assert_non_null(score);
+
+    gpu_ok(cudaStreamCreate(&stream));
+    gpu_ok(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    index_groups_score(&g, 0, rows, g.d_left, g.most, stream);
+    gpu_ok(cudaStreamEndCapture(stream, &graph));
+    gpu_ok(cudaGraphInstantiate(&exec, graph, 0));
+
+    for (i = 0; i < 3; i++) {
+        index_groups_table(&g, 1);
+        gpu_ok(cudaMemcpy(g.d_keys, g.keys, rows * sizeof(int32_t),
+                          cudaMemcpyDefault));
+        gpu_ok(cudaMemcpy(g.d_left, g.left, rows * sizeof(int32_t),
+                          cudaMemcpyDefault));
+
+        index_groups_score(&g, 0, rows, NULL, g.most, NULL);
+        gpu_download(score, g.d_score, rows * g.ld * sizeof(float));
+        gpu_poison(g.d_score, rows * g.ld * sizeof(float));
+
+        index_groups_table(&g, 0);
+        gpu_ok(cudaGraphLaunch(exec, stream));
+        gpu_ok(cudaStreamSynchronize(stream));
+        index_groups_same(&g, score);
+
+        for (r = 0; r < rows; r++) {
+            if (g.keys[r] > 0) {
+                index_groups_check(&g, score, r, 1000);
+            }
+        }
+
+        /* other rows in the same memory of the GPU */
+
+        index_groups_swap(&g.keys, &other.keys);
+        index_groups_swap(&g.last, &other.last);
+        index_groups_swap(&g.left, &other.left);
+        index_groups_swap(&g.turn, &other.turn);
+    }
+
+    gpu_ok(cudaGraphExecDestroy(exec));
+    gpu_ok(cudaGraphDestroy(graph));
+    gpu_ok(cudaStreamDestroy(stream));
+    free(score);
+    free(other.keys);
+    free(other.last);
+    free(other.left);
+    free(other.turn);
+    index_groups_close(&g);
+}
+
+
+/*
  * A row's scores have the same bits in a prefill, in another chunk of it, and
  * in a decode step.
  */
@@ -703,6 +1146,11 @@ test_arguments(void **state)
                                                      table, 1, keys, 1, 64,
                                                      head[i], NULL),
                          cudaErrorInvalidValue);
+        assert_int_equal(dsa_cuda_index_score_groups(&gpu_state, score, 64,
+                                                     q.d_q, q.d_w, &c.cache,
+                                                     table, 1, keys, keys, 1,
+                                                     64, head[i], NULL),
+                         cudaErrorInvalidValue);
     }
 
     gpu_ok(dsa_cuda_index_score(&gpu_state, score, 64, q.d_q, q.d_w, &c.cache,
@@ -710,6 +1158,9 @@ test_arguments(void **state)
     gpu_ok(dsa_cuda_index_score_decode(&gpu_state, score, 64, q.d_q, q.d_w,
                                        &c.cache, table, 1, keys, 0, 64, 64,
                                        NULL));
+    gpu_ok(dsa_cuda_index_score_groups(&gpu_state, score, 64, q.d_q, q.d_w,
+                                       &c.cache, table, 1, keys, keys, 0, 64,
+                                       64, NULL));
     gpu_sync();
 
     index_query_free(&q);
@@ -742,6 +1193,14 @@ main(void)
         cmocka_unit_test_setup_teardown(test_decode_long, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_decode_ragged, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_groups, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_groups_mixed, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_groups_long, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_groups_graph, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_same_bits, gpu_setup,
                                         gpu_free_all),
