@@ -51,7 +51,7 @@ typedef struct {
 typedef struct {
     const int32_t      *keys;
     const int32_t      *left;
-    uint32_t            rows;
+    uint32_t            rows;                   /* > 0 */
 
     uint32_t            all;                    /* pages */
     uint32_t            dealt;                  /* assigned in advance */
@@ -60,6 +60,10 @@ typedef struct {
 
     int                 draws;
     uint32_t            ticket;
+
+    uint32_t            span;                   /* rows of a lane's part */
+    uint32_t            part;                   /* the inclusive sum of the
+                                                   pages of all parts so far */
 
     uint32_t            base;                   /* 32 rows from base on, one
                                                    for each lane: */
@@ -75,44 +79,37 @@ typedef struct {
 
 
 /*
- * Returns how many rows the group has that begins at row, 0 if none begins
- * there.  A group ends at the last row, and begins at the first one.
+ * Returns the pages of the group that begins at row, and its rows, which are
+ * 0 if none begins there.  A group ends at the last row, and begins at the
+ * first one.  There are no branches, so that the loads of several calls
+ * overlap.
  */
-
-static __device__ __forceinline__ uint32_t
-dsa_index_group(const int32_t *left, uint32_t row, uint32_t rows)
-{
-    int32_t  n, before;
-
-    if (row >= rows) {
-        return 0;
-    }
-
-    n = left[row];
-    before = row > 0 ? left[row - 1] : 0;
-
-    return before > 1 ? 0 : min(max(n, 1), (int32_t) (rows - row));
-}
-
-
-/* Returns the pages of the group that begins at row. */
 
 template <int GROUPED>
 static __device__ __forceinline__ uint32_t
 dsa_index_pages(const dsa_index_deal_t *deal, uint32_t row, uint32_t *size)
 {
-    int32_t  keys;
+    int32_t   n, before, keys;
+    uint32_t  last, at;
 
-    *size = GROUPED ? dsa_index_group(deal->left, row, deal->rows)
-                    : row < deal->rows;
+    if (!GROUPED) {
+        *size = 1;
 
-    if (*size == 0) {
-        return 0;
+        return row < deal->rows && deal->keys[row] > 0
+               ? (deal->keys[row] + 63) / 64
+               : 0;
     }
 
-    keys = deal->keys[row + *size - 1];
+    at = min(row, deal->rows - 1);
+    n = max(deal->left[at], 1);
+    before = deal->left[max(at, 1) - 1];
+    last = min(at + n, deal->rows) - 1;
+    n = at > 0 && before > 1 ? 0 : last + 1 - at;
 
-    return keys > 0 ? (keys + 63) / 64 : 0;
+    keys = deal->keys[last];
+    *size = row < deal->rows ? n : 0;
+
+    return *size > 0 && keys > 0 ? (keys + 63) / 64 : 0;
 }
 
 
@@ -134,15 +131,15 @@ dsa_index_scan(uint32_t v, int lane)
 
 /*
  * Returns which of the 32 rows from base on has page begin.  If none of them
- * has it, the search goes on with the next 32 rows: begin never decreases, so
- * rows are visited in order.
+ * has it, the search goes on with the part that has it, or with the next 32
+ * rows of this part: begin never decreases, so rows are visited in order.
  */
 
 template <int GROUPED>
 static __device__ __forceinline__ uint32_t
 dsa_index_find(dsa_index_deal_t *deal, int lane)
 {
-    uint32_t  found;
+    uint32_t  found, part, before;
 
     for ( ;; ) {
         found = __ballot_sync(0xffffffff, deal->scan > deal->begin);
@@ -151,12 +148,75 @@ dsa_index_find(dsa_index_deal_t *deal, int lane)
             return __ffs(found) - 1;
         }
 
-        found = __shfl_sync(0xffffffff, deal->scan, 31);
-        deal->base += 32;
+        part = GROUPED ? __ffs(__ballot_sync(0xffffffff,
+                                             deal->part > deal->begin)) - 1
+                       : 0;
+
+        if (part * deal->span > deal->base) {
+            deal->base = part * deal->span;
+            before = __shfl_sync(0xffffffff, deal->part, part - 1);
+
+        } else {
+            deal->base += 32;
+            before = __shfl_sync(0xffffffff, deal->scan, 31);
+        }
+
         deal->count = dsa_index_pages<GROUPED>(deal, deal->base + lane,
                                                &deal->size);
-        deal->scan = found + dsa_index_scan(deal->count, lane);
+        deal->scan = before + dsa_index_scan(deal->count, lane);
     }
+}
+
+
+/*
+ * Counts the pages of groups.  Each lane has the sum of one of 32 parts of the
+ * rows, so that rows are found quickly.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_index_count_groups(dsa_index_deal_t *deal, int lane)
+{
+    const int  N = 8;                           /* loads that overlap */
+    int        i;
+    uint32_t   j, part, sum, count[N], size;
+
+    deal->span = (deal->rows + 1023) / 1024 * 32;
+    part = 0;
+
+    for (j = 0; j < deal->rows; j += 32 * N) {
+#pragma unroll
+        for (i = 0; i < N; i++) {
+            count[i] = dsa_index_pages<1>(deal, j + 32 * i + lane, &size);
+        }
+
+#pragma unroll
+        for (i = 0; i < N; i++) {
+            sum = __reduce_add_sync(0xffffffff, count[i]);
+            part += (j + 32 * i) / deal->span == (uint32_t) lane ? sum : 0;
+        }
+    }
+
+    deal->part = dsa_index_scan(part, lane);
+
+    return __shfl_sync(0xffffffff, deal->part, 31);
+}
+
+
+/* Counts the pages of single rows, which are few: they need no parts. */
+
+static __device__ __forceinline__ uint32_t
+dsa_index_count_rows(dsa_index_deal_t *deal, int lane)
+{
+    uint32_t  j, sum, size;
+
+    deal->span = 0;
+    sum = 0;
+
+    for (j = lane; j < deal->rows; j += 32) {
+        sum += dsa_index_pages<0>(deal, j, &size);
+    }
+
+    return __reduce_add_sync(0xffffffff, sum);
 }
 
 
@@ -166,20 +226,15 @@ template <typename S>
 static __device__ __forceinline__ void
 dsa_index_deal(dsa_index_deal_t *deal, int lane)
 {
-    uint32_t  j, sum, size, dealt;
+    uint32_t  dealt;
 
-    sum = 0;
+    deal->all = S::GROUPED ? dsa_index_count_groups(deal, lane)
+                           : dsa_index_count_rows(deal, lane);
 
-    for (j = lane; j < deal->rows; j += 32) {
-        sum += dsa_index_pages<S::GROUPED>(deal, j, &size);
-    }
+    dealt = deal->all / gridDim.x < DSA_INDEX_LEAST / S::SHARE
+            ? deal->all
+            : deal->all - deal->all / 16 * DSA_INDEX_FREE;
 
-    sum = __reduce_add_sync(0xffffffff, sum);
-    dealt = sum / gridDim.x < DSA_INDEX_LEAST / S::SHARE
-            ? sum
-            : sum - sum / 16 * DSA_INDEX_FREE;
-
-    deal->all = sum;
     deal->dealt = dealt;
     deal->begin = (uint32_t) ((uint64_t) dealt * blockIdx.x / gridDim.x);
     deal->n = (uint32_t) ((uint64_t) dealt * (blockIdx.x + 1) / gridDim.x)
