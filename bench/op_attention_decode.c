@@ -23,12 +23,17 @@
 #define DSA_BENCH_TOKENS    1048576
 #define DSA_BENCH_PICKS     2048
 #define DSA_BENCH_ROWS      128         /* at most; of slots, over all sets */
+#define DSA_BENCH_SETS      4           /* of DSA_BENCH_ROWS with common
+                                           slots */
 
 
 typedef struct {
     void               *out;
     void               *q;
     void               *slot;           /* [DSA_BENCH_ROWS, 2048] */
+    void               *drawn;          /* the same, all slots drawn */
+    void               *common;         /* [DSA_BENCH_SETS * DSA_BENCH_ROWS,
+                                           2048] */
     void               *n_slot;
     void               *work;
     uint32_t            rows;
@@ -128,6 +133,8 @@ dsa_bench_decode_slots(dsa_bench_t *b, dsa_bench_decode_t *d)
         n[i] = DSA_BENCH_PICKS;
     }
 
+    d->drawn = d->slot;
+
     rc = cudaMemcpy(d->slot, slot, DSA_BENCH_ROWS * DSA_BENCH_PICKS
                                    * sizeof(int32_t), cudaMemcpyHostToDevice);
     rc = rc != 0 ? rc : (int) cudaMemcpy(d->n_slot, n, sizeof(n),
@@ -135,6 +142,76 @@ dsa_bench_decode_slots(dsa_bench_t *b, dsa_bench_decode_t *d)
     free(slot);
 
     return rc;
+}
+
+
+/*
+ * Slots of rows of which each 4 are of one sequence, as with 3 drafts: a row
+ * has 90 % of the slots of the first one.
+ */
+
+static int
+dsa_bench_decode_common(dsa_bench_t *b, dsa_bench_decode_t *d)
+{
+    int       rc;
+    size_t    i, n;
+    int32_t  *slot;
+
+    n = (size_t) DSA_BENCH_SETS * DSA_BENCH_ROWS * DSA_BENCH_PICKS;
+    slot = malloc(n * sizeof(int32_t));
+    d->common = dsa_bench_alloc(b, n * sizeof(int32_t));
+
+    if (slot == NULL || d->common == NULL) {
+        free(slot);
+        return cudaErrorMemoryAllocation;
+    }
+
+    for (i = 0; i < n; i++) {
+        if (i / DSA_BENCH_PICKS % 4 == 0 || rand() % 10 == 0) {
+            slot[i] = (int32_t) (((uint32_t) rand()
+                                  ^ (uint32_t) rand() << 11)
+                                 % DSA_BENCH_TOKENS);
+
+        } else {
+            slot[i] = slot[i - i / DSA_BENCH_PICKS % 4 * DSA_BENCH_PICKS];
+        }
+    }
+
+    rc = cudaMemcpy(d->common, slot, n * sizeof(int32_t),
+                    cudaMemcpyHostToDevice);
+    free(slot);
+
+    return rc;
+}
+
+
+/*
+ * Rows with common slots.  The bytes are those of the slots, each counted once
+ * for the rows that have it.
+ */
+
+static void
+dsa_bench_decode_common_row(dsa_bench_t *b, dsa_bench_decode_t *d,
+    uint32_t heads)
+{
+    char    shape[64];
+    double  us, pairs;
+
+    d->rows = DSA_BENCH_ROWS;
+    d->heads = heads;
+
+    d->slot = d->common;
+    us = dsa_bench_time(b, dsa_bench_decode, d, DSA_BENCH_SETS);
+    d->slot = d->drawn;
+
+    pairs = (double) d->rows * DSA_BENCH_PICKS;
+
+    (void) snprintf(shape, sizeof(shape), "b=%u x 4 rows, 90 %% common, h=%u",
+                    DSA_BENCH_ROWS / 4, heads);
+    dsa_bench_row(b, "sparse attention, decode", shape, us,
+                  pairs * heads * 1088 * 2, DSA_BENCH_BF16,
+                  pairs / 4 * 1.3 * DSA_CUDA_RECORD
+                  + (double) d->rows * heads * 1088 * 2);
 }
 
 
@@ -155,8 +232,11 @@ dsa_bench_attention_decode(dsa_bench_t *b)
         { 1, 8 }
     };
 
+    static const uint32_t  common[] = { 128, 64, 32, 16, 8 };  /* heads */
+
     rc = dsa_bench_decode_cache(b, &d);
     rc = rc != 0 ? rc : dsa_bench_decode_slots(b, &d);
+    rc = rc != 0 ? rc : dsa_bench_decode_common(b, &d);
 
     if (rc != 0) {
         (void) fprintf(stderr, "dsa bench: inputs: %s\n", dsa_cuda_error(rc));
@@ -197,5 +277,9 @@ dsa_bench_attention_decode(dsa_bench_t *b)
                       pairs * d.heads * 1088 * 2, DSA_BENCH_BF16,
                       pairs * DSA_CUDA_RECORD
                       + (double) d.rows * d.heads * 1088 * 2);
+    }
+
+    for (i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+        dsa_bench_decode_common_row(b, &d, common[i]);
     }
 }
