@@ -170,7 +170,9 @@ dsa_bench_close(dsa_bench_engine_t *e)
     free(e->accept);
     free(e->next);
     free(e->n_next);
+    free(e->sampling);
 
+    e->sampling = NULL;
     e->accept = NULL;
     e->next = NULL;
     e->n_next = NULL;
@@ -428,10 +430,11 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
     e->accept = calloc(2 * (size_t) seqs, sizeof(uint32_t));
     e->next = calloc(outputs, sizeof(uint32_t));
     e->n_next = calloc(2 * (size_t) seqs, sizeof(uint32_t));
+    e->sampling = calloc(seqs, sizeof(dsa_sampling_t));
 
     if (e->tokens == NULL || e->pages == NULL || e->seq == NULL
         || e->sample == NULL || e->accept == NULL || e->next == NULL
-        || e->n_next == NULL)
+        || e->n_next == NULL || e->sampling == NULL)
     {
         return dsa_error(err, "no memory for %u sequences", seqs);
     }
@@ -441,8 +444,11 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
                                    % e->backend->config.vocab_size);
     }
 
-    e->sampling.temperature = 1;
-    e->sampling.top_p = 0.95f;
+    for (i = 0; i < seqs; i++) {
+        e->sampling[i].temperature = 1;
+        e->sampling[i].top_p = 0.95f;
+        e->sampling[i].seed = i;
+    }
 
     return DSA_OK;
 }

@@ -87,7 +87,10 @@ typedef struct {
     uint32_t           *accept;         /* [2, ranks * seqs] */
     uint32_t           *next;           /* [2, ranks * seqs, outputs] */
     uint32_t           *n_next;         /* [2, ranks * seqs] */
-    dsa_sampling_t      sampling;
+    dsa_sampling_t     *sampling;       /* [ranks * seqs], of other seeds:
+                                           with one seed all sequences would
+                                           sample the same tokens, which choose
+                                           the same experts */
     uint32_t            context;
 } dsa_bench_engine_t;
 

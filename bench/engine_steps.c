@@ -60,7 +60,7 @@ dsa_bench_seq(dsa_bench_engine_t *e, uint32_t rank, uint32_t s,
     seq->rank = rank;
     seq->pages = pages;
     seq->input_from = DSA_INPUT_KNOWN;
-    seq->sampling = &e->sampling;
+    seq->sampling = &e->sampling[s * e->backend->ranks + rank];
 
     return seq;
 }
@@ -145,7 +145,7 @@ dsa_bench_prompt_time(dsa_bench_engine_t *e, uint32_t tokens, int split,
         for (i = 0; i < prompts; i++) {
             e->seq[i].start = at;
             e->seq[i].n_input = n;
-            e->seq[i].sampling = at + n == tokens ? &e->sampling : NULL;
+            e->seq[i].sampling = at + n == tokens ? &e->sampling[i] : NULL;
         }
 
         if (dsa_bench_start(e, prompts, &in_flight, err) != DSA_OK) {

@@ -325,10 +325,11 @@ dsa_cuda_select_decode(dsa_cuda_rank_t *rank, uint32_t layer,
 {
     size_t            ld;
     uint32_t          r, n, heads;
-    const int32_t    *pages;
+    const int32_t    *left, *pages;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
+    left = step->grouped ? rank->input.left : NULL;
     heads = dsa_cuda_index_heads(&rank->config);
     ld = ((size_t) step->max_keys + 63) & ~(size_t) 63;
 
@@ -336,13 +337,15 @@ dsa_cuda_select_decode(dsa_cuda_rank_t *rank, uint32_t layer,
         n = dsa_cuda_score_tokens(ld, step->decode - r);
         pages = rank->input.pages + (uint64_t) r * rank->ld_pages;
 
-        dsa_cuda_try(dsa_cuda_index_score_decode(&rank->state, w->score, ld,
+        dsa_cuda_try(dsa_cuda_index_score_groups(&rank->state, w->score, ld,
                                                  w->index_q8 + (uint64_t) r
                                                  * heads * DSA_CUDA_INDEX,
                                                  w->index_w8
                                                  + (uint64_t) r * heads,
                                                  cache, pages, rank->ld_pages,
-                                                 rank->input.keys + r, n,
+                                                 rank->input.keys + r,
+                                                 left != NULL ? left + r
+                                                              : NULL, n,
                                                  step->max_keys, heads,
                                                  rank->stream));
         dsa_cuda_try(dsa_cuda_scores(rank, layer, ld, n));

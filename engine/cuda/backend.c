@@ -71,6 +71,8 @@ typedef struct {
 
 static int dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
+static void dsa_backend_cuda_drafts(dsa_backend_t *b,
+    const dsa_backend_cuda_t *c, const dsa_backend_conf_t *conf);
 static int dsa_backend_cuda_random(dsa_backend_t *b,
     dsa_precision_e precision, dsa_err_t *err);
 static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
@@ -131,8 +133,6 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->moved = dsa_backend_cuda_moved;
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
-    b->max_outputs = conf->drafts + 1;
-    b->drafts = conf->drafts;
     b->rollouts = 1;
 
     if (dsa_backend_cuda_model(b, c, conf, err) != DSA_OK
@@ -167,6 +167,8 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
             dsa_model_config_resize(&b->config, conf->layers);
         }
 
+        dsa_backend_cuda_drafts(b, c, conf);
+
         return dsa_backend_cuda_random(b, conf->precision, err);
     }
 
@@ -179,8 +181,27 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     b->config = c->weights->config;
+    dsa_backend_cuda_drafts(b, c, conf);
 
     return DSA_OK;
+}
+
+
+/* Sets how many drafts there are, if the checkpoint has a draft layer. */
+
+static void
+dsa_backend_cuda_drafts(dsa_backend_t *b, const dsa_backend_cuda_t *c,
+    const dsa_backend_conf_t *conf)
+{
+    b->drafts = dsa_cuda_conf_drafts(conf, &b->config);
+
+    if (conf->drafts_if_any && c->weights != NULL
+        && c->weights->draft.fault[0] != '\0')
+    {
+        b->drafts = 0;
+    }
+
+    b->max_outputs = b->drafts + 1;
 }
 
 
@@ -220,6 +241,8 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
     dsa_cuda_conf_init(&group, conf, &b->config);
     group.weights = c->weights;
+    group.outputs = b->max_outputs;
+    group.drafts = b->drafts != 0;
 
     b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
     b->rank_tokens = group.max_tokens;

@@ -110,6 +110,7 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
         }
 
         c->shared |= seq[i].copies != NULL;
+        c->grouped |= seq[i].n_draft != 0;
 
         if (dsa_batch_decodes(rank, &seq[i])) {
             end = dsa_cuda_batch_end(rank, &seq[i]);
@@ -228,6 +229,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
     step->seq = b->seq;
     step->fullest = common->fullest;
+    step->grouped = common->grouped;
     step->shared = common->shared;
     f->samples = 0;
     f->rollouts.n_kept = 0;
@@ -426,6 +428,7 @@ dsa_batch_tokens(const dsa_cuda_host_t *h, const dsa_cuda_rank_t *rank,
     for (i = 0, t = first; i < p->n; i++, t++) {
         at = p->start + i;
 
+        h->left[t] = (int32_t) (p->n - i);
         h->table[t] = (int32_t) table;
         h->feed[t] = -1;
 

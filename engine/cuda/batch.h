@@ -118,6 +118,7 @@ typedef struct {
     int32_t                *position;
     int32_t                *slot;
     int32_t                *keys;
+    int32_t                *left;
     int32_t                *table;
     int32_t                *feed;
     int32_t                *last;
@@ -173,6 +174,7 @@ typedef struct {
     uint32_t                max_keys;   /* bound of keys[] of all decode
                                            tokens */
     uint32_t                decode;     /* 1: decode tokens only */
+    uint32_t                grouped;    /* 1: an entry has drafts */
     uint32_t                shared;     /* 1: an entry has copies */
     uint32_t                drafts;     /* most next drafts of an entry */
     uint32_t                draft_rows; /* of the fullest rank in the first

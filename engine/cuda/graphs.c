@@ -14,9 +14,11 @@
 static void dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most);
 static void dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least,
     uint32_t most);
+static uint32_t dsa_graphs_grouped(const dsa_cuda_graphs_t *g,
+    const dsa_cuda_rank_t *rank, uint32_t bound);
 static int dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, uint32_t tokens, uint32_t bound,
-    dsa_err_t *err);
+    uint32_t grouped, dsa_err_t *err);
 
 
 int
@@ -25,7 +27,7 @@ dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
 {
     int       rc;
     size_t    all, before, after;
-    uint32_t  i, j;
+    uint32_t  i, j, k, n;
     uint64_t  begin;
 
     begin = dsa_clock_ms();
@@ -34,13 +36,19 @@ dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
     dsa_graphs_sizes(g, rank->max_samples);
     dsa_graphs_bounds(g, rank->topk, rank->context);
 
+    n = 0;
+
     for (i = 0; i < g->sizes; i++) {
         for (j = 0; j < g->bounds; j++) {
-            if (dsa_graphs_capture(&g->exec[i][j], rank, f, g->size[i],
-                                   g->bound[j], err)
-                != DSA_OK)
-            {
-                return DSA_ERROR;
+            for (k = 0; k <= dsa_graphs_grouped(g, rank, j); k++) {
+                if (dsa_graphs_capture(&g->exec[i][j][k], rank, f, g->size[i],
+                                       g->bound[j], k, err)
+                    != DSA_OK)
+                {
+                    return DSA_ERROR;
+                }
+
+                n++;
             }
         }
     }
@@ -54,8 +62,8 @@ dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
     }
 
     dsa_log(DSA_LOG_NOTICE, "GPU %d: %u graphs for decode steps of up to %u "
-            "tokens, contexts up to %u, %.2f GB, %.1f s", rank->device,
-            g->sizes * g->bounds, rank->max_samples, rank->context,
+            "tokens, contexts up to %u, %.2f GB, %.1f s", rank->device, n,
+            rank->max_samples, rank->context,
             (double) (before > after ? before - after : 0) * 1e-9,
             (double) (dsa_clock_ms() - begin) * 1e-3);
 
@@ -66,15 +74,31 @@ dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
 void
 dsa_cuda_graphs_close(dsa_cuda_graphs_t *g)
 {
-    uint32_t  i, j;
+    uint32_t  i, j, k;
 
     for (i = 0; i < g->sizes; i++) {
         for (j = 0; j < g->bounds; j++) {
-            if (g->exec[i][j] != NULL) {
-                (void) cudaGraphExecDestroy(g->exec[i][j]);
+            for (k = 0; k < 2; k++) {
+                if (g->exec[i][j][k] != NULL) {
+                    (void) cudaGraphExecDestroy(g->exec[i][j][k]);
+                }
             }
         }
     }
+}
+
+
+/*
+ * Returns 1 if steps with several tokens of a sequence have graphs of their
+ * own: those that compute index scores, which are faster in groups then, and
+ * slower if each token is a group.
+ */
+
+static uint32_t
+dsa_graphs_grouped(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
+    uint32_t bound)
+{
+    return rank->drafts && g->bound[bound] > rank->topk;
 }
 
 
@@ -132,7 +156,7 @@ dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least, uint32_t most)
 
 static void
 dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
-    uint32_t tokens, uint32_t bound)
+    uint32_t tokens, uint32_t bound, uint32_t grouped)
 {
     memset(step, 0, sizeof(dsa_cuda_step_t));
 
@@ -142,6 +166,7 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
     step->fullest = tokens;
     step->max_keys = bound;
     step->indexed = bound > rank->topk;
+    step->grouped = grouped;
 }
 
 
@@ -156,7 +181,7 @@ dsa_graphs_step(dsa_cuda_step_t *step, const dsa_cuda_rank_t *rank,
 static int
 dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, uint32_t tokens, uint32_t bound,
-    dsa_err_t *err)
+    uint32_t grouped, dsa_err_t *err)
 {
     int              rc, ended;
     cudaGraph_t      graph;
@@ -167,7 +192,7 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
 
     dsa_cuda_host(&host, rank, f);
     dsa_cuda_host_pad(&host, 0, tokens);
-    dsa_graphs_step(&step, rank, tokens, bound);
+    dsa_graphs_step(&step, rank, tokens, bound, grouped);
 
     rc = 0;
 
@@ -221,7 +246,7 @@ dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step, const dsa_cuda_common_t *common,
     const dsa_cuda_inflight_t *f)
 {
-    uint32_t         i, j;
+    uint32_t         i, j, k;
     dsa_cuda_host_t  host;
 
     if (!common->decode) {
@@ -239,5 +264,7 @@ dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
     dsa_cuda_host(&host, rank, f);
     dsa_cuda_host_pad(&host, step->tokens, g->size[i]);
 
-    return g->exec[i][j];
+    k = common->grouped && dsa_graphs_grouped(g, rank, j);
+
+    return g->exec[i][j][k];
 }

@@ -29,7 +29,8 @@ typedef struct {
     uint32_t            sizes;
     uint32_t            bound[DSA_CUDA_BOUNDS];     /* keys, ascending */
     uint32_t            bounds;
-    cudaGraphExec_t     exec[DSA_CUDA_SIZES][DSA_CUDA_BOUNDS];
+    cudaGraphExec_t     exec[DSA_CUDA_SIZES][DSA_CUDA_BOUNDS][2];
+                                        /* 1: of steps with drafts, or NULL */
 } dsa_cuda_graphs_t;
 
 

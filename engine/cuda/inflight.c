@@ -175,6 +175,7 @@ dsa_cuda_host(dsa_cuda_host_t *h, const dsa_cuda_rank_t *rank,
     h->position = dsa_host_at(position);
     h->slot = dsa_host_at(slot);
     h->keys = dsa_host_at(keys);
+    h->left = dsa_host_at(left);
     h->table = dsa_host_at(table);
     h->feed = dsa_host_at(feed);
     h->last = dsa_host_at(last);
@@ -194,6 +195,7 @@ dsa_cuda_host_pad(dsa_cuda_host_t *h, uint32_t from, uint32_t to)
         h->position[i] = 0;
         h->slot[i] = -1;
         h->keys[i] = 0;
+        h->left[i] = 0;
         h->table[i] = (int32_t) i;
         h->feed[i] = -1;
         h->last[i] = (int32_t) i;

@@ -75,6 +75,7 @@ dsa_layout_speculation(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, in->position, rows->tokens);
     dsa_layout(l, in->slot, rows->tokens);
     dsa_layout(l, in->keys, rows->tokens);
+    dsa_layout(l, in->left, rows->tokens);
     dsa_layout(l, in->feed, rows->tokens);
     dsa_layout(l, in->last, rows->samples);
     dsa_layout(l, in->sampling, rows->samples);
@@ -123,6 +124,7 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, in->position, rows->tokens);
     dsa_layout(l, in->slot, rows->tokens);
     dsa_layout(l, in->keys, rows->tokens);
+    dsa_layout(l, in->left, rows->tokens);
     dsa_layout(l, in->table, rows->tokens);
     dsa_layout(l, in->feed, rows->tokens);
     dsa_layout(l, in->last, rows->samples);

@@ -59,6 +59,17 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
 }
 
 
+uint32_t
+dsa_cuda_conf_drafts(const dsa_backend_conf_t *from,
+    const dsa_model_config_t *config)
+{
+    return from->drafts_if_any
+           && (config->num_nextn_predict_layers == 0
+               || config->draft.selection != DSA_SELECTION_OWN)
+           ? 0 : from->drafts;
+}
+
+
 void
 dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
     const dsa_model_config_t *config)
@@ -74,8 +85,8 @@ dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
                                        from->attention);
     conf->max_seqs = from->max_seqs;
     conf->allowed = from->allowed;
-    conf->drafts = from->drafts != 0;
-    conf->outputs = from->drafts + 1;
+    conf->outputs = dsa_cuda_conf_drafts(from, config) + 1;
+    conf->drafts = conf->outputs > 1;
     memcpy(conf->gpu, from->gpu, sizeof(conf->gpu));
 }
 

@@ -19,6 +19,10 @@
  */
 
 
+/* Returns the most drafts, without the weights: 0 without a draft layer. */
+uint32_t dsa_cuda_conf_drafts(const dsa_backend_conf_t *from,
+    const dsa_model_config_t *config);
+
 /* Fills conf except its weights. */
 void dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
     const dsa_model_config_t *config);

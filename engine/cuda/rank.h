@@ -138,6 +138,9 @@ typedef struct {
                                                entries; -1: none is written */
     int32_t            *keys;               /* [T] tokens of the context to
                                                which the token attends */
+    int32_t            *left;               /* [T] of decode tokens: how many
+                                               of the sequence follow from the
+                                               token on, itself included */
     int32_t            *table;              /* [T] row of pages[] */
     int32_t            *last;               /* [S] tokens to sample from */
     int32_t            *feed;               /* [T] the index of a sample of the

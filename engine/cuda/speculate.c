@@ -132,6 +132,7 @@ dsa_speculate_host(dsa_speculate_host_t *h, const dsa_cuda_drafts_t *d,
     h->row.position = dsa_speculate_at(known.position);
     h->row.slot = dsa_speculate_at(known.slot);
     h->row.keys = dsa_speculate_at(known.keys);
+    h->row.left = dsa_speculate_at(known.left);
     h->row.table = NULL;
     h->row.feed = dsa_speculate_at(known.feed);
     h->row.last = dsa_speculate_at(known.last);
@@ -227,6 +228,7 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
     }
 
     d->step.fullest = common->draft_rows;
+    d->step.grouped = common->grouped;
     d->step.indexed = d->step.max_keys > rank->topk;
 
     /* a head for drafts that no sequence wants would take as long as a layer */
@@ -262,6 +264,7 @@ dsa_speculate_pad(const dsa_speculate_host_t *h, dsa_cuda_drafts_t *d)
     h->row.token[0] = 0;
     h->row.position[0] = 0;
     h->row.keys[0] = 0;
+    h->row.left[0] = 0;
     h->row.slot[0] = -1;
     h->row.feed[0] = -1;
     h->from[0] = 0;
@@ -408,6 +411,15 @@ dsa_speculate_rows(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
         }
     }
 
+    /* with the row of the first token, a group might have a row too many */
+
+    row = f->drafts.step.tokens;
+
+    for (i = 0; i < n; i++) {
+        h->row.left[row + i] = i == 0 && p->start != 0 ? 1
+                                                       : (int32_t) (n - i);
+    }
+
     return n;
 }
 
@@ -439,6 +451,7 @@ dsa_speculate_rows_ahead(dsa_cuda_inflight_t *f,
         h->row.token[row] = 0;
         h->row.position[row] = 0;
         h->row.keys[row] = 0;
+        h->row.left[row] = 0;
         h->row.slot[row] = -1;
         h->row.feed[row] = i >= kept ? (int32_t) (p->sample + i - kept) : -1;
         h->from[row] = (int32_t) (p->first + (i >= kept ? i - kept : 0));
@@ -512,6 +525,7 @@ dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
     in.position = rank->input.position;
     in.slot = rank->input.slot;
     in.keys = rank->input.keys;
+    in.left = rank->input.left;
     in.sampling = rank->input.sampling;
     in.pages = rank->input.pages;
 
@@ -519,6 +533,7 @@ dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank)
     known.position = spec->known.position;
     known.slot = spec->known.slot;
     known.keys = spec->known.keys;
+    known.left = spec->known.left;
     known.sampling = spec->known.sampling;
     known.pages = spec->known.pages;
 

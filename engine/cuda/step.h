@@ -28,7 +28,7 @@ typedef struct {
 
 /*
  * A step; its arrays are in the rank's input.  Tokens 0 .. decode-1 are decode
- * tokens, each of another sequence, computed by absorbed MQA.  The other
+ * tokens, one of each sequence and its drafts, computed by absorbed MQA.  The other
  * tokens follow, sequence by sequence.
  */
 
@@ -39,6 +39,9 @@ typedef struct {
                                                keys[] */
     uint32_t                indexed;        /* 1: decode tokens may see more
                                                than topk tokens */
+    uint32_t                grouped;        /* 1: several of the decode tokens
+                                               may be of one sequence, see
+                                               left[] */
     uint32_t                n_seqs;         /* besides those of the decode
                                                tokens */
     const dsa_cuda_seq_t   *seq;            /* [n_seqs], host memory */

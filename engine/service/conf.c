@@ -40,6 +40,12 @@ static int dsa_conf_requests(dsa_conf_reader_t *r);
 
 #define DSA_CONF_OFFSET(field)  offsetof(dsa_conf_t, field)
 
+/*
+ * The most drafts with "speculate auto" and "backend cuda": the logits of each
+ * take memory of the GPU, and more than 5 are seldom accepted.
+ */
+#define DSA_CONF_CUDA_DRAFTS    5
+
 
 static const dsa_directive_t  dsa_directives[] = {
 
@@ -378,19 +384,12 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 
     if (conf->adapt_drafts) {
         conf->drafts = conf->backend == DSA_BACKEND_CPU ? DSA_MAX_OUTPUTS - 1
-                                                        : 0;
+                       : cuda ? DSA_CONF_CUDA_DRAFTS : 0;
 
     } else if (conf->drafts != 0 && conf->backend == DSA_BACKEND_NULL) {
         return dsa_conf_fail(r, "\"speculate %u\" needs \"backend cpu\" or "
                              "\"backend cuda\"; expected auto or off",
                              conf->drafts);
-
-    } else if (conf->drafts != 0 && conf->backend == DSA_BACKEND_CUDA
-               && conf->gpus > 1)
-    {
-        return dsa_conf_fail(r, "\"speculate %u\" with \"backend cuda\" "
-                             "needs one GPU; expected auto or off with %u",
-                             conf->drafts, conf->gpus);
     }
 
     if (dsa_conf_tiers(r) != DSA_OK || dsa_conf_shares(r) != DSA_OK

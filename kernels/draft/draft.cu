@@ -27,16 +27,18 @@ dsa_draft_slot(const int32_t *pages, int32_t at)
 
 
 /*
- * Writes row i of a step for position at and with at + 1 keys, or as padding.
+ * Writes row i of a step for position at and with at + 1 keys, of which left
+ * are in its group from it on, or as padding if left is not above 0.
  */
 
 static __device__ __forceinline__ void
 dsa_draft_row(const dsa_cuda_draft_input_t *in, int32_t i, int32_t at,
-    const int32_t *pages, int valid)
+    const int32_t *pages, int32_t left)
 {
-    in->position[i] = valid ? at : 0;
-    in->keys[i] = valid ? at + 1 : 0;
-    in->slot[i] = valid ? dsa_draft_slot(pages, at) : -1;
+    in->position[i] = left > 0 ? at : 0;
+    in->keys[i] = left > 0 ? at + 1 : 0;
+    in->slot[i] = left > 0 ? dsa_draft_slot(pages, at) : -1;
+    in->left[i] = left > 0 ? left : 0;
 }
 
 
@@ -47,7 +49,7 @@ dsa_draft_follow_kernel(dsa_cuda_draft_seq_t *seq, uint32_t n,
     uint32_t *history, const uint32_t *accepted, const uint32_t *next,
     const dsa_cuda_sample_t *sample)
 {
-    int32_t               r, at, right, have;
+    int32_t               r, at, right, have, rows;
     uint32_t              e, *ids;
     const int32_t        *pages;
     dsa_cuda_draft_seq_t  s;
@@ -95,13 +97,14 @@ dsa_draft_follow_kernel(dsa_cuda_draft_seq_t *seq, uint32_t n,
                               : (int32_t) next[r];
         dsa_draft_row(&in, s.token + r, at,
                       in.pages + (size_t) table[s.token + r] * ld_pages,
-                      r <= have);
+                      have + 1 - r);
 
         in.sampling[s.sample + r].position += right;
         in.sampling[s.sample + r].n_history += s.penalized ? right : 0;
 
-        dsa_draft_row(&known, s.row + r, at + 1, pages,
-                      r <= have && at + 1 < s.limit);
+        rows = have + 1 < s.limit - s.start - 1 ? have + 1
+                                                : s.limit - s.start - 1;
+        dsa_draft_row(&known, s.row + r, at + 1, pages, rows - r);
 
         known.sampling[s.known + r].position += right;
         known.sampling[s.known + r].n_history += s.penalized ? right : 0;

@@ -75,6 +75,7 @@ typedef struct {
     int32_t            *position;
     int32_t            *slot;
     int32_t            *keys;
+    int32_t            *left;
     dsa_cuda_sample_row_t  *sampling;
     const int32_t      *pages;          /* block tables, [., ld_pages] */
 } dsa_cuda_draft_input_t;
@@ -87,8 +88,9 @@ typedef struct {
  * DSA_DRAFT_NEXT].  in is the step of the model, with a block table for each of
  * these tokens from table [token] on; known is the first step of the draft
  * layer, with rows s.row and s.kept of sequence s, and block tables from
- * s.table on, whose hidden states are from [.].  The caller sets all values for
- * the case that no draft was accepted.  Tokens behind the drafts that there
+ * s.table on, whose hidden states are from [.].  left is what
+ * dsa_cuda_index_score_groups() needs.  The caller sets all values for the case
+ * that no draft was accepted.  Tokens behind the drafts that there
  * are, or behind limit, become padding.  Where penalized is set, the tokens are
  * appended to the history.  seq [n]: start, n and n_draft are completed.
  */

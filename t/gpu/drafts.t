@@ -14,6 +14,7 @@ use DSA::Drafts;
 use DSA::GPU;
 use DSA::Tensors;
 use DSA::Test;
+use DSA::Widen;
 
 use constant STEPS => 3;
 
@@ -84,6 +85,21 @@ sub near {
 }
 
 
+# Answers of the backend, which a scheduler without drafts has as well.
+
+sub answers {
+    my ($name, @args) = @_;
+
+    my $log = $t->path('speculate.log');
+    my $rc = system 'sh', '-c', 'exec "$@" > "$0" 2>&1', $log,
+                    $t->build . '/t/gpu_speculate', @args;
+
+    is($rc, 0, "$name: answers with drafts are those without")
+        or diag(read_file($log));
+    note($_) for grep { /accepted/ } split /\n/, read_file($log);
+}
+
+
 my @models = map {
     my $from = "$DSA::Test::root/t/data/golden/$_";
     my $own = with_drafts($from, $t->path($_));
@@ -119,15 +135,8 @@ for my $case (@models) {
         near($name, $k, $exact, $cpu, $gpu);
     }
 
-    # answers of the backend, which a scheduler without drafts has as well
-
-    my $log = $t->path('speculate.log');
-    my $rc = system 'sh', '-c', 'exec "$@" > "$0" 2>&1', $log,
-                    $t->build . '/t/gpu_speculate', $model;
-
-    is($rc, 0, "$name: answers with drafts are those without")
-        or diag(read_file($log));
-    note($_) for grep { /accepted/ } split /\n/, read_file($log);
+    answers($name, $model);
+    answers("$name, two ranks", $model, 'data');
 
     # The bits depend on how a text is cut, because those of the model's hidden
     # states do; the distance does not.
@@ -139,6 +148,16 @@ for my $case (@models) {
         near("$name, in chunks of $chunk", $_, $exact, $cpu, $cut)
             for 1 .. STEPS;
     }
+}
+
+# the heads and experts of a wider model can be split over two ranks
+
+for my $case (@models[0, 1]) {
+    my ($name, $model, $prompts) = @$case;
+    my $wide = widen_all($model, "$model-wide", 4);
+
+    symlink $prompts, "$wide/golden.safetensors" or die "$wide: $!\n";
+    answers("$name, wider, tensor", $wide, 'tensor');
 }
 
 $t->done;

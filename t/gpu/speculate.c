@@ -8,19 +8,22 @@
 #define SERVING_PRECISION   DSA_SERVED
 #define SERVING_BOUND       0
 
+#include "engine/cuda/group.h"
 #include "t/unit/serving.h"
 
 
 /*
  * Answers with drafts of the draft layer on a GPU: the tokens are those without
  * drafts, greedy and sampled, with and without penalties, also after a
- * preemption.  t/gpu/drafts.t runs it with a model:
+ * preemption.  t/gpu/drafts.t runs it with a model, and with the work shared by
+ * two ranks on GPU 0:
  *
- *     gpu_speculate MODEL
+ *     gpu_speculate MODEL [data|tensor]
  */
 
 #define PAGES       64
-#define FEW_PAGES   12
+#define FEW_PAGES   (attention == DSA_ATTENTION_DATA ? 12 / gpus + (gpus > 1) \
+                                                     : 12)
 
 
 static const char  *path;                /* of the model */
@@ -125,12 +128,22 @@ main(int argc, char **argv)
         cmocka_unit_test(test_preempted_drafts)
     };
 
-    if (argc != 2) {
-        fprintf(stderr, "usage: gpu_speculate MODEL\n");
+    if (argc < 2 || argc > 3
+        || (argc == 3 && strcmp(argv[2], "data") != 0
+            && strcmp(argv[2], "tensor") != 0))
+    {
+        fprintf(stderr, "usage: gpu_speculate MODEL [data|tensor]\n");
         return 2;
     }
 
     path = argv[1];
+
+    if (argc == 3) {
+        gpus = 2;
+        attention = strcmp(argv[2], "data") == 0 ? DSA_ATTENTION_DATA
+                                                 : DSA_ATTENTION_TENSOR;
+        dsa_cuda_load_all();
+    }
 
     return cmocka_run_group_tests(tests, setup_sampled, NULL);
 }

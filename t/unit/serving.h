@@ -70,6 +70,8 @@ static const char  *model;              /* of the group of tests that runs */
 static client_t     alone[CLIENTS];
 static uint32_t     greedy[16];         /* of the model a-fp8 */
 static uint32_t     drafts;             /* of the draft layer, in a step */
+static uint32_t     gpus = 1;
+static dsa_attention_e  attention;
 
 
 static int
@@ -116,7 +118,8 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     conf.precision = SERVING_PRECISION;
     conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
                                          drafts != 0, 64 * pages);
-    conf.gpus = 1;
+    conf.gpus = gpus;
+    conf.attention = attention;
     conf.drafts = drafts;
     conf.max_tokens = budget;
     conf.max_seqs = CLIENTS;

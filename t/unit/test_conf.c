@@ -615,7 +615,6 @@ static const fault_t  faults[] = {
     { BASE "weights none;", "files or random" },
 #if (DSA_CUDA)
     { BASE "backend cuda; precision exact;", "needs \"backend cpu\"" },
-    { BASE "backend cuda; gpus 2; speculate 1;", "needs one GPU" },
 #else
     { BASE "backend cuda;", "built without nvcc" },
 #endif
