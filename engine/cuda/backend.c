@@ -63,6 +63,7 @@ typedef struct {
     dsa_cuda_group_t       *group;
     dsa_cuda_job_t          job;
     uint32_t                first;      /* the oldest step in flight */
+    uint32_t                draft;      /* of it, that the ranks make */
     uint32_t                steps;      /* in flight */
     dsa_cuda_gpu_t          gpu[DSA_MAX_GPUS];
     dsa_cuda_moves_t        moves;
@@ -85,6 +86,9 @@ static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
 static int dsa_backend_cuda_enqueue(void *data, uint32_t rank,
     dsa_err_t *err);
 static int dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err);
+static int dsa_backend_cuda_masked(dsa_backend_t *b, dsa_backend_cuda_t *c,
+    dsa_err_t *err);
+static int dsa_backend_cuda_draft(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
 static int dsa_backend_cuda_copy(dsa_backend_t *b,
     const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
@@ -499,6 +503,12 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    if (c->gpu[0].inflight[c->first].drafts.masked
+        && dsa_backend_cuda_masked(b, c, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     for (r = 0; r < b->ranks; r++) {
         dsa_cuda_batch_finish(&c->gpu[r].inflight[c->first],
                               c->gpu[r].rank);
@@ -510,6 +520,74 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 
     c->first = (c->first + 1) % DSA_CUDA_DEPTH;
     c->steps--;
+
+    return DSA_OK;
+}
+
+
+/*
+ * Makes the drafts of the oldest step, whose masks depend on its samples and on
+ * the drafts before.  With "attention tensor" all ranks have the masks of rank
+ * 0.
+ */
+
+static int
+dsa_backend_cuda_masked(dsa_backend_t *b, dsa_backend_cuda_t *c,
+    dsa_err_t *err)
+{
+    uint32_t            k, r;
+    dsa_cuda_drafts_t  *d, *first;
+
+    first = &c->gpu[0].inflight[c->first].drafts;
+
+    for (k = 0; k < first->most; k++) {
+        for (r = 0; r < b->ranks; r++) {
+            dsa_cuda_speculate_masks(&c->gpu[r].inflight[c->first],
+                                     c->gpu[r].rank, k);
+        }
+
+        for (r = b->ranks; r < c->group->ranks; r++) {
+            d = &c->gpu[r].inflight[c->first].drafts;
+
+            memcpy(d->state, first->state, first->n * sizeof(uint32_t));
+            memcpy(d->mask, first->mask,
+                   (size_t) first->n * dsa_mask_words(b->config.vocab_size)
+                   * sizeof(uint32_t));
+        }
+
+        c->draft = k;
+
+        if (dsa_cuda_team_run(c->group->team, dsa_backend_cuda_draft, c, err)
+            != DSA_OK
+            || dsa_cuda_group_check(c->group, err) != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_backend_cuda_draft(void *data, uint32_t rank, dsa_err_t *err)
+{
+    int                  rc;
+    dsa_cuda_gpu_t      *gpu;
+    dsa_backend_cuda_t  *c;
+
+    c = data;
+    gpu = &c->gpu[rank];
+
+    rc = dsa_cuda_rank_attach(gpu->rank);
+    rc = rc != 0 ? rc
+         : dsa_cuda_speculate_draft(&gpu->inflight[c->first], gpu->rank,
+                                    c->draft);
+
+    if (rc != 0) {
+        return dsa_error(err, "GPU %d: draft %u of a step: %s",
+                         gpu->rank->device, c->draft, dsa_cuda_error(rc));
+    }
 
     return DSA_OK;
 }

@@ -124,6 +124,8 @@ dsa_cuda_batch_common(dsa_cuda_common_t *c, const dsa_cuda_rank_t *rank,
             c->drafts = *seq[i].n_next;
         }
 
+        c->masked |= seq[i].next_mask != NULL;
+
         for (r = 0; r < ranks; r++) {
             if (dsa_batch_piece(&piece, rank, r, &seq[i])) {
                 tokens[r] += piece.n;

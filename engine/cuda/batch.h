@@ -57,10 +57,16 @@ typedef struct {
     uint32_t               *accepted;
     uint32_t               *next;
     uint32_t               *n_next;
+    uint32_t                sample;     /* the first one */
+    dsa_next_mask_pt        next_mask;  /* NULL after the last draft */
+    void                   *next_owner;
 } dsa_cuda_verified_t;
 
 
-/* The drafts of a step; known, pages, accepted and next are pinned. */
+/*
+ * The drafts of a step; known, pages, accepted, next, state and mask are
+ * pinned.
+ */
 
 typedef struct {
     uint8_t                *known;      /* laid out as rank->spec, from
@@ -68,11 +74,16 @@ typedef struct {
     int32_t                *pages;      /* as spec.known.pages */
     uint32_t               *accepted;   /* as spec.accepted */
     uint32_t               *next;       /* as spec.next */
+    uint32_t               *state;      /* as spec.state */
+    uint32_t               *mask;       /* [max_seqs, words] of a draft */
     dsa_cuda_verified_t    *entry;      /* [max_seqs] */
     dsa_cuda_seq_t         *seq;        /* [max_seqs] of step */
     dsa_cuda_step_t         step;       /* the first one of the draft layer */
     uint32_t                n;          /* sequences */
     uint32_t                follow;     /* 1: some follow the step before */
+    uint32_t                masked;     /* 1: some drafts have masks, on any
+                                           rank, so that the host takes part in
+                                           each of them */
     uint32_t                tokens;     /* of the step of the model */
     uint32_t                tables;     /* rows of pages */
     uint32_t                width;      /* of the longest row, in pages */
@@ -177,6 +188,7 @@ typedef struct {
     uint32_t                grouped;    /* 1: an entry has drafts */
     uint32_t                shared;     /* 1: an entry has copies */
     uint32_t                drafts;     /* most next drafts of an entry */
+    uint32_t                masked;     /* 1: next drafts have masks */
     uint32_t                draft_rows; /* of the fullest rank in the first
                                            step of the draft layer */
     uint32_t                draft_seqs; /* and in the later ones */
@@ -270,6 +282,11 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
  * verification, the steps of the draft layer and the copy of their results
  * behind the step; both return a cudaError_t; finish copies the results to the
  * entries.
+ *
+ * With masks of drafts, enqueue ends behind the first step.  When that has
+ * ended, masks and draft are called for each draft k < f->drafts.most: masks
+ * calls next_mask of the entries, by the thread that may, and draft samples
+ * the drafts, enqueues what follows, and waits for it.
  */
 int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
     const dsa_cuda_rank_t *rank);
@@ -283,6 +300,10 @@ int dsa_cuda_speculate_begin(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank);
 int dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank);
+void dsa_cuda_speculate_masks(dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank, uint32_t k);
+int dsa_cuda_speculate_draft(const dsa_cuda_inflight_t *f,
+    dsa_cuda_rank_t *rank, uint32_t k);
 void dsa_cuda_speculate_finish(const dsa_cuda_inflight_t *f);
 
 /* rollout.c.  Opening returns a cudaError_t; closing frees. */

@@ -96,6 +96,7 @@ dsa_layout_speculation(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, in->pages, seqs * rank->ld_pages);
 
     dsa_layout(l, spec->accepted, seqs);
+    dsa_layout(l, spec->state, seqs);
     dsa_layout(l, spec->source, seqs);
     dsa_layout(l, spec->row, seqs);
     dsa_layout(l, spec->pick, seqs * rank->topk);
@@ -132,7 +133,8 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     in->end = (void *) (l->base + l->used);
     dsa_layout(l, in->history, (uint64_t) rank->max_seqs
                                * DSA_CUDA_HISTORY(rank));
-    dsa_layout(l, in->mask, (uint64_t) rank->max_samples
+    dsa_layout(l, in->mask, (rank->max_samples
+                             + (rank->drafts ? (uint64_t) rank->max_seqs : 0))
                             * dsa_mask_words(rank->config.vocab_size));
     dsa_layout(l, in->bias, (uint64_t) rank->max_samples
                             * DSA_SAMPLE_MAX_BIAS);

@@ -153,7 +153,9 @@ typedef struct {
                                                are copied at once */
     uint32_t           *history;            /* ids that penalties count */
     uint32_t           *mask;               /* [S, dsa_mask_words(vocab)] ids
-                                               that may be sampled */
+                                               that may be sampled; with drafts
+                                               [S + N, .], the last ones those
+                                               of drafts */
     dsa_bias_t         *bias;               /* [S * DSA_SAMPLE_MAX_BIAS] */
     int32_t            *pages;              /* [S, ld_pages] block tables; a
                                                row for each decode token */
@@ -182,6 +184,7 @@ typedef struct {
 
     dsa_cuda_input_t        later;          /* rows of the later steps, [N] */
     uint32_t               *accepted;       /* [N] */
+    uint32_t               *state;          /* [N] of dsa_cuda_draft_mask() */
     int32_t                *source;         /* [N] */
     int32_t                *row;            /* [N] */
     int32_t                *pick;           /* [N, topk] */

@@ -58,6 +58,8 @@ static void dsa_speculate_samples(dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank);
 static int dsa_speculate_upload(const dsa_cuda_drafts_t *d,
     const dsa_cuda_rank_t *rank);
+static int dsa_speculate_download(const dsa_cuda_drafts_t *d,
+    const dsa_cuda_rank_t *rank);
 static int dsa_speculate_first(const dsa_cuda_drafts_t *d,
     dsa_cuda_rank_t *rank);
 static int dsa_speculate_next(const dsa_cuda_drafts_t *d,
@@ -90,6 +92,12 @@ dsa_cuda_speculate_open(dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank)
                                              * sizeof(int32_t));
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->accepted,
                                              seqs * sizeof(uint32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->state,
+                                             seqs * sizeof(uint32_t));
+    rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &d->mask,
+                                             seqs * dsa_mask_words(
+                                                     rank->config.vocab_size)
+                                             * sizeof(uint32_t));
 
     return rc != 0 ? rc : (int) cudaMallocHost((void **) &d->next,
                                                seqs * DSA_DRAFT_NEXT
@@ -103,6 +111,8 @@ dsa_cuda_speculate_close(dsa_cuda_drafts_t *d)
     (void) cudaFreeHost(d->known);
     (void) cudaFreeHost(d->pages);
     (void) cudaFreeHost(d->accepted);
+    (void) cudaFreeHost(d->state);
+    (void) cudaFreeHost(d->mask);
     (void) cudaFreeHost(d->next);
     free(d->entry);
     free(d->seq);
@@ -212,6 +222,7 @@ dsa_cuda_speculate_make(dsa_cuda_inflight_t *f, const dsa_cuda_batch_t *b,
     d->tables = 0;
     d->width = 1;
     d->most = common->drafts;
+    d->masked = common->masked && common->drafts != 0;
     d->fullest = common->draft_seqs;
     d->max_keys = 0;
 
@@ -316,6 +327,10 @@ dsa_speculate_piece(dsa_cuda_inflight_t *f, const dsa_speculate_host_t *h,
     d->entry[d->n].accepted = s->n_draft != 0 ? s->accepted : NULL;
     d->entry[d->n].next = s->sampling != NULL ? s->next : NULL;
     d->entry[d->n].n_next = s->n_next;
+    d->entry[d->n].sample = p->sample;
+    d->entry[d->n].next_mask = d->entry[d->n].next != NULL ? s->next_mask
+                                                           : NULL;
+    d->entry[d->n].next_owner = s->next_owner;
 
     part = &d->seq[d->step.n_seqs];
     part->first = d->step.tokens;
@@ -463,7 +478,8 @@ dsa_speculate_rows_ahead(dsa_cuda_inflight_t *f,
 
 /*
  * Writes the samples of the last rows of a piece, before these are counted.
- * Masks of a grammar depend on the drafts, so only biases restrict these.
+ * They have the masks of biases; those of a grammar depend on the drafts, and
+ * dsa_cuda_draft_mask() sets them.
  */
 
 static void
@@ -549,7 +565,6 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
     dsa_cuda_rank_t *rank)
 {
     uint32_t                  k;
-    dsa_copy_t                part[2];
     dsa_cuda_kept_t           kept;
     const dsa_cuda_drafts_t  *d;
     dsa_cuda_speculation_t   *spec;
@@ -588,7 +603,7 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
         dsa_cuda_try(dsa_speculate_first(d, rank));
     }
 
-    for (k = 0; k < d->most; k++) {
+    for (k = 0; k < d->most && !d->masked; k++) {
         dsa_cuda_try(dsa_speculate_next(d, rank, k));
 
         if (k + 1 < d->most) {
@@ -596,19 +611,132 @@ dsa_cuda_speculate_enqueue(const dsa_cuda_inflight_t *f,
         }
     }
 
+    return dsa_speculate_download(d, rank);
+}
+
+
+static int
+dsa_speculate_download(const dsa_cuda_drafts_t *d, const dsa_cuda_rank_t *rank)
+{
+    dsa_copy_t  part[2];
+
     part[0].to = d->accepted;
-    part[0].from = spec->accepted;
+    part[0].from = rank->spec.accepted;
     part[0].pitch = d->n;
     part[0].width = d->n;
     part[0].rows = 1;
 
     part[1].to = d->next;
-    part[1].from = spec->next;
+    part[1].from = rank->spec.next;
     part[1].pitch = d->n * DSA_DRAFT_NEXT;
     part[1].width = part[1].pitch;
     part[1].rows = 1;
 
     return dsa_cuda_copy(part, d->most != 0 ? 2 : 1, rank->stream);
+}
+
+
+/*
+ * Sets the masks of draft k of each sequence, after the valid samples and the
+ * drafts before it.
+ */
+
+void
+dsa_cuda_speculate_masks(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
+    uint32_t k)
+{
+    uint32_t              i, j, n, words;
+    uint32_t              tokens[2 * DSA_MAX_OUTPUTS];
+    const uint32_t       *next;
+    dsa_cuda_drafts_t    *d;
+    dsa_cuda_verified_t  *e;
+
+    d = &f->drafts;
+    words = dsa_mask_words(rank->config.vocab_size);
+
+    for (i = 0; i < d->n; i++) {
+        e = &d->entry[i];
+        next = d->next + (size_t) i * DSA_DRAFT_NEXT;
+        d->state[i] = 0;
+
+        if (e->next_mask == NULL || (k != 0 && k >= next[0])) {
+            continue;
+        }
+
+        n = d->accepted[i];
+
+        for (j = 0; j < n; j++) {
+            tokens[j] = f->sample[e->sample + j].token;
+        }
+
+        memcpy(tokens + n, next + 1, k * sizeof(uint32_t));
+
+        if (e->next_mask(e->next_owner, tokens, n + k,
+                         d->mask + (size_t) i * words)
+            == DSA_OK)
+        {
+            d->state[i] = DSA_DRAFT_MASKED;
+
+        } else {
+            d->state[i] = DSA_DRAFT_ENDED;
+            e->next_mask = NULL;
+        }
+    }
+}
+
+
+int
+dsa_cuda_speculate_draft(const dsa_cuda_inflight_t *f, dsa_cuda_rank_t *rank,
+    uint32_t k)
+{
+    uint32_t                  vocab, words;
+    dsa_copy_t                part[2];
+    dsa_cuda_input_t         *in;
+    const dsa_cuda_drafts_t  *d;
+    dsa_cuda_speculation_t   *spec;
+
+    d = &f->drafts;
+    spec = &rank->spec;
+    in = k == 0 ? &spec->known : &spec->later;
+    vocab = rank->config.vocab_size;
+    words = dsa_mask_words(vocab);
+
+    part[0].to = spec->state;
+    part[0].from = d->state;
+    part[0].pitch = d->n;
+    part[0].width = d->n;
+    part[0].rows = 1;
+
+    part[1].to = rank->input.mask + (size_t) rank->max_samples * words;
+    part[1].from = d->mask;
+    part[1].pitch = words;
+    part[1].width = words;
+    part[1].rows = d->n;
+
+    dsa_cuda_try(dsa_cuda_copy(part, 2, rank->stream));
+    dsa_cuda_try(dsa_cuda_draft_mask(in->sampling, spec->next, spec->seq,
+                                     spec->accepted, spec->state,
+                                     rank->max_samples + 1, d->n, k,
+                                     rank->stream));
+
+    if (k != 0 || d->step.samples != 0) {
+        dsa_cuda_try(dsa_cuda_sample(spec->sample, in->sampling,
+                                     rank->work.vocab, vocab,
+                                     k == 0 ? d->step.samples : d->n, vocab,
+                                     rank->allowed, rank->input.history,
+                                     rank->input.mask, rank->input.bias,
+                                     rank->work.sample_work, rank->stream));
+    }
+
+    dsa_cuda_try(dsa_speculate_next(d, rank, k));
+
+    if (k + 1 < d->most) {
+        dsa_cuda_try(dsa_speculate_later(d, rank));
+    }
+
+    dsa_cuda_try(dsa_speculate_download(d, rank));
+
+    return cudaStreamSynchronize(rank->stream);
 }
 
 

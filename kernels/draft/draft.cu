@@ -311,6 +311,30 @@ dsa_draft_next_kernel(uint32_t *next, int32_t *source, int32_t *pick,
 }
 
 
+static __global__ void
+dsa_draft_mask_kernel(dsa_cuda_sample_row_t *sampling, uint32_t *next,
+    dsa_cuda_draft_seq_t *seq, const uint32_t *accepted, const uint32_t *state,
+    uint32_t mask, uint32_t n, uint32_t k)
+{
+    uint32_t  e, row;
+
+    e = blockIdx.x * DSA_DRAFT_THREADS + threadIdx.x;
+
+    if (e >= n) {
+        return;
+    }
+
+    if (state[e] == DSA_DRAFT_ENDED) {
+        next[e * DSA_DRAFT_NEXT] = k;
+        seq[e].most = (int32_t) k;
+
+    } else if (state[e] == DSA_DRAFT_MASKED) {
+        row = k == 0 ? (uint32_t) seq[e].known + accepted[e] - 1 : e;
+        sampling[row].mask = mask + e;
+    }
+}
+
+
 static __global__ void __launch_bounds__(DSA_DRAFT_THREADS)
 dsa_draft_copy_kernel(int32_t *to, const int32_t *from, const int32_t *row,
     size_t stride, size_t ld, uint32_t cols, int32_t fill)
@@ -402,6 +426,20 @@ dsa_cuda_draft_next(uint32_t *next, int32_t *source, int32_t *pick,
                             stream>>>(next, source, pick, *to, *from, last,
                                       sample, history, seq, accepted, pages,
                                       ld_pages, n, k);
+
+    return cudaGetLastError();
+}
+
+
+extern "C" int
+dsa_cuda_draft_mask(dsa_cuda_sample_row_t *sampling, uint32_t *next,
+    dsa_cuda_draft_seq_t *seq, const uint32_t *accepted,
+    const uint32_t *state, uint32_t mask, uint32_t n, uint32_t k,
+    dsa_stream_t stream)
+{
+    dsa_draft_mask_kernel<<<dsa_draft_blocks(n), DSA_DRAFT_THREADS, 0,
+                            stream>>>(sampling, next, seq, accepted, state,
+                                      mask, n, k);
 
     return cudaGetLastError();
 }

@@ -146,6 +146,20 @@ int dsa_cuda_draft_next(uint32_t *next, int32_t *source, int32_t *pick,
     dsa_stream_t stream);
 
 /*
+ * Before draft k is sampled: sets the mask of its row in sampling, as in
+ * dsa_cuda_draft_next(), to mask + i for sequence i where state [n] is
+ * DSA_DRAFT_MASKED, and ends the drafts of the sequence where it is
+ * DSA_DRAFT_ENDED.
+ */
+#define DSA_DRAFT_MASKED    1
+#define DSA_DRAFT_ENDED     2
+
+int dsa_cuda_draft_mask(dsa_cuda_sample_row_t *sampling, uint32_t *next,
+    dsa_cuda_draft_seq_t *seq, const uint32_t *accepted,
+    const uint32_t *state, uint32_t mask, uint32_t n, uint32_t k,
+    dsa_stream_t stream);
+
+/*
  * to [n, ld] = the rows row[i], stride ints apart, of from: cols elements.
  * Rows below 0 are set to fill.
  */

@@ -27,6 +27,8 @@
 
 
 static const char  *path;                /* of the model */
+static uint64_t     share_drafts;        /* of 3 drafts, without masks */
+static uint64_t     share_accepted;
 
 
 /* The answers of all clients at once are those that each has alone. */
@@ -69,9 +71,101 @@ check(uint32_t n_drafts, uint32_t pages)
         }
     }
 
+    if (n_drafts == 3) {
+        share_drafts = stats.draft_tokens;
+        share_accepted = stats.accepted_tokens;
+    }
+
     assert_true(pages != FEW_PAGES || stats.preemptions != 0);
     assert_true(stats.accepted_tokens != 0);
     assert_true(stats.accepted_tokens < stats.draft_tokens);
+}
+
+
+/* Token i of an answer has an id of which the remainder by MODULUS is i's. */
+
+#define MODULUS     8
+
+static int
+on_mask(void *owner, const uint32_t *known, uint32_t n, uint32_t first,
+    uint32_t *mask, uint32_t words)
+{
+    uint32_t         i, id;
+    const client_t  *c = owner;
+
+    for (i = first; i <= n; i++, mask += words) {
+        for (id = 0; id < 32 * words; id++) {
+            if (id % MODULUS != (c->n + i) % MODULUS) {
+                mask[id / 32] &= ~(1U << id % 32);
+            }
+        }
+    }
+
+    return 1;
+}
+
+
+/*
+ * With masks the answers are the same with and without drafts, and drafts are
+ * drawn with them: without, one of MODULUS would be permitted at all.
+ */
+
+static void
+test_masked(void **state)
+{
+    uint32_t           i, k;
+    client_t           want[CLIENTS], c[CLIENTS];
+    engine_t           e;
+    dsa_sched_stats_t  stats;
+
+    memcpy(want, alone, sizeof(want));
+
+    for (i = 0; i < CLIENTS; i++) {
+        want[i].n = 0;
+        want[i].ended = 0;
+        want[i].mask = on_mask;
+    }
+
+    memcpy(c, want, sizeof(c));
+
+    drafts = 0;
+    start(&e, PAGES, 100);
+
+    for (i = 0; i < CLIENTS; i++) {
+        submit(&e, &want[i], (uint8_t) i);
+    }
+
+    run(&e);
+    finish(&e);
+
+    drafts = 3;
+    start(&e, PAGES, 100);
+
+    for (i = 0; i < CLIENTS; i++) {
+        submit(&e, &c[i], (uint8_t) i);
+    }
+
+    run(&e);
+    dsa_sched_stats(e.sched, &stats);
+    finish(&e);
+
+    print_message("masked, 3 drafts: %llu of %llu drafts accepted\n",
+                  (unsigned long long) stats.accepted_tokens,
+                  (unsigned long long) stats.draft_tokens);
+
+    for (i = 0; i < CLIENTS; i++) {
+        assert_int_equal(c[i].n, ANSWER);
+
+        for (k = 0; k < ANSWER; k++) {
+            assert_int_equal(c[i].sample[k].token, want[i].sample[k].token);
+            assert_int_equal(c[i].sample[k].token % MODULUS, k % MODULUS);
+        }
+    }
+
+    /* as large a share as without masks */
+
+    assert_true(3 * stats.accepted_tokens * share_drafts
+                >= 2 * share_accepted * stats.draft_tokens);
 }
 
 
@@ -125,7 +219,8 @@ main(int argc, char **argv)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_equal),
-        cmocka_unit_test(test_preempted_drafts)
+        cmocka_unit_test(test_preempted_drafts),
+        cmocka_unit_test(test_masked)
     };
 
     if (argc < 2 || argc > 3

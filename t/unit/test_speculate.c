@@ -34,6 +34,7 @@
 #define VOCAB   256
 #define SEEDS   24          /* texts, for a share of accepted drafts */
 
+#include "t/unit/ahead.h"
 #include "t/unit/collect.h"
 
 
@@ -62,6 +63,8 @@ typedef struct {
     dsa_sched_t        *sched;
 } engine_t;
 
+
+static uint32_t  depth;     /* of the backends: 2 as on a GPU */
 
 /* of the backends whose pages lose the hidden state on their way out */
 
@@ -101,7 +104,7 @@ backend_open(uint32_t gpus, uint32_t drafts, uint32_t pages)
     assert_int_equal(config.vocab_size, VOCAB);
     assert_int_equal(b->pages, pages);
 
-    return b;
+    return depth == 2 ? ahead_open(b) : b;
 }
 
 
@@ -846,6 +849,8 @@ test_preempted(void **state)
 int
 main(void)
 {
+    int  failed;
+
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_share),
@@ -859,5 +864,20 @@ main(void)
         cmocka_unit_test(test_preempted)
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest  ahead[] = {
+        cmocka_unit_test(test_hits),
+        cmocka_unit_test(test_ranks),
+        cmocka_unit_test(test_masks),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_loads),
+        cmocka_unit_test(test_preempted)
+    };
+
+    depth = 1;
+    failed = cmocka_run_group_tests_name("one at a time", tests, NULL, NULL);
+
+    depth = 2;
+    failed += cmocka_run_group_tests_name("run ahead", ahead, NULL, NULL);
+
+    return failed + (ahead_follows == 0);
 }
