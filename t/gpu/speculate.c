@@ -76,7 +76,7 @@ check(uint32_t n_drafts, uint32_t pages)
         share_accepted = stats.accepted_tokens;
     }
 
-    assert_true(pages != FEW_PAGES || stats.preemptions != 0);
+    assert_true(pages != FEW_PAGES || gpus > 1 || stats.preemptions != 0);
     assert_true(stats.accepted_tokens != 0);
     assert_true(stats.accepted_tokens < stats.draft_tokens);
 }
@@ -107,7 +107,7 @@ on_mask(void *owner, const uint32_t *known, uint32_t n, uint32_t first,
 
 /*
  * With masks the answers are the same with and without drafts, and drafts are
- * drawn with them: without, one of MODULUS would be permitted at all.
+ * drawn with them.
  */
 
 static void
@@ -162,9 +162,9 @@ test_masked(void **state)
         }
     }
 
-    /* as large a share as without masks */
+    /* of drafts without masks, one of MODULUS would be permitted at all */
 
-    assert_true(3 * stats.accepted_tokens * share_drafts
+    assert_true(MODULUS * stats.accepted_tokens * share_drafts
                 >= 2 * share_accepted * stats.draft_tokens);
 }
 
