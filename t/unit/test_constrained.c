@@ -461,6 +461,73 @@ test_drafts(void **state)
 }
 
 
+/*
+ * Each of the ids that end an answer of the model is permitted when the answer
+ * is complete, and none before.
+ */
+
+static void
+test_ends(void **state)
+{
+    char                  spec[100];
+    host_t                h;
+    uint32_t              i, j, end, words, mask[64];
+    dsa_grammars_t       *g;
+    dsa_constraint_t     *c;
+    dsa_model_config_t    config;
+    dsa_grammar_error_t   error;
+
+    static const char      text[] = "\"ab\"";
+    static const uint32_t  ends[] = {
+        SMALL_MODEL_USER, SMALL_MODEL_BOS, SMALL_MODEL_EOS
+    };
+
+    host_start(&h, "");
+
+    config = *dsa_step_config(h.step);
+    config.ends.n = 3;
+    memcpy(config.ends.id, ends, sizeof(ends));
+
+    words = dsa_mask_words(config.vocab_size);
+    assert_true(words <= 64);
+
+    (void) snprintf(spec, sizeof(spec), "{\"type\":\"json_schema\","
+                    "\"schema\":{\"const\":%s}}", text);
+
+    g = dsa_grammars_create(h.service.tokenizer, &config);
+    assert_non_null(g);
+
+    for (end = 0; end < 3; end++) {
+        assert_int_equal(dsa_constraint_create(&c, g, tenant,
+                             dsa_str(spec, strlen(spec)), dsa_str("", 0), 1,
+                             &error), DSA_OK);
+
+        for (i = 0; i <= strlen(text); i++) {
+            memset(mask, 0xff, sizeof(mask));
+            dsa_constraint_mask(c, NULL, 0, 0, mask, words);
+
+            for (j = 0; j < 3; j++) {
+                assert_int_equal(dsa_mask_has(mask, ends[j]),
+                                 i == strlen(text));
+            }
+
+            if (i < strlen(text)) {
+                assert_int_equal(dsa_constraint_accept(c, ends[end]),
+                                 DSA_ERROR);
+                assert_int_equal(dsa_constraint_accept(c, SMALL_MODEL_BYTES
+                                     + (uint8_t) text[i]), DSA_OK);
+            }
+        }
+
+        assert_int_equal(dsa_constraint_accept(c, ends[end]), DSA_OK);
+        dsa_constraint_free(c);
+    }
+
+    dsa_grammars_destroy(g);
+    host_end(&h);
+}
+
+
 /* More grammars than are kept, some of which are in use when they leave. */
 
 static void
@@ -692,6 +759,7 @@ main(void)
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_bias),
         cmocka_unit_test(test_drafts),
+        cmocka_unit_test(test_ends),
         cmocka_unit_test(test_ready),
         cmocka_unit_test(test_kept),
         cmocka_unit_test(test_starved),
