@@ -433,6 +433,81 @@ is($t->logged(qr/an engine of pool "v32" ended request "\Q$id\E", because the/),
    1, 'what an engine has ended');
 
 
+# The field with the prompt has the name that it has in the API, for requests and
+# for counts of their prompts.
+
+{
+    my $t = DSA::Test->new('errors of prompts');
+
+    $t->start_fake('context=4096', 'submit=16384');
+    $t->start_nginx();
+
+    my $turns = sub { [ { role => 'user', content => 'x' x $_[0] } ] };
+    my $uses = sub {
+        return [ { role => 'user', content => 'Look.' },
+                 map({ { role => 'assistant', content => [ {
+                             type => 'tool_use', id => "c$_", name => 'look',
+                             input => {} } ] },
+                       { role => 'user', content => [ {
+                             type => 'tool_result', tool_use_id => "c$_",
+                             content => 'x' x $_[0] } ] } } 1 .. 4) ];
+    };
+    my @edit = (context_management => { edits => [ {
+        type => 'clear_tool_uses_20250919',
+        trigger => { type => 'input_tokens', value => 1000 } } ] });
+    my @compact = (context_management => [ { type => 'compaction',
+                                             compact_threshold => 1000 } ]);
+
+    my @paths = (
+        [ '/v1/chat/completions', 'messages', $turns ],
+        [ '/v1/completions', 'prompt', sub { 'x' x $_[0] } ],
+        [ '/v1/messages', 'messages', $turns, max_tokens => 9 ],
+        [ '/v1/messages', 'messages', $uses, max_tokens => 9, @edit ],
+        [ '/v1/messages/count_tokens', 'messages', $turns ],
+        [ '/v1/messages/count_tokens', 'messages', $uses, @edit ],
+        [ '/v1/responses', 'input', $turns, store => JSON::PP::false ],
+        [ '/v1/responses', 'input', $turns, store => JSON::PP::false,
+          @compact ],
+        [ '/v1/responses/input_tokens', 'input', $turns ],
+        [ '/v1/responses/compact', 'input', $turns ],
+    );
+
+    for my $case (@paths) {
+        my ($uri, $field, $prompt, %more) = @$case;
+        my $name = join ' ', $uri, exists $more{context_management}
+                                   ? 'with a count' : ();
+        my $ask = sub {
+            my ($n) = @_;
+            my $r = $t->post($uri, { model => 'deepseek-chat', %more,
+                                     $field => $prompt->($n) });
+
+            return $r, $r->{json}{error};
+        };
+
+        my ($r, $e) = $ask->(20000);
+
+        is($r->{status}, 413, "$name: more bytes than the link takes");
+
+        if ($uri =~ m{/messages}) {
+            like($e->{message}, qr/^$field: The prompt of /, "$name: param");
+
+        } else {
+            is($e->{param}, $field, "$name: param");
+        }
+
+        next if $uri !~ m{/(?:completions|responses)\z};
+
+        ($r, $e) = $ask->(5000);
+
+        is($e->{param}, $field, "$name: more tokens than the context has");
+        like($e->{message}, qr/, your $field resulted in /, "$name: message");
+        like($e->{message}, qr/ the length of the $field\.\z/, 'and advice');
+    }
+
+    $t->done;
+}
+
+
 # all workers are still alive
 
 is(join(' ', $t->workers), $worker, 'the same worker all the time');

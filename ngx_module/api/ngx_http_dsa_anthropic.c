@@ -35,6 +35,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_anthropic = {
     .path = ngx_string("/v1/messages"),
     .id_prefix = ngx_string("msg_"),
     .id_header = "request-id",
+    .prompt = "messages",
     .stream_type = "text/event-stream",
     .finish_reason = { "end_turn", "max_tokens",
                        "model_context_window_exceeded", "tool_use" },

@@ -40,6 +40,7 @@ const ngx_http_dsa_api_t  ngx_http_dsa_anthropic_count = {
     .path = ngx_string("/v1/messages/count_tokens"),
     .id_prefix = ngx_string("req_"),
     .id_header = "request-id",
+    .prompt = "messages",
     .finish_reason = { "counted" },
     .count = 1,
     .create = ngx_http_dsa_anthropic_count_create,

@@ -203,6 +203,8 @@ struct ngx_http_dsa_api_s {
     const char               *id_header;    /* a response header for the id of
                                                a request, besides X-Request-Id;
                                                NULL: none */
+    const char               *prompt;       /* the field of a request with the
+                                               prompt, for its errors */
     const char               *stream_type;  /* content type of a stream */
     const char               *finish_reason[NGX_HTTP_DSA_FINISHES];
     ngx_uint_t                count;        /* 1: only count the tokens of the

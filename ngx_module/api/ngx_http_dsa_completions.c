@@ -49,6 +49,7 @@ static void ngx_http_dsa_completions_free(ngx_http_dsa_api_answer_t *a);
 const ngx_http_dsa_api_t  ngx_http_dsa_completions = {
     .path = ngx_string("/completions"),
     .id_prefix = ngx_string("cmpl-"),
+    .prompt = "prompt",
     .stream_type = "text/event-stream",
 
     /* without tools the third one never occurs */

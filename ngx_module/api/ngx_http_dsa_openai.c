@@ -33,6 +33,7 @@ static void ngx_http_dsa_openai_free(ngx_http_dsa_api_answer_t *a);
 const ngx_http_dsa_api_t  ngx_http_dsa_openai = {
     .path = ngx_string("/chat/completions"),
     .id_prefix = ngx_string("chatcmpl-"),
+    .prompt = "messages",
     .stream_type = "text/event-stream",
     .finish_reason = { "stop", "length", "length", "tool_calls" },
     .create = ngx_http_dsa_openai_create,

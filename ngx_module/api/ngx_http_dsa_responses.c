@@ -46,6 +46,7 @@ static void ngx_http_dsa_responses_fail(ngx_http_dsa_api_answer_t *a,
 const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .path = ngx_string("/responses"),
     .id_prefix = ngx_string(DSA_RESPONSE_ID_PREFIX),
+    .prompt = "input",
     .stream_type = "text/event-stream",
     .finish_reason = { "stop", "length", "length", "tool_calls" },
     .create = ngx_http_dsa_responses_create,

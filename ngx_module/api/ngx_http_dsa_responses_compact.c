@@ -30,6 +30,7 @@ static void ngx_http_dsa_responses_compact_finish(
 const ngx_http_dsa_api_t  ngx_http_dsa_responses_compact = {
     .path = ngx_string("/responses/compact"),
     .id_prefix = ngx_string(DSA_RESPONSE_ID_PREFIX),
+    .prompt = "input",
     .finish_reason = { "stop", "length", "tool_calls" },
     .create = ngx_http_dsa_responses_create,
     .read = ngx_http_dsa_responses_compact_read,

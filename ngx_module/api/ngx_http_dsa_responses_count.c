@@ -37,6 +37,7 @@ typedef struct {
 const ngx_http_dsa_api_t  ngx_http_dsa_responses_count = {
     .path = ngx_string("/responses/input_tokens"),
     .id_prefix = ngx_string("req_"),
+    .prompt = "input",
     .finish_reason = { "counted" },
     .count = 1,
     .create = ngx_http_dsa_responses_count_create,

@@ -113,8 +113,7 @@ ngx_http_dsa_count_encode(void *data)
     cnt->whole.others = 0;
 
     if (to->family->encode(&to->prompt, to->work, to->chat, &err) != DSA_OK) {
-        ngx_http_dsa_submit_unencoded(cnt->arena, &err, "input",
-                                      cnt->failure);
+        ngx_http_dsa_submit_unencoded(to, &err, cnt->failure);
     }
 }
 

@@ -132,6 +132,7 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->retention.id = req->ctx.id;
 
     req->submit.pool = dlcf->pool;
+    req->submit.param = api->prompt;
     req->submit.id = req->ctx.id;
     req->submit.deadline = req->timer.deadline;
     req->submit.private = (tenant->len == 0);

@@ -342,8 +342,7 @@ ngx_http_dsa_window_encode(void *data)
 
     if (to->family->encode(&to->prompt, to->work, to->chat, &err) != DSA_OK)
     {
-        ngx_http_dsa_submit_unencoded(win->arena, &err, "messages",
-                                      win->failure);
+        ngx_http_dsa_submit_unencoded(to, &err, win->failure);
     }
 }
 

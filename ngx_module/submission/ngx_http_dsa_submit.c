@@ -47,7 +47,6 @@ _Static_assert((int) DSA_FAMILY_NAME
                                                text of a refusal */
 
 
-static const char *ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit);
 static ngx_int_t ngx_http_dsa_submit_keys(ngx_http_dsa_submit_t *submit);
 static ngx_uint_t ngx_http_dsa_submit_has_slots(
@@ -121,9 +120,7 @@ ngx_http_dsa_submit_encode(ngx_http_dsa_submit_t *submit,
     }
 
     if (rc != DSA_OK) {
-        ngx_http_dsa_submit_unencoded(submit->work, &err,
-                                      ngx_http_dsa_submit_param(submit),
-                                      failure);
+        ngx_http_dsa_submit_unencoded(submit, &err, failure);
         return NGX_ERROR;
     }
 
@@ -155,25 +152,16 @@ ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
 }
 
 
-/* Returns the name of the field with the prompt, for an error. */
-
-static const char *
-ngx_http_dsa_submit_param(ngx_http_dsa_submit_t *submit)
-{
-    return submit->chat->completion != NULL ? "prompt" : "messages";
-}
-
-
 void
-ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
-    const char *param, ngx_http_dsa_failure_t *failure)
+ngx_http_dsa_submit_unencoded(const ngx_http_dsa_submit_t *submit,
+    const dsa_err_t *err, ngx_http_dsa_failure_t *failure)
 {
-    if (dsa_arena_exceeded(arena)) {
+    if (dsa_arena_exceeded(submit->work)) {
         ngx_http_dsa_failure_set(failure, NGX_HTTP_REQUEST_ENTITY_TOO_LARGE,
-                                 param, "The prompt is too long.");
+                                 submit->param, "The prompt is too long.");
 
     } else {
-        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, param,
+        ngx_http_dsa_failure_set(failure, NGX_HTTP_BAD_REQUEST, submit->param,
                                  "%s", err->text);
     }
 }
@@ -659,7 +647,7 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 {
     const char  *param;
 
-    param = ngx_http_dsa_submit_param(submit);
+    param = submit->param;
 
     if (submit->counted != 0 && submit->needed > submit->largest) {
 
@@ -844,6 +832,7 @@ ngx_http_dsa_submit_copy(ngx_http_dsa_submit_t *to,
 
     to->pool = from->pool;
     to->model = from->model;
+    to->param = from->param;
     to->family = from->family;
     to->deadline = from->deadline;
     to->weight = from->weight;

@@ -36,6 +36,8 @@ typedef struct {
     ngx_http_dsa_pool_t      *pool;
     ngx_http_dsa_waiter_t     waiter;       /* for a first hello */
     ngx_str_t                 model;
+    const char               *param;        /* the field with the prompt, for
+                                               errors */
     ngx_str_t                 id;           /* for the engine's log; empty:
                                                none */
     ngx_msec_t                deadline;     /* ngx_current_msec */
@@ -123,11 +125,11 @@ ngx_int_t ngx_http_dsa_submit_prompt(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_failure_t *failure);
 
 /*
- * Sets the failure if a prompt could not be encoded into this arena because of
- * err.  param: the field with the prompt.
+ * Sets the failure if the prompt could not be encoded because of err; work is
+ * the arena that it was to be in.
  */
-void ngx_http_dsa_submit_unencoded(dsa_arena_t *arena, const dsa_err_t *err,
-    const char *param, ngx_http_dsa_failure_t *failure);
+void ngx_http_dsa_submit_unencoded(const ngx_http_dsa_submit_t *submit,
+    const dsa_err_t *err, ngx_http_dsa_failure_t *failure);
 
 /*
  * Submits the prompt to the next engine.  NGX_OK: it has a session;
