@@ -34,6 +34,8 @@ typedef struct dsa_parser_s  dsa_parser_t;      /* parser.h */
 
 struct dsa_family_s {
     const char            *name;
+    const char            *owner;       /* who made the models, as their own
+                                           API lists them */
     dsa_control_tokens_t   tokens;
     uint32_t               modes;
     const char            *syntax;      /* of tool calls: that of the spec in

@@ -194,6 +194,7 @@ is((ids($r))[0], 'big', 'the models of engines are in front');
 for my $m (@{ $r->{json}{data} }) {
     is(join(' ', sort keys %$m), 'context_length created id max_model_len '
        . 'object owned_by', "$m->{id}: the fields");
+    is($m->{owned_by}, 'deepseek', "$m->{id}: who made it");
     is($m->{context_length}, $m->{id} =~ /small|mini/ ? 5000 : 9000,
        "$m->{id}: the context");
 }

@@ -70,6 +70,15 @@ $t->start_engine(conf => { model => $dir, prompt_format => 'glm-5.2',
                            name => 'glm' });
 $t->start_nginx(workers => 1, redis => 'timeout=5s');
 
+# the models have the name of those who made them, as z.ai's API lists it
+
+for my $models ($t->get('/v1/models')->{json}{data},
+                [ $t->get('/v1/models/glm')->{json} ])
+{
+    is(join(' ', map { "$_->{id} $_->{owned_by}" } grep { $_->{id} eq 'glm' }
+                 @$models), 'glm z-ai', 'who made the model');
+}
+
 # thinking is on unless the request switches it off
 
 my $r = $t->post($chat, question('one two three'));

@@ -13,6 +13,7 @@ _Static_assert((int) DSA_DEEPSEEK_TOKENS <= DSA_CONTROL_TOKENS_MAX,
 
 const dsa_family_t  dsa_deepseek = {
     .name = "deepseek",
+    .owner = "deepseek",
     .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
     .modes = DSA_MODE_CHAT|DSA_MODE_THINKING,
     .syntax = "dsml",

@@ -46,6 +46,7 @@ dsa_glm_ ## v ## _ask(dsa_prompt_t *prompt, dsa_arena_t *arena,               \
                                                                               \
 const dsa_family_t  dsa_glm_ ## v = {                                         \
     .name = text,                                                             \
+    .owner = "z-ai",                                                          \
     .tokens = { dsa_glm_tokens, DSA_GLM_TOKENS },                             \
     .modes = can,                                                             \
     .syntax = "glm",                                                          \

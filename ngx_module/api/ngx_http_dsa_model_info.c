@@ -65,7 +65,7 @@ ngx_http_dsa_model_openai_write(dsa_json_writer_t *w,
     dsa_json_key(w, "created");
     dsa_json_uint(w, 0);
     dsa_json_key(w, "owned_by");
-    dsa_json_stringz(w, "deepseek");
+    dsa_json_stringz(w, model->owner);
     dsa_json_key(w, "context_length");
     dsa_json_uint(w, model->context);
     dsa_json_key(w, "max_model_len");

@@ -22,6 +22,7 @@
 
 typedef struct {
     ngx_str_t                 name;
+    const char               *owner;        /* who made it */
     uint32_t                  context;      /* tokens of prompt and answer */
 } ngx_http_dsa_model_info_t;
 

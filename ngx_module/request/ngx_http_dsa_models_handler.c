@@ -156,6 +156,7 @@ ngx_http_dsa_models_one(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
     }
 
     model.name = *name;
+    model.owner = ngx_http_dsa_pool_family(pool)->owner;
     model.context = ngx_http_dsa_models_context(pool, &real);
 
     ngx_memzero(&b, sizeof(dsa_buf_t));
@@ -211,6 +212,7 @@ ngx_http_dsa_models_list(ngx_http_request_t *r, ngx_http_dsa_pool_t *pool,
 
         model = &page->models[page->n++];
         model->name = name[i];
+        model->owner = ngx_http_dsa_pool_family(pool)->owner;
         model->context = ngx_http_dsa_models_context(pool, &real);
     }
 

@@ -133,6 +133,7 @@ test_table(void **state)
         assert_int_equal(strspn(f->name, "abcdefghijklmnopqrstuvwxyz-."
                                          "0123456789"), strlen(f->name));
 
+        assert_in_range(strlen(f->owner), 1, DSA_FAMILY_NAME - 1);
         assert_in_range(t->n, 1, DSA_CONTROL_TOKENS_MAX);
 
         for (k = 0; k < t->n; k++) {
