@@ -241,7 +241,8 @@ for my $test ([], ['-t']) {
 for (
     [ 0, qr/^usage/, '--help' ],
     [ 2, qr/usage/ ],
-    [ 2, qr/usage/, @model, '-n', 5 ],
+    [ 2, qr/either --prompt or --ids.*\nusage/, @model, '-n', 5 ],
+    [ 2, qr/-n with at least 1, .*\nusage/, @model, '--prompt', 'a', '-n', 0 ],
     [ 2, qr/usage/, @model, '--prompt', 'a' ],
     [ 2, qr/usage/, @model, '--prompt', 'a', '--ids', '1', '-n', 5 ],
     [ 2, qr/-n "x" is not a number/, @model, '--prompt', 'a', '-n', 'x' ],

@@ -80,8 +80,8 @@ static const char  dsa_generate_usage[] =
     "                    [--special] [--exact] [--backend cpu|cuda]\n"
     "                    [--gpus N] [--attention data|tensor]\n"
     "\n"
-    "  --prompt TEXT   continues the text after the model's BOS token;\n"
-    "                  prints text\n"
+    "  --prompt TEXT   continues the text after the model's BOS token,\n"
+    "                  which GLM does not have; prints text\n"
     "  --ids \"0 5 7\"   continues exactly these ids; prints ids\n"
     "  -n N            generates at most N tokens\n"
     "  --greedy        always takes the most probable token; the same as\n"
@@ -250,6 +250,9 @@ dsa_generate_options(dsa_generate_conf_t *conf, int argc, char **argv)
             || conf->sampling.top_p == 0
             || (conf->prompt == NULL) == (conf->ids == NULL)))
     {
+        (void) fputs("dsa generate: expected --model, -n with at least 1, and "
+                     "either --prompt or --ids; --top-p is above 0, and "
+                     "nothing follows the options\n", stderr);
         rc = DSA_ERROR;
     }
 

@@ -246,6 +246,9 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         || conf->backend == DSA_BACKEND_NULL || conf->model == NULL
         || conf->tokens == NULL || conf->out == NULL || optind != argc)
     {
+        (void) fputs("dsa logits: expected --model, --tokens, --out, a "
+                     "--backend of cpu or cuda, and nothing behind the "
+                     "options\n", stderr);
         (void) fputs(dsa_logits_usage, stderr);
         return DSA_ERROR;
     }
