@@ -433,8 +433,8 @@ is($t->logged(qr/an engine of pool "v32" ended request "\Q$id\E", because the/),
    1, 'what an engine has ended');
 
 
-# The field with the prompt has the name that it has in the API, for requests and
-# for counts of their prompts.
+# The field with the prompt has the name that it has in the API, for requests
+# and for counts of their prompts.
 
 {
     my $t = DSA::Test->new('errors of prompts');

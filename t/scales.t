@@ -1,12 +1,12 @@
 # Copyright (C) The nginx-dsa authors
 #
-# The scales of activations, at each place that quantizes some.  Where one
-# activation of a token is not 0, it is 448 times a scale in float32, and nothing
-# is lost; a power of two loses up to 6 %.  So with such activations a model
-# computes the same if the weights of the next products are in BF16, which are
-# not multiplied with quantized activations, or in FP8, unless its scale_fmt is
-# "ue8m0".  All weights are powers of two or 0, so that rounding of the scale
-# does not move a product from one BF16 to the next.
+# The scales of activations, at each place that quantizes some.  If only one
+# activation of a token is not 0, it is 448 times a scale in float32, and
+# nothing is lost; a scale that is a power of two loses up to 6 %.  So with such
+# activations a model computes the same if the weights of the next products are
+# in BF16, which are not multiplied with quantized activations, or in FP8,
+# unless its scale_fmt is "ue8m0".  All weights are powers of two or 0, so that
+# rounding of the scale does not move a product from one BF16 to the next.
 
 use strict;
 use warnings;

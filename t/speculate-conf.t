@@ -69,7 +69,8 @@ my ($log, $drafts) = served('the layer lacks', $lacking);
 like($log, qr/\[notice\]\ \d+:\ "speculate\ auto"\ makes\ no\ drafts,
               \ because\ config\.json\ has\ "num_nextn_predict_layers"\ 1\ and
               \ the\ checkpoint\ no\ usable\ draft\ layer:
-              \ tensor\ "model\.layers\.6\.input_layernorm\.weight"\ is\ missing;
+              \ tensor\ "model\.layers\.6\.input_layernorm\.weight"\ is
+              \ missing;
               \ expected\ the\ tensors\ of\ model\.layers\.6,
               \ or\ "speculate\ off"$/mx, 'a notice has the reason');
 is(() = $log =~ /draft/g, 2, 'once');
@@ -96,8 +97,8 @@ cmp_ok($drafts, '>', 0, 'a layer: drafts');
 # a number demands the layer
 
 for my $case ([ $lacking, qr/"model\.layers\.6\.input_layernorm\.weight"/ ],
-              [ $t->path('none'), qr/"num_nextn_predict_layers"\ of\ config\.json
-                                     \ is\ 0;\ expected\ 1/x ])
+              [ $t->path('none'), qr/"num_nextn_predict_layers"\ of
+                                     \ config\.json\ is\ 0;\ expected\ 1/x ])
 {
     my ($model, $why) = @$case;
     my $engine = $t->start_engine(conf => { model => $model, backend => 'cpu',
