@@ -285,7 +285,7 @@ my ($call) = grep { $_->{type} eq 'function_call' } @{ $r->{json}{output} };
 
 check_arguments($call->{arguments}, 'responses');
 
-$r = $t->post($responses, { model => 'glm', input => 'one',
+$r = $t->post($responses, { model => 'glm', input => 'one', temperature => 0,
                             max_output_tokens => 60 });
 
 is($r->{json}{output}[0]{type}, 'reasoning', 'responses: reasoning by default')
