@@ -109,7 +109,9 @@ CHECK_OBJ = $(patsubst %,$(BUILD)/obj/ngx_module/engine/ngx_http_dsa_%.o,\
 MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
-WEIGHTS  := $(foreach m,a-fp8 b-bf16 moonlight glm-5 glm-5.2 drafts,$(foreach n,1 2,\
+WEIGHTS  := $(foreach m,a-fp8 b-bf16 moonlight v3 joyai glm-4.7-flash glm-5 \
+            glm-5.2 drafts drafts-v3 drafts-joyai drafts-glm-4.7-flash,\
+            $(foreach n,1 2,\
             t/data/golden/$m/model-0000$n-of-00002.safetensors))
 
 

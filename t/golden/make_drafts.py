@@ -2,8 +2,9 @@
 #
 # Copyright (C) The nginx-dsa authors
 #
-# Computes the outputs of t/data/golden/drafts: the model and its draft layer in
-# float64, by the published formulas, in plain Python.
+# Computes the outputs of t/data/golden/drafts*: a model and its draft layer in
+# float64, by the published formulas, in plain Python.  Layers without an indexer
+# attend to all positions.
 #
 #     python3 t/golden/make_drafts.py MODEL_DIR TOKENS PROMPT OUT.safetensors
 #
@@ -121,7 +122,9 @@ class Model:
         self.rope = c["qk_rope_head_dim"]
         self.interleave = c.get("indexer_rope_interleave", False)
         self.share = c.get("index_share_for_mtp_iteration", False)
-        self.types = c.get("indexer_types", ["full"] * self.layers)
+        self.indexed = "index_topk" in c
+        self.types = c.get("indexer_types",
+                           ["full" if self.indexed else "all"] * self.layers)
         self.frequencies()
         self.cache = [{} for _ in range(self.layers + 1)]
 
@@ -219,7 +222,9 @@ class Model:
         cache["r", position] = self.rotate(kv[-rope:], position, True)
         cache["kv", position] = self.lin(a + "kv_b_proj", latent)
         picked, gap = shared, 0
-        if layer == self.layers or self.types[layer] == "full":
+        if not self.indexed:
+            picked = range(position + 1)
+        elif layer == self.layers or self.types[layer] == "full":
             own, gap = self.select(a + "indexer.", layer, y, qr, position)
             picked = own if picked is None else picked
         out = []
@@ -294,7 +299,7 @@ def steps(m, row, tokens, h):
 def main():
     directory, source, prompt, path = sys.argv[1:]
     m, prompt = Model(directory), int(prompt)
-    width, vocab = m.c["index_topk"], m.c["vocab_size"]
+    width, vocab = m.c.get("index_topk"), m.c["vocab_size"]
     if source.isdigit():
         draw = random.Random(20261124)
         tokens = [draw.randrange(4, vocab) for _ in range(int(source))]
@@ -306,7 +311,7 @@ def main():
     rows = [m.run(t, i) for i, t in enumerate(tokens)]
     hidden = [r[0] for r in rows]
     out["logits"] = ("F32", [r[1] for r in rows])
-    for i in range(m.layers):
+    for i in range(m.layers if m.indexed else 0):
         out[f"topk.{i}"] = ("I32", [pad(r[2][i]) for r in rows])
 
     forced = [[] for _ in range(STEPS)]
@@ -327,9 +332,11 @@ def main():
         n, f = k + 1, forced[k]
         for name in ("in", "out", "hidden", "logits"):
             out[f"draft_{name}.{n}"] = ("F32", [r[name] for r in f])
-        out[f"draft_topk.{n}"] = ("I32", [pad(r["topk"]) for r in f])
-        out[f"draft_gap.{n}"] = ("F32", [r["gap"] for r in f])
-        out[f"draft_expert.{n}"] = ("I32", [r["expert"] for r in f])
+        if m.indexed:
+            out[f"draft_topk.{n}"] = ("I32", [pad(r["topk"]) for r in f])
+            out[f"draft_gap.{n}"] = ("F32", [r["gap"] for r in f])
+        if f[0]["expert"]:
+            out[f"draft_expert.{n}"] = ("I32", [r["expert"] for r in f])
         out[f"free_tokens.{n}"] = ("I32", [best(r["logits"]) for r in free[k]])
         out[f"free_logits.{n}"] = ("F32", [r["logits"] for r in free[k]])
 

@@ -147,14 +147,45 @@ uniform53(randn_t *r)
 }
 
 
-/* Fewer than 16 numbers are computed in double. */
+/* Replaces 16 numbers that are uniform in [0, 1). */
+
+static void
+normal16(float *x)
+{
+    float     length, sine, cosine;
+    uint32_t  i;
+
+    for (i = 0; i < 8; i++) {
+        length = sqrtf(-2.0f * cephes_log(1.0f - x[i]));
+        cephes_sincos((float) (2.0 * M_PI) * x[i + 8], &sine, &cosine);
+        x[i] = length * cosine;
+        x[i + 8] = length * sine;
+    }
+}
+
+
+static void
+uniform(randn_t *r, float *x, uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = 0; i < n; i++) {
+        x[i] = (float) (mt_next(r) & 0xffffff) * 0x1p-24f;
+    }
+}
+
+
+/*
+ * Fewer than 16 numbers are computed in double.  If n is more and no multiple
+ * of 16, the last 16 are drawn once more.
+ */
 
 float *
 randn(randn_t *r, uint32_t n)
 {
-    float     length, sine, cosine, *x;
-    double    angle, radius;
-    uint32_t  i, j;
+    float     *x;
+    double     angle, radius;
+    uint32_t   i;
 
     x = malloc(n * sizeof(float));
     if (x == NULL) {
@@ -172,17 +203,15 @@ randn(randn_t *r, uint32_t n)
         return x;
     }
 
-    for (i = 0; i < n; i++) {
-        x[i] = (float) (mt_next(r) & 0xffffff) * 0x1p-24f;
+    uniform(r, x, n);
+
+    for (i = 0; i + 16 <= n; i += 16) {
+        normal16(x + i);
     }
 
-    for (i = 0; i < n; i += 16) {
-        for (j = i; j < i + 8; j++) {
-            length = sqrtf(-2.0f * cephes_log(1.0f - x[j]));
-            cephes_sincos((float) (2.0 * M_PI) * x[j + 8], &sine, &cosine);
-            x[j] = length * cosine;
-            x[j + 8] = length * sine;
-        }
+    if (n % 16 != 0) {
+        uniform(r, x + n - 16, 16);
+        normal16(x + n - 16);
     }
 
     return x;

@@ -35,8 +35,8 @@ typedef struct {
 void randn_seed(randn_t *r, uint32_t seed);
 
 /*
- * torch.randn(n): n numbers that the caller frees; n is even below 16, else a
- * multiple of 16.  Aborts without memory.
+ * torch.randn(n): n numbers that the caller frees; n is even if it is below 16.
+ * Aborts without memory.
  */
 float *randn(randn_t *r, uint32_t n);
 

@@ -4,10 +4,11 @@
  *
  * Draws the weights of t/data/golden again, to the bit:
  *
- *     golden_weights a-fp8|b-bf16|moonlight|glm-5|glm-5.2|drafts 1|2 > FILE
+ *     golden_weights MODEL 1|2 > FILE
  *
- * They were torch.randn() on a CPU after torch.manual_seed(), one tensor after
- * the other, as draw_model() has them.
+ * writes the first or the second file of a model in models[].  The weights were
+ * torch.randn() on a CPU after torch.manual_seed(), one tensor after the other,
+ * as draw_model() has them.
  */
 
 
@@ -41,8 +42,10 @@
 typedef struct {
     const char  *name;
     uint32_t     seed;
-    int          fp8;
-    int          bf16;          /* 1: the vectors, too */
+    int          fp8;           /* 1: with scales that are powers of two; 2:
+                                   with others */
+    int          bf16;          /* 1: the norms, too; 2: and the router's
+                                   bias */
     uint32_t     hidden;
     uint32_t     intermediate;
     uint32_t     layers;
@@ -60,15 +63,16 @@ typedef struct {
     uint32_t     vocab;
     uint32_t     quiet;         /* tokens that are rarely the next one */
     uint32_t     drafts;        /* 1: with a draft layer, and lm_head prefers
-                                   one token after each */
+                                   one token after each; 2: without experts in
+                                   the draft layer */
     float        query;         /* factor of the projection to queries */
     float        output;        /* factor of o_proj */
     float        down;          /* factor of the experts' down_proj */
     float        bias;          /* deviation of the router's bias */
-    int          glm;           /* 1: scales of FP8 that are not powers of two,
-                                   a router's bias in F32, and a direction that
-                                   all embeddings share: without it the indexer
-                                   of so small a model scores many keys 0 */
+    float        mean;          /* of it */
+    int          glm;           /* 1: a direction that all embeddings share:
+                                   without it the indexer of so small a model
+                                   scores many keys 0 */
     const char  *second;        /* the first tensor of the second file */
 } golden_t;
 
@@ -96,8 +100,7 @@ typedef struct {
     int          file;
     int          fp8;
     int          bf16;
-    int          glm;
-    float       *shared;        /* glm: the direction [hidden], 1 or -1 */
+    float       *shared;        /* the direction [hidden], 1 or -1, or NULL */
     const char  *second;
     uint32_t     n;
     tensor_t     tensor[TENSORS_MAX];
@@ -106,22 +109,41 @@ typedef struct {
 
 static const golden_t  models[] = {
     { "a-fp8", 20251201, 1, 0, 256, 512, 3, 1, 4, 128, 128, 512, 128, 16, 128,
-      1, 8, 0, 1024, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0,
+      1, 8, 0, 1024, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0.0f, 0,
       "model.layers.1.mlp.experts.14.down_proj.weight_scale_inv" },
     { "b-bf16", 777, 0, 0, 192, 320, 2, 1, 4, 128, 128, 512, 96, 8, 96, 1, 4,
-      0, 512, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0,
+      0, 512, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0.0f, 0,
       "model.layers.1.mlp.gate.weight" },
-    { "moonlight", 20250222, 0, 1, 112, 176, 2, 1, 3, 64, 64, 128, 0, 12, 24,
-      2, 0, 0, 256, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0,
+    { "moonlight", 20250222, 0, 2, 112, 176, 2, 1, 3, 64, 64, 128, 0, 12, 24,
+      2, 0, 0, 256, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
       "model.layers.1.mlp.experts.3.down_proj.weight" },
-    { "glm-5", 20260211, 1, 1, 128, 256, 3, 1, 4, 192, 256, 512, 128, 16, 128,
-      1, 4, 0, 512, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 1,
+    { "v3", 20241226, 2, 1, 160, 192, 2, 1, 3, 64, 64, 128, 96, 24, 24, 1, 0,
+      0, 256, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 2.0f, 0,
+      "model.layers.1.mlp.experts.9.down_proj.weight" },
+    { "joyai", 20260218, 2, 1, 160, 224, 2, 1, 4, 64, 64, 128, 144, 16, 24, 1,
+      0, 0, 256, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
+      "model.layers.1.mlp.experts.5.down_proj.weight" },
+    { "glm-4.7-flash", 20260119, 0, 1, 128, 160, 2, 1, 3, 48, 80, 128, 64, 12,
+      24, 1, 0, 0, 256, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
+      "model.layers.1.mlp.experts.3.gate_proj.weight" },
+    { "glm-5", 20260211, 2, 1, 128, 256, 3, 1, 4, 192, 256, 512, 128, 16, 128,
+      1, 4, 0, 512, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0.0f, 1,
       "model.layers.1.mlp.experts.14.down_proj.weight_scale_inv" },
-    { "glm-5.2", 20260613, 1, 1, 128, 256, 4, 2, 4, 192, 256, 512, 128, 8, 128,
-      1, 4, 1 << 2, 384, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 1,
+    { "glm-5.2", 20260613, 2, 1, 128, 256, 4, 2, 4, 192, 256, 512, 128, 8, 128,
+      1, 4, 1 << 2, 384, 0, 0, 1.0f, 0.5f, 0.5f, 0.05f, 0.0f, 1,
       "model.layers.2.mlp.experts.5.gate_proj.weight_scale_inv" },
     { "drafts", 20261124, 1, 0, 128, 256, 2, 1, 2, 64, 64, 128, 128, 8, 64, 1,
-      4, 0, 256, 4, 1, 1.0f, 0.5f, 0.25f, 0.05f, 0, "model.norm.weight" }
+      4, 0, 256, 4, 1, 1.0f, 0.5f, 0.25f, 0.05f, 0.0f, 0,
+      "model.norm.weight" },
+    { "drafts-v3", 20261125, 2, 1, 128, 256, 2, 1, 2, 64, 64, 128, 128, 8, 128,
+      1, 0, 0, 256, 4, 1, 1.5f, 1.0f, 0.5f, 0.1f, 2.0f, 0,
+      "model.norm.weight" },
+    { "drafts-glm-4.7-flash", 20261126, 0, 1, 128, 256, 2, 1, 2, 96, 128, 128,
+      128, 8, 128, 1, 0, 0, 256, 4, 1, 1.5f, 1.0f, 0.5f, 0.1f, 0.0f, 0,
+      "model.norm.weight" },
+    { "drafts-joyai", 20261127, 0, 1, 128, 256, 2, 1, 2, 64, 64, 128, 128, 8,
+      64, 1, 0, 0, 256, 4, 2, 1.5f, 1.0f, 0.5f, 0.1f, 0.0f, 0,
+      "model.norm.weight" }
 };
 
 static const struct {
@@ -289,7 +311,7 @@ add_fp8(state_t *s, const char *name, const float *x, uint32_t rows,
             width = cols - j < BLOCK ? cols - j : BLOCK;
             at = (size_t) i * cols + j;
 
-            *scale = block_scale(x + at, height, width, cols, !s->glm);
+            *scale = block_scale(x + at, height, width, cols, s->fp8 == 1);
 
             for (k = 0; k < height; k++) {
                 for (l = 0; l < width; l++) {
@@ -365,7 +387,7 @@ matrix(state_t *s, const char *prefix, const char *name, uint32_t rows,
 
     x = draw(s, rows, cols, factor, divisor);
 
-    for (i = 0; s->glm && i < (size_t) rows * cols; i++) {
+    for (i = 0; s->shared != NULL && i < (size_t) rows * cols; i++) {
         x[i] += along * s->shared[i % cols];
     }
 
@@ -453,7 +475,7 @@ turned(const state_t *s, const float *x, uint32_t rows, uint32_t cols)
     double     sum, squares;
     uint32_t   i, j;
 
-    if (!s->glm) {
+    if (s->shared == NULL) {
         return NULL;
     }
 
@@ -588,8 +610,8 @@ experts(state_t *s, const golden_t *m, const char *layer)
     append(p, NAME_SIZE, 0, "%smlp.", layer);
     matrix(s, p, "gate", m->experts, m->hidden, 1.0f,
            sqrtf((float) m->hidden), 0.0f);
-    vector(s, s->bf16 && !s->glm, p, "gate.e_score_correction_bias",
-           m->experts, 0.0f, m->bias, NULL);
+    vector(s, s->bf16 == 2, p, "gate.e_score_correction_bias",
+           m->experts, m->mean, m->bias, NULL);
 
     for (i = 0; i < m->experts; i++) {
         append(p, NAME_SIZE, 0, "%smlp.experts.%u.", layer, i);
@@ -634,7 +656,7 @@ decoder(state_t *s, const golden_t *m, uint32_t i)
     vector(s, s->bf16, p, "post_attention_layernorm.weight", m->hidden,
            1.0f, 0.1f, NULL);
 
-    if (i < m->dense) {
+    if (i < m->dense || (i == m->layers && m->drafts == 2)) {
         append(q, NAME_SIZE, 0, "%smlp.", p);
         mlp(s, m, q, m->intermediate, 0.5f);
 
@@ -724,7 +746,6 @@ draw_model(state_t *s, const golden_t *m)
     s->file = 1;
     s->fp8 = m->fp8;
     s->bf16 = m->bf16;
-    s->glm = m->glm;
     s->second = m->second;
 
     if (m->glm) {
@@ -850,8 +871,13 @@ main(int argc, char **argv)
         }
     }
 
-    fprintf(stderr, "usage: golden_weights "
-            "a-fp8|b-bf16|moonlight|glm-5|glm-5.2|drafts 1|2\n");
+    fprintf(stderr, "usage: golden_weights MODEL 1|2; the models:");
+
+    for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        fprintf(stderr, " %s", models[i].name);
+    }
+
+    fprintf(stderr, "\n");
 
     return 2;
 }
