@@ -19,15 +19,18 @@
 
 
 static const dsa_model_family_t  dsa_families[] = {
-    { "deepseek_v32", 1, 0, DSA_DEEPSEEK_EPS,
+    { "deepseek_v32", 1, 0, 0, DSA_DEEPSEEK_EPS,
       { "deepseek", "</think>", "｜DSML｜" } },
 
-    { "deepseek_v3", 0, 0, 0,
+    { "deepseek_v3", 0, 0, 0, 0,
       { "deepseek-v3", "</think>", "<｜tool▁calls▁begin｜>" } },
 
-    { "glm_moe_dsa", 1, 1, 0, { "glm", "</think>", "<tool_call>" } },
+    { "joyai_llm_flash", 0, 0, 1, 0,
+      { "joyai", "</think>", "<tool_call>" } },
 
-    { "glm4_moe_lite", 0, 0, 0, { "glm-4.7", "</think>", "<tool_call>" } }
+    { "glm_moe_dsa", 1, 1, 0, 0, { "glm", "</think>", "<tool_call>" } },
+
+    { "glm4_moe_lite", 0, 0, 0, 0, { "glm-4.7", "</think>", "<tool_call>" } }
 };
 
 

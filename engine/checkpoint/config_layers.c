@@ -29,7 +29,7 @@ dsa_config_layers(dsa_model_config_t *config,
 {
     uint32_t  i;
 
-    config->draft.moe = 1;
+    config->draft.moe = !family->dense_draft;
     config->draft.selection = family->indexed ? DSA_SELECTION_OWN
                                               : DSA_SELECTION_ALL;
 

@@ -22,6 +22,8 @@ typedef struct {
                                            attend to all positions */
     uint32_t             interleaved;   /* indexer_rope_interleave, if that
                                            field is missing */
+    uint32_t             dense_draft;   /* 1: the draft layer has a dense MLP;
+                                           0: experts */
     float                latent_eps;    /* latent_norm_eps of the published
                                            code; 0: that is rms_norm_eps */
     dsa_prompt_family_t  prompt;

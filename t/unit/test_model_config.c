@@ -65,6 +65,23 @@ static const char  glm_4_7_flash[] =
     "\"routed_scaling_factor\": 1.8, \"topk_method\": \"noaux_tc\","
     "\"v_head_dim\": 256, \"vocab_size\": 154880}";
 
+static const char  joyai[] =
+    "{\"model_type\": \"joyai_llm_flash\", \"attention_bias\": false,"
+    "\"bos_token_id\": 0, \"eos_token_id\": 1,"
+    "\"first_k_dense_replace\": 1, \"hidden_act\": \"silu\","
+    "\"hidden_size\": 2048, \"intermediate_size\": 7168,"
+    "\"kv_lora_rank\": 512, \"max_position_embeddings\": 131072,"
+    "\"moe_intermediate_size\": 768, \"moe_layer_freq\": 1,"
+    "\"n_group\": 1, \"topk_group\": 1, \"n_routed_experts\": 256,"
+    "\"n_shared_experts\": 1, \"norm_topk_prob\": true,"
+    "\"num_attention_heads\": 32, \"num_experts_per_tok\": 8,"
+    "\"num_hidden_layers\": 40, \"num_nextn_predict_layers\": 1,"
+    "\"q_lora_rank\": 1536, \"qk_nope_head_dim\": 128,"
+    "\"qk_rope_head_dim\": 64, \"rms_norm_eps\": 1e-06,"
+    "\"rope_theta\": 32000000, \"routed_scaling_factor\": 2.5,"
+    "\"scoring_func\": \"sigmoid\", \"topk_method\": \"noaux_tc\","
+    "\"v_head_dim\": 128, \"vocab_size\": 129280}";
+
 
 static int
 formats(const dsa_model_config_t *s, dsa_format_e format)
@@ -338,11 +355,29 @@ test_families(void **state)
     }
 
     assert_int_equal(s.draft.selection, DSA_SELECTION_ALL);
+    assert_int_equal(s.draft.moe, 1);
     assert_int_equal(s.index_topk, 0);
     assert_int_equal(dsa_model_config_topk(&s), 202752);
     assert_true(s.softmax_scale == 0.0625f);
     assert_string_equal(s.prompt.name, "glm-4.7");
     assert_true(formats(&s, DSA_FORMAT_FLOAT));
+
+    /* JoyAI, whose draft layer has no experts */
+
+    if (dsa_model_config_parse(&s, "c", joyai, strlen(joyai), &err)
+        != DSA_OK)
+    {
+        fail_msg("JoyAI: %s", err.text);
+    }
+
+    assert_int_equal(s.layer[39].selection, DSA_SELECTION_ALL);
+    assert_int_equal(s.layer[39].moe, 1);
+    assert_int_equal(s.draft.selection, DSA_SELECTION_ALL);
+    assert_int_equal(s.draft.moe, 0);
+    assert_true(s.rope_theta == 32000000);
+    assert_true(fabsf(s.softmax_scale - 0.0721688f) < 1e-7f);
+    assert_true(s.latent_norm_eps == 1e-6f);
+    assert_string_equal(s.prompt.name, "joyai");
 
     /* DeepSeek-V3 with the name of its sibling; the fields are not read */
 

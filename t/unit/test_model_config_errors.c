@@ -101,7 +101,8 @@ test_rejected(void **state)
         { "\"model_type\": \"deepseek_v32\"",
           "\"model_type\": \"kimi_k2\"",
           "\"model_type\" is \"kimi_k2\"; expected \"deepseek_v32\", "
-          "\"deepseek_v3\", \"glm_moe_dsa\" or \"glm4_moe_lite\"" },
+          "\"deepseek_v3\", \"joyai_llm_flash\", \"glm_moe_dsa\" or "
+          "\"glm4_moe_lite\"" },
         { "\"index_topk\": 2048,", "",
           "\"index_topk\" is missing; expected an integer from 1 to 1048576" },
         { "\"index_topk\": 2048", "\"index_topk\": 0",
