@@ -68,23 +68,7 @@ sub exact {
                        "$name: $key at every position"));
     }
 
-    for my $l (map { /^expert\.(\d+)$/ ? $1 : () } sort keys %$want) {
-        my @wrong = differing($got->{"expert.$l"}, $want->{"expert.$l"});
-        is("@wrong", '', "$name: expert.$l");
-
-        my $off = 0;
-
-        for my $row (0 .. $#{$want->{"expert.$l"}}) {
-            my (%w, %g);
-            @w{@{$want->{"expert.$l"}[$row]}}
-                = @{$want->{"expert_weight.$l"}[$row]};
-            @g{@{$got->{"expert.$l"}[$row]}}
-                = @{$got->{"expert_weight.$l"}[$row]};
-            $off = max($off, map { abs($w{$_} - ($g{$_} // 1e9)) } keys %w);
-        }
-
-        at_most($off, 1e-5, "$name: expert_weight.$l");
-    }
+    same_experts($got, $want, $name);
 
     # without the replacement it is the same up to the first such plateau
 
@@ -132,36 +116,9 @@ exact("$_, data, 2 GPUs", "$data/$_", "$data/$_/golden.safetensors",
 sub grown {
     my ($name, $factor, $eps) = @_;
 
-    my %tensor = DSA::Widen::read_tensors("$data/$name");
     my $dir = $t->path("$name-$factor");
 
-    for my $key (keys %tensor) {
-        my $v = $tensor{$key};
-
-        if ($key eq 'model.embed_tokens.weight') {
-            my @bits = unpack 'S<*', $v->{data};
-            my $step = log($factor) / log(2) << 7;
-
-            $v->{data} = pack 'S<*', map { $_ & 0x7f80 ? $_ + $step : $_ }
-                                     @bits;
-
-        } elsif ($key =~ /\b(?:o|down|q_a)_proj\.weight_scale_inv$/
-                 || $key =~ /\bkv_a_proj_with_mqa\.weight_scale_inv$/)
-        {
-            my @scale = unpack 'f<*', $v->{data};
-            my $n = $key =~ /kv_a/ ? 4 : @scale;     # not of the rotated part
-
-            $scale[$_] *= $factor for 0 .. $n - 1;
-            $v->{data} = pack 'f<*', @scale;
-        }
-    }
-
-    DSA::Widen::write_model("$data/$name", $dir, 1, \%tensor);
-
-    my $config = decode_json(read_file("$dir/config.json"));
-
-    $config->{rms_norm_eps} = $eps;
-    write_file("$dir/config.json", JSON::PP->new->encode($config));
+    grow("$data/$name", $dir, $factor, $eps);
 
     return logits($dir, "$data/$name/golden.safetensors",
                   '--exact')->{logits};

@@ -35,6 +35,7 @@ typedef struct {
     uint32_t       *tokens;
     uint32_t        n;
     uint32_t        greedy_start;
+    uint32_t        n_greedy;
     int32_t         greedy[16];
     float          *whole;          /* [n, vocab] */
     float          *logits;         /* [n, vocab] */
@@ -114,7 +115,10 @@ fixture_open(fixture_t *f, const char *name, dsa_precision_e precision)
     assert_non_null(f->tokens);
     memcpy(f->tokens, t->data, t->size);
 
-    memcpy(f->greedy, find(st, "greedy", 64)->data, 64);
+    t = find(st, "greedy", 0);
+    assert_in_range(t->size, 4, sizeof(f->greedy));
+    memcpy(f->greedy, t->data, t->size);
+    f->n_greedy = (uint32_t) t->shape[0];
     memcpy(&f->greedy_start, find(st, "greedy_prompt_len", 4)->data, 4);
     dsa_st_close(st);
 

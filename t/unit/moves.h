@@ -180,7 +180,7 @@ make_prompt(uint32_t step)
     uint32_t  i;
 
     for (i = 0; i < PROMPT; i++) {
-        prompt[i] = 100 + i * step % 280;
+        prompt[i] = 100 + i * step % 150;
     }
 }
 

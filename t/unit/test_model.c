@@ -147,6 +147,20 @@ test_cuts_bf16(void **state)
 }
 
 
+/* Models that attend to all positions. */
+
+static void
+test_cuts_dense(void **state)
+{
+    check_cuts("v3", DSA_EXACT);
+    check_cuts("v3", DSA_SERVED);
+    check_cuts("glm-4.7-flash", DSA_EXACT);
+    check_cuts("glm-4.7-flash", DSA_SERVED);
+    check_cuts("moonlight", DSA_EXACT);
+    check_cuts("moonlight", DSA_SERVED);
+}
+
+
 /* Pages beyond 4 GiB, and the last position of the longest context. */
 
 static void
@@ -213,7 +227,7 @@ test_far(void **state)
  */
 
 static void
-test_batched(void **state)
+check_batched(const char *name)
 {
     float      *step, *alone[3], *batched[3];
     uint32_t    i, k, n[3], row, turn, left, *tokens[3], pages[3][16];
@@ -222,7 +236,7 @@ test_batched(void **state)
     dsa_rows_t  rows[3];
 
     memset(rows, 0, sizeof(rows));
-    fixture_open(&f, "a-fp8", DSA_EXACT);
+    fixture_open(&f, name, DSA_EXACT);
 
     step = calloc(512, f.vocab * sizeof(float));
     assert_non_null(step);
@@ -305,13 +319,22 @@ test_batched(void **state)
 
 
 static void
+test_batched(void **state)
+{
+    check_batched("a-fp8");
+    check_batched("v3");
+    check_batched("moonlight");
+}
+
+
+static void
 check_greedy(const char *name)
 {
     uint32_t   i, j, best, tokens[512];
     fixture_t  f;
 
     fixture_open(&f, name, DSA_EXACT);
-    assert_true(f.greedy_start <= f.n && f.greedy_start + 16 <= 512);
+    assert_true(f.greedy_start <= f.n && f.greedy_start + f.n_greedy <= 512);
 
     memcpy(tokens, f.tokens, f.greedy_start * sizeof(uint32_t));
     run(&f, tokens, 0, f.greedy_start, f.pages, f.logits);
@@ -329,7 +352,7 @@ check_greedy(const char *name)
 
         assert_int_equal(best, f.greedy[i + 1 - f.greedy_start]);
 
-        if (i + 1 == f.greedy_start + 15) {
+        if (i + 2 == f.greedy_start + f.n_greedy) {
             break;
         }
 
@@ -349,6 +372,10 @@ test_greedy(void **state)
 {
     check_greedy("a-fp8");
     check_greedy("b-bf16");
+    check_greedy("v3");
+    check_greedy("joyai");
+    check_greedy("glm-4.7-flash");
+    check_greedy("moonlight");
 }
 
 
@@ -484,6 +511,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_cuts_fp8),
         cmocka_unit_test(test_cuts_bf16),
+        cmocka_unit_test(test_cuts_dense),
         cmocka_unit_test(test_far),
         cmocka_unit_test(test_batched),
         cmocka_unit_test(test_greedy),

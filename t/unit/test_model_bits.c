@@ -33,7 +33,7 @@ unpack(dsa_matrix_t *m)
 static void
 check_bits(const char *name, dsa_precision_e precision)
 {
-    uint32_t            l, e;
+    uint32_t            l, e, last;
     uint64_t            size;
     fixture_t           f;
     dsa_model_layer_t  *layer;
@@ -41,22 +41,30 @@ check_bits(const char *name, dsa_precision_e precision)
     fixture_open(&f, name, precision);
     size = (uint64_t) f.n * f.vocab * sizeof(float);
 
-    run(&f, f.tokens, 0, 150, f.pages, f.whole);
-    run(&f, f.tokens, 150, 1, f.pages, f.whole);
-    run(&f, f.tokens, 0, 150, f.pages + 4, f.logits);
-    run(&f, f.tokens, 150, 1, f.pages + 4, f.logits);
+    last = f.n - 1;
+
+    run(&f, f.tokens, 0, last, f.pages, f.whole);
+    run(&f, f.tokens, last, 1, f.pages, f.whole);
+    run(&f, f.tokens, 0, last, f.pages + 4, f.logits);
+    run(&f, f.tokens, last, 1, f.pages + 4, f.logits);
     assert_memory_equal(f.whole, f.logits, size);
 
     for (l = 0; l < f.weights->config.num_hidden_layers; l++) {
         layer = &f.model->layer[l];
 
-        unpack(&layer->q_a_proj);
         unpack(&layer->q_b_proj);
         unpack(&layer->kv_a_proj);
         unpack(layer->o_proj);
-        unpack(&layer->index_wq_b);
-        unpack(&layer->index_wk);
-        unpack(&layer->index_weights_proj);
+
+        if (f.weights->config.q_lora_rank != 0) {
+            unpack(&layer->q_a_proj);
+        }
+
+        if (f.weights->config.layer[l].selection == DSA_SELECTION_OWN) {
+            unpack(&layer->index_wq_b);
+            unpack(&layer->index_wk);
+            unpack(&layer->index_weights_proj);
+        }
 
         for (e = 0; e < f.weights->config.num_attention_heads; e++) {
             unpack(&layer->kv_b[e].k_t);
@@ -81,8 +89,8 @@ check_bits(const char *name, dsa_precision_e precision)
     unpack(&f.model->head);
 
     memset(f.logits, 0, size);
-    run(&f, f.tokens, 0, 150, f.pages, f.logits);
-    run(&f, f.tokens, 150, 1, f.pages, f.logits);
+    run(&f, f.tokens, 0, last, f.pages, f.logits);
+    run(&f, f.tokens, last, 1, f.pages, f.logits);
     assert_memory_equal(f.whole, f.logits, size);
 
     fixture_close(&f);
@@ -96,6 +104,11 @@ test_bits(void **state)
     check_bits("a-fp8", DSA_SERVED);
     check_bits("b-bf16", DSA_EXACT);
     check_bits("b-bf16", DSA_SERVED);
+    check_bits("v3", DSA_EXACT);
+    check_bits("v3", DSA_SERVED);
+    check_bits("glm-4.7-flash", DSA_SERVED);
+    check_bits("moonlight", DSA_EXACT);
+    check_bits("moonlight", DSA_SERVED);
 }
 
 
@@ -247,6 +260,11 @@ test_threads(void **state)
     check_threads("a-fp8", DSA_SERVED);
     check_threads("b-bf16", DSA_EXACT);
     check_threads("b-bf16", DSA_SERVED);
+    check_threads("v3", DSA_EXACT);
+    check_threads("v3", DSA_SERVED);
+    check_threads("glm-4.7-flash", DSA_SERVED);
+    check_threads("moonlight", DSA_EXACT);
+    check_threads("moonlight", DSA_SERVED);
 }
 
 

@@ -27,6 +27,9 @@ test_cpu(void **state)
         { DSA_BACKEND_CPU, GOLDEN "a-fp8", DSA_SERVED, data2 },
         { DSA_BACKEND_CPU, GOLDEN "glm-5.2", DSA_SERVED, one },
         { DSA_BACKEND_CPU, GOLDEN "glm-5.2", DSA_SERVED, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "glm-4.7-flash", DSA_EXACT, one },
+        { DSA_BACKEND_CPU, GOLDEN "glm-4.7-flash", DSA_SERVED, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "v3", DSA_SERVED, one },
         { DSA_BACKEND_CPU, wide, DSA_EXACT, tensor2 },
         { DSA_BACKEND_CPU, wide, DSA_SERVED, tensor2 }
     };

@@ -288,6 +288,10 @@ test_exact(void **state)
     check_exact(GOLDEN "a-fp8", data4);
     check_exact(GOLDEN "b-bf16", data2);
     check_exact(GOLDEN "b-bf16", data4);
+    check_exact(GOLDEN "v3", data2);
+    check_exact(GOLDEN "joyai", data4);
+    check_exact(GOLDEN "glm-4.7-flash", data2);
+    check_exact(GOLDEN "moonlight", data2);
     check_exact(wide, tensor2);
     check_exact(wide, tensor4);
 }
@@ -413,6 +417,8 @@ test_bits(void **state)
     check_bits(GOLDEN "a-fp8", DSA_EXACT, data2);
     check_bits(GOLDEN "a-fp8", DSA_SERVED, data4);
     check_bits(GOLDEN "b-bf16", DSA_SERVED, data2);
+    check_bits(GOLDEN "v3", DSA_SERVED, data2);
+    check_bits(GOLDEN "moonlight", DSA_EXACT, data2);
     check_bits(wide, DSA_EXACT, tensor4);
     check_bits(wide, DSA_SERVED, tensor2);
 }
@@ -670,6 +676,8 @@ test_served(void **state)
     check_served(GOLDEN "a-fp8", data2, 0);
     check_served(GOLDEN "a-fp8", data4, 1);
     check_served(GOLDEN "b-bf16", data2, 1);
+    check_served(GOLDEN "v3", data2, 1);
+    check_served(GOLDEN "glm-4.7-flash", data2, 0);
     check_served(wide, tensor2, 0);
     check_served(wide, tensor4, 0);
 }

@@ -600,6 +600,19 @@ test_drafts_served(void **state)
 }
 
 
+/* models that attend to all positions */
+
+static void
+test_dense(void **state)
+{
+    check_model("v3", DSA_SERVED, 0);
+    check_model("glm-4.7-flash", DSA_EXACT, 0);
+    check_model("moonlight", DSA_SERVED, 0);
+    check_model("drafts-v3", DSA_SERVED, 3);
+    check_model("drafts-glm-4.7-flash", DSA_EXACT, 3);
+}
+
+
 int
 main(void)
 {
@@ -609,7 +622,8 @@ main(void)
         cmocka_unit_test(test_exact_fp8),
         cmocka_unit_test(test_exact_bf16),
         cmocka_unit_test(test_drafts_exact),
-        cmocka_unit_test(test_drafts_served)
+        cmocka_unit_test(test_drafts_served),
+        cmocka_unit_test(test_dense)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,11 +10,13 @@ use strict;
 use warnings;
 
 use Exporter qw/ import /;
+use List::Util qw/ max /;
+use Test::More;
 
 use DSA::Tensors;
 use DSA::Test qw/ json_decode json_encode read_file write_file /;
 
-our @EXPORT = qw/ same_sums exact_logits dsa_logits variant_of /;
+our @EXPORT = qw/ same_sums same_experts exact_logits dsa_logits variant_of /;
 
 
 # Checks that each row is within 1e-4 of the oracle's, by sums.  The bound for
@@ -29,6 +31,31 @@ sub same_sums {
     at_most($most, 0.5e-4, $name);
 
     return $most;
+}
+
+
+# Checks the experts of each layer and their weights, which have no order.
+
+sub same_experts {
+    my ($got, $want, $name) = @_;
+
+    for my $l (map { /^expert\.(\d+)$/ ? $1 : () } sort keys %$want) {
+        my @wrong = differing($got->{"expert.$l"}, $want->{"expert.$l"});
+        is("@wrong", '', "$name: expert.$l");
+
+        my $off = 0;
+
+        for my $row (0 .. $#{$want->{"expert.$l"}}) {
+            my (%w, %g);
+            @w{@{$want->{"expert.$l"}[$row]}}
+                = @{$want->{"expert_weight.$l"}[$row]};
+            @g{@{$got->{"expert.$l"}[$row]}}
+                = @{$got->{"expert_weight.$l"}[$row]};
+            $off = max($off, map { abs($w{$_} - ($g{$_} // 1e9)) } keys %w);
+        }
+
+        at_most($off, 1e-5, "$name: expert_weight.$l");
+    }
 }
 
 

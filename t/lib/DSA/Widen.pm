@@ -11,6 +11,9 @@ package DSA::Widen;
 #     widen_all($from, $to, $n)   N times the heads, MLPs and experts N times as
 #                                 wide; every part of them contributes
 #
+# grow($from, $to, $factor, $eps) writes a copy whose residual stream and latents
+# are larger.
+#
 # A test in C calls perl -It/lib -MDSA::Widen -e 'widen_all(@ARGV)' FROM TO N.
 
 use strict;
@@ -23,7 +26,7 @@ use DSA::Test qw/ read_file write_file /;
 
 use constant BLOCK => 128;
 
-our @EXPORT = qw/ widen widen_all /;
+our @EXPORT = qw/ widen widen_all grow /;
 
 my $json = JSON::PP->new->canonical;
 my %bytes = (F8_E4M3 => 1, BF16 => 2, F32 => 4);
@@ -318,6 +321,40 @@ sub scaled {
     return pack 'v*', map { unpack('L<', pack 'f<', $_ * $weight) >> 16 }
                       map { unpack 'f<', pack 'L<', $_ << 16 }
                       unpack 'v*', $data;
+}
+
+
+# grow(): the residual stream and the latents are a power of two times as large.
+# If eps is rms_norm_eps times the square of that, and the epsilon of each
+# RMSNorm, the copy computes the same function, bit by bit.
+
+sub grow {
+    my ($from, $to, $factor, $eps) = @_;
+
+    my %tensor = read_tensors($from);
+    my $config = $json->decode(read_file("$from/config.json"));
+
+    for my $name (grep { /^model\.embed_tokens\.weight\z/
+                         || /\.(?:o|down|q_a)_proj\.weight\z/
+                         || /\.kv_a_proj_with_mqa\.weight\z/ } keys %tensor)
+    {
+        my $t = $tensor{"${name}_scale_inv"} // $tensor{$name};
+        my $size = $t->{shape}[1] * $bytes{$t->{dtype}};
+
+        # the part of the key that is rotated has no norm
+
+        my $rows = $name !~ /kv_a/ ? $t->{shape}[0]
+                   : $t == $tensor{$name} ? $config->{kv_lora_rank}
+                   : $config->{kv_lora_rank} / BLOCK;
+
+        substr($t->{data}, 0, $rows * $size)
+            = scaled($t->{dtype}, $factor, substr $t->{data}, 0, $rows * $size);
+    }
+
+    write_model($from, $to, 1, \%tensor);
+
+    $config->{rms_norm_eps} = $eps;
+    write_file("$to/config.json", $json->encode($config));
 }
 
 
