@@ -17,7 +17,8 @@ use Test::More;
 
 my $t = DSA::Test->new('drafts');
 my $dsa = $t->build . '/dsa';
-my $own = "$DSA::Test::root/t/data/golden/drafts";
+my $data = "$DSA::Test::root/t/data/golden";
+my $own = "$data/drafts";
 my $tokens = "$own/golden.safetensors";
 
 use constant STEPS => 3;
@@ -72,9 +73,9 @@ sub without {
 # Compares all outputs of one run.
 
 sub exact {
-    my ($name, $model, $want, @args) = @_;
+    my ($name, $model, $golden, $want, @args) = @_;
 
-    my $got = drafts($model, $tokens, '--exact', '--trace', @args);
+    my $got = drafts($model, $golden, '--exact', '--trace', @args);
 
     for my $key (sort grep { /^(?:draft_|free_)/ } keys %$want) {
         if ($key =~ /topk|expert|tokens/) {
@@ -136,30 +137,37 @@ my $shared_want = { %$want, %{tensors("$own/shared.safetensors")} };
 my $shared = variant_of($own, $t->path('shared'),
                         index_share_for_mtp_iteration => \1);
 
-ok((grep { /^draft_logits\./ } keys %$want) == STEPS, 'outputs of each step');
-ok(max(map { $_->[0] } @{$want->{round_accepted}}) == STEPS,
-   'a round in which all drafts are right');
+my @dense = map { my $golden = "$data/drafts-$_/golden.safetensors";
+                  [ $_, "$data/drafts-$_", $golden, tensors($golden) ] }
+                qw/ v3 joyai glm-4.7-flash /;
 
-for ([ 'own', $own, $want ], [ 'shared', $shared, $shared_want ]) {
-    my ($name, $model, $outputs) = @$_;
+for ([ 'own', $own, $tokens, $want ],
+     [ 'shared', $shared, $tokens, $shared_want ], @dense)
+{
+    my ($name, $model, $golden, $outputs) = @$_;
 
-    my $whole = exact($name, $model, $outputs);
+    ok((grep { /^draft_logits\./ } keys %$outputs) == STEPS,
+       "$name: outputs of each step");
+    ok(max(map { $_->[0] } @{$outputs->{round_accepted}}) == STEPS,
+       "$name: a round in which all drafts are right");
+
+    my $whole = exact($name, $model, $golden, $outputs);
 
     rounds($name, $model, $outputs);
 
     # The bits do not depend on how the rows of a text are cut.
 
     for my $chunk (1, 7, 64) {
-        my $cut = drafts($model, $tokens, '--exact', '--chunk', $chunk);
+        my $cut = drafts($model, $golden, '--exact', '--chunk', $chunk);
 
         is(max(map { distances($cut->{$_}, $whole->{$_}) }
                    grep { /^(?:draft|free)_logits/ } keys %$cut),
            0, "$name: in chunks of $chunk");
     }
 
-    exact("$name, 2 GPUs, data", $model, $outputs, '--gpus', 2);
-    exact("$name, 2 GPUs, data, in chunks", $model, $outputs, '--gpus', 2,
-          '--chunk', 13);
+    exact("$name, 2 GPUs, data", $model, $golden, $outputs, '--gpus', 2);
+    exact("$name, 2 GPUs, data, in chunks", $model, $golden, $outputs,
+          '--gpus', 2, '--chunk', 13);
 }
 
 ok(max(map { distances($shared_want->{"draft_logits.$_"},
@@ -170,12 +178,12 @@ ok(max(map { distances($shared_want->{"draft_logits.$_"},
 # The roundings of serving move the drafts about as far as they move the logits
 # of the model itself.
 
-for ([ 'own', $own ], [ 'shared', $shared ]) {
-    my ($name, $model) = @$_;
+for ([ 'own', $own, $tokens ], [ 'shared', $shared, $tokens ], @dense) {
+    my ($name, $model, $golden) = @$_;
 
-    my $exact = drafts($model, $tokens, '--exact');
-    my $served = drafts($model, $tokens);
-    my $cut = drafts($model, $tokens, '--chunk', 7);
+    my $exact = drafts($model, $golden, '--exact');
+    my $served = drafts($model, $golden);
+    my $cut = drafts($model, $golden, '--chunk', 7);
     my $main = quantile(0.5, distances($served->{logits}, $exact->{logits}));
 
     for my $k (1 .. STEPS) {

@@ -24,7 +24,7 @@
  * tokens before only, so the numbers are the same.
  */
 
-#define MODEL   "t/data/golden/drafts"
+#define GOLDEN  "t/data/golden/"
 #define PROMPT  260
 #define ANSWER  65          /* one token, and 64 with drafts */
 #define DRAFTS  3
@@ -64,7 +64,8 @@ typedef struct {
 } engine_t;
 
 
-static uint32_t  depth;     /* of the backends: 2 as on a GPU */
+static const char  *model = GOLDEN "drafts";
+static uint32_t     depth;              /* of the backends: 2 as on a GPU */
 
 /* of the backends whose pages lose the hidden state on their way out */
 
@@ -80,12 +81,12 @@ backend_open(uint32_t gpus, uint32_t drafts, uint32_t pages)
     dsa_model_config_t   config;
     dsa_backend_conf_t   conf;
 
-    if (dsa_model_config_read(&config, MODEL, &err) != DSA_OK) {
+    if (dsa_model_config_read(&config, model, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 
     memset(&conf, 0, sizeof(conf));
-    conf.model = MODEL;
+    conf.model = model;
     conf.precision = DSA_SERVED;
     conf.kv_memory = dsa_model_kv_memory(&config, DSA_SERVED, drafts != 0,
                                          64 * pages);
@@ -846,6 +847,31 @@ test_preempted(void **state)
 }
 
 
+/* Models whose draft layer attends to all positions. */
+
+static void
+test_dense(void **state)
+{
+    size_t  i;
+
+    static const char  *const models[] = {
+        GOLDEN "drafts-v3", GOLDEN "drafts-glm-4.7-flash"
+    };
+
+    for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
+        model = models[i];
+
+        test_accepted(state);
+        test_hits(state);
+        test_ranks(state);
+        test_loads(state);
+        test_moved(state);
+    }
+
+    model = GOLDEN "drafts";
+}
+
+
 int
 main(void)
 {
@@ -861,7 +887,8 @@ main(void)
         cmocka_unit_test(test_loads),
         cmocka_unit_test(test_lost_hidden),
         cmocka_unit_test(test_moved),
-        cmocka_unit_test(test_preempted)
+        cmocka_unit_test(test_preempted),
+        cmocka_unit_test(test_dense)
     };
 
     const struct CMUnitTest  ahead[] = {
