@@ -13,6 +13,7 @@
 
 const dsa_family_t *const  dsa_families[] = {
     &dsa_deepseek,
+    &dsa_glm_4_7_flash,
     &dsa_glm_5,
     &dsa_glm_5_1,
     &dsa_glm_5_2,

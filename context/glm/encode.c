@@ -2,8 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * The prompt format of the chat templates of GLM-5, 5.1, 5.2 and 5.3.  Nothing
- * is written between its parts: a message ends where the next one begins.
+ * The prompt format of the chat templates of GLM-4.7-Flash, 5, 5.1, 5.2 and
+ * 5.3.  Nothing is written between its parts: a message ends where the next one
+ * begins.
  */
 
 

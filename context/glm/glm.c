@@ -42,7 +42,7 @@ dsa_glm_ ## v ## _ask(dsa_prompt_t *prompt, dsa_arena_t *arena,               \
 }
 
 
-#define dsa_glm_family(v, text, can)                                          \
+#define dsa_glm_family(v, version, text, can)                                 \
                                                                               \
 const dsa_family_t  dsa_glm_ ## v = {                                         \
     .name = text,                                                             \
@@ -52,10 +52,10 @@ const dsa_family_t  dsa_glm_ ## v = {                                         \
     .syntax = "glm",                                                          \
     .typed = 1,                                                               \
     .parser = &dsa_glm_parser,                                                \
-    .apply = dsa_glm_ ## v ## _apply,                                         \
-    .encode = dsa_glm_ ## v ## _encode,                                       \
+    .apply = dsa_glm_ ## version ## _apply,                                   \
+    .encode = dsa_glm_ ## version ## _encode,                                 \
     .complete = dsa_glm_complete,                                             \
-    .ask = dsa_glm_ ## v ## _ask                                              \
+    .ask = dsa_glm_ ## version ## _ask                                        \
 }
 
 
@@ -93,7 +93,11 @@ dsa_glm_functions(5_2)
 dsa_glm_functions(5_3)
 
 
-dsa_glm_family(5, "glm-5", DSA_MODE_CHAT|DSA_MODE_THINKING);
-dsa_glm_family(5_1, "glm-5.1", DSA_MODE_CHAT|DSA_MODE_THINKING);
-dsa_glm_family(5_2, "glm-5.2", DSA_MODE_CHAT|DSA_MODE_THINKING);
-dsa_glm_family(5_3, "glm-5.3", DSA_MODE_THINKING);
+/* The template of GLM-4.7-Flash writes what that of GLM-5 does. */
+
+dsa_glm_family(4_7_flash, 5, "glm-4.7-flash",
+               DSA_MODE_CHAT|DSA_MODE_THINKING);
+dsa_glm_family(5, 5, "glm-5", DSA_MODE_CHAT|DSA_MODE_THINKING);
+dsa_glm_family(5_1, 5_1, "glm-5.1", DSA_MODE_CHAT|DSA_MODE_THINKING);
+dsa_glm_family(5_2, 5_2, "glm-5.2", DSA_MODE_CHAT|DSA_MODE_THINKING);
+dsa_glm_family(5_3, 5_3, "glm-5.3", DSA_MODE_THINKING);

@@ -14,11 +14,12 @@
 
 
 /*
- * The families of GLM-5, 5.1, 5.2 and 5.3: the prompt format of the chat
- * templates that are published with the models, one for each version.  The
+ * The families of GLM-4.7-Flash, 5, 5.1, 5.2 and 5.3: the prompt format of the
+ * chat templates that are published with the models, one for each version.  The
  * output format is the same for all of them.
  */
 
+extern const dsa_family_t  dsa_glm_4_7_flash;
 extern const dsa_family_t  dsa_glm_5;
 extern const dsa_family_t  dsa_glm_5_1;
 extern const dsa_family_t  dsa_glm_5_2;

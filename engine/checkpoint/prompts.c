@@ -28,6 +28,8 @@ typedef struct {
 
 
 static const dsa_prompts_version_t  dsa_prompts_versions[] = {
+    { "glm-4.7", "glm-4.7-flash",
+      "d63ad536c3c81880043e22ec7fd08db42b4d8fb7c89c7138bc562bfa25281375" },
     { "glm", "glm-5",
       "49335f8fecdfd431a15da212777a20714cf35b091843aff9bf885b59e706650f" },
     { "glm", "glm-5.1",

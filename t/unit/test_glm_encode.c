@@ -24,7 +24,7 @@
 /* An API refuses a part that is not text, the template writes a reminder. */
 #define PARTS     "21-parts"
 
-#define EXAMPLES  25
+#define EXAMPLES  35
 
 /* A request up to the fields of an answer behind the question. */
 

@@ -1,0 +1,174 @@
+# Copyright (C) The nginx-dsa authors
+#
+# A small model of GLM-4.7-Flash's architecture, whose layers attend to all
+# positions, through nginx on the CPU: how its version is found, chats with and
+# without thinking, tools, completions, prompts that are found in the cache, and
+# that drafts change no answer.  The weights are random: this test asserts on
+# structure, and that equal requests have equal answers.
+
+use strict;
+use warnings;
+
+use JSON::PP;
+use Test::More;
+
+use lib 't/lib';
+use DSA::Drafts;
+use DSA::GLM qw/ glm_model /;
+use DSA::Test;
+use DSA::Widen;
+
+my $t = DSA::Test->new('dense-serve');
+my ($chat, $completions) = map { "/v1/$_" } qw{ chat/completions completions };
+my %off = (thinking => { type => 'disabled' });
+my $dir = dense($t);
+
+
+# GLM's small model with a draft layer, and without the indexers.
+
+sub dense {
+    my ($t) = @_;
+
+    my $from = with_drafts(glm_model($t), $t->path('drafts'));
+    my $to = $t->path('dense');
+    my %tensor = DSA::Widen::read_tensors($from);
+
+    delete @tensor{grep { /\.indexer\./ } keys %tensor};
+    DSA::Widen::write_model($from, $to, 1, \%tensor);
+
+    my $config = json_decode(read_file("$to/config.json"));
+
+    delete @$config{grep { /^index/ } keys %$config};
+    delete $config->{rope_parameters};
+
+    write_file("$to/config.json", json_encode({
+        %$config, architectures => [ 'Glm4MoeLiteForCausalLM' ],
+        model_type => 'glm4_moe_lite', rope_theta => 1000000 }));
+
+    return $to;
+}
+
+
+sub question {
+    my ($text, %more) = @_;
+
+    return { model => 'flash', seed => 5, max_tokens => 60,
+             messages => [ { role => 'user', content => $text } ], %more };
+}
+
+
+# What is the same in equal answers.
+
+sub text {
+    my ($r) = @_;
+
+    my $choice = $r->{json}{choices}[0];
+
+    delete $_->{id} for @{$choice->{message}{tool_calls} // []};
+
+    return json_encode([ $choice->{message} // $choice->{text},
+                         $choice->{finish_reason},
+                         $r->{json}{usage}{completion_tokens} ]);
+}
+
+
+# ---------------------------------------------------------------- version
+
+sub refused {
+    my ($conf, $like, $name) = @_;
+
+    write_file($t->path('bad.conf'), "model $dir;\nlisten unix:"
+               . $t->path('bad.sock') . ";\nbackend cpu;\n$conf");
+
+    my $out = `$t->{build}/dsa-engine -c ${\ $t->path('bad.conf') } -t 2>&1`;
+
+    isnt($?, 0, "$name: refused");
+    like($out, $like, "$name: the error");
+}
+
+refused('', qr/does not exist, .* "prompt_format" with glm-4\.7-flash$/m,
+        'no template');
+refused("prompt_format glm-5;\n",
+        qr/"prompt_format" is "glm-5"; expected glm-4\.7-flash for this model/,
+        'the format of another model');
+
+
+# ---------------------------------------------------------------- serving
+
+$t->start_redis();
+$t->start_engine(conf => { model => $dir, prompt_format => 'glm-4.7-flash',
+                           name => 'flash', speculate => 'off' });
+$t->start_nginx(workers => 1, redis => 'timeout=5s');
+
+my $tool = { type => 'function', function => {
+    name => 'add', parameters => {
+        type => 'object', properties => { a => { type => 'integer' } },
+        required => [ 'a' ] } } };
+
+my @requests = (
+    [ $chat, question('one two three') ],
+    [ $chat, question('one two three', %off) ],
+    [ $chat, question('one two three', %off, temperature => 0) ],
+    [ $chat, question('a call', %off, tools => [ $tool ],
+                      tool_choice => 'required') ],
+    [ $chat, question(join(' ', map { "word $_" } 1 .. 90), %off) ],
+    [ $completions, { model => 'flash', seed => 5, max_tokens => 30,
+                      prompt => 'Once upon a time ' x 20 } ]
+);
+
+my @answers = map {
+    my $r = $t->post(@$_);
+
+    is($r->{status}, 200, "$_->[0]: answered") or diag($r->{body});
+    $r;
+} @requests;
+
+my ($thought, $plain, undef, $called) =
+    map { $_->{json}{choices}[0]{message} } @answers;
+
+ok(length $thought->{reasoning_content}, 'it thinks unless it is switched off');
+ok(!length($plain->{reasoning_content} // '') && length $plain->{content},
+   'an answer without thinking');
+is($called->{tool_calls}[0]{function}{name}, 'add', 'a call');
+like($called->{tool_calls}[0]{function}{arguments}, qr/^\{"a": ?-?\d/,
+     'with its argument');
+
+# the same again, from pages that are found
+
+for my $i (0 .. $#requests) {
+    my $r = $t->post(@{$requests[$i]});
+    my $found = $r->{json}{usage}{prompt_tokens_details}{cached_tokens};
+
+    is(text($r), text($answers[$i]), "request $i: the same answer again");
+    is($found, int(($r->{json}{usage}{prompt_tokens} - 1) / 64) * 64,
+       "request $i: from the cache");
+}
+
+ok($answers[4]{json}{usage}{prompt_tokens} > 128, 'a prompt of three pages');
+
+my $answers = join "\n", map { text($_) } @answers;
+
+
+# ----------------------------------------------------------------- drafts
+
+for my $speculate (1, 3) {
+    my $s = DSA::Test->new("dense-serve speculate $speculate");
+    my $drafts = 0;
+
+    $s->start_engine(conf => { model => $dir, name => 'flash',
+                               prompt_format => 'glm-4.7-flash',
+                               speculate => $speculate });
+    $s->start_nginx(workers => 1);
+
+    is(join("\n", map { text($_) } map {
+        my $r = $s->post(@$_);
+
+        $drafts += $r->{json}{usage}{completion_tokens_details}{draft_tokens};
+        $r;
+    } @requests), $answers, "speculate $speculate: the same answers");
+
+    ok($drafts > 0, "speculate $speculate: with drafts");
+    $s->done;
+}
+
+$t->done;
