@@ -5,19 +5,23 @@
 
 
 #include "context/completion.h"
-#include "context/deepseek/deepseek.h"
+#include "context/deepseek/v3.h"
 #include "context/family.h"
 #include "context/glm/glm.h"
+#include "context/joyai/joyai.h"
 #include "context/read.h"
 
 
 const dsa_family_t *const  dsa_families[] = {
     &dsa_deepseek,
+    &dsa_deepseek_v3,
+    &dsa_deepseek_v3_1,
     &dsa_glm_4_7_flash,
     &dsa_glm_5,
     &dsa_glm_5_1,
     &dsa_glm_5_2,
     &dsa_glm_5_3,
+    &dsa_joyai,
     NULL
 };
 
@@ -51,6 +55,8 @@ dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,
 {
     dsa_at_t  thinking = { NULL, "thinking", 0 };
     dsa_at_t  suffix = { NULL, "suffix", 0 };
+    dsa_at_t  messages = { NULL, "messages", 0 };
+    dsa_at_t  tools = { NULL, "tools", 0 };
 
     if (chat->completion != NULL) {
 
@@ -60,6 +66,17 @@ dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,
         }
 
         return DSA_OK;
+    }
+
+    if (family->modes == 0) {
+        return dsa_refuse_at(refusal, &messages, "the chat format of this "
+                             "model is not known; expected a text completion, "
+                             "which has a prompt");
+    }
+
+    if (chat->tools != NULL && family->syntax == NULL) {
+        return dsa_refuse_at(refusal, &tools, "this model is not supported "
+                             "with tools; expected a request without them");
     }
 
     if (chat->thinking && (family->modes & DSA_MODE_THINKING) == 0) {

@@ -37,9 +37,10 @@ struct dsa_family_s {
     const char            *owner;       /* who made the models, as their own
                                            API lists them */
     dsa_control_tokens_t   tokens;
-    uint32_t               modes;
+    uint32_t               modes;       /* 0: text completions only */
     const char            *syntax;      /* of tool calls: that of the spec in
-                                           grammar/grammar.h */
+                                           grammar/grammar.h; NULL: tools are
+                                           refused */
     uint32_t               typed;       /* 1: calls do not contain the types of
                                            their arguments, so the parser needs
                                            those of the tools, see types.h */
@@ -69,7 +70,7 @@ struct dsa_family_s {
      * the chat is hosted, the prompt then begins another answer, in the way in
      * which an answer behind another one is written in a history, so that the
      * prompt stays a prefix of the next one; otherwise nothing follows, as
-     * published.
+     * published.  NULL: modes is 0.
      */
     int                  (*encode)(dsa_prompt_t *prompt, dsa_arena_t *arena,
                                    const dsa_chat_t *chat, dsa_err_t *err);
@@ -84,7 +85,7 @@ struct dsa_family_s {
      * of an answer without thinking.  If the prompt ends where an answer
      * begins, that answer stays empty.  Reasoning that a new question would
      * remove from the prompt stays, so that the prompt remains a prefix of the
-     * result.  DSA_ERROR with err: there is no memory.
+     * result.  DSA_ERROR with err: there is no memory.  NULL: modes is 0.
      */
     int                  (*ask)(dsa_prompt_t *prompt, dsa_arena_t *arena,
                                 dsa_str_t question, dsa_str_t answer,
@@ -108,7 +109,8 @@ int dsa_family_apply(const dsa_family_t *family, dsa_chat_t *chat,
     dsa_refusal_t *refusal);
 
 /*
- * Refuses a chat or completion that needs a mode that the family does not have.
+ * Refuses a chat or completion that needs a mode or tools that the family does
+ * not have.
  * DSA_ERROR: refusal is filled in.
  */
 int dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,

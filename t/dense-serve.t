@@ -1,10 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 #
-# A small model of GLM-4.7-Flash's architecture, whose layers attend to all
-# positions, through nginx on the CPU: how its version is found, chats with and
+# Small models whose layers attend to all positions, through nginx on the CPU.
+# Of GLM-4.7-Flash's architecture: how its version is found, chats with and
 # without thinking, tools, completions, prompts that are found in the cache, and
-# that drafts change no answer.  The weights are random: this test asserts on
-# structure, and that equal requests have equal answers.
+# that drafts change no answer.  Of DeepSeek-V3's and JoyAI's: which requests
+# are answered.  The weights are random: this test asserts on structure, and
+# that equal requests have equal answers.
 
 use strict;
 use warnings;
@@ -147,6 +148,83 @@ for my $i (0 .. $#requests) {
 ok($answers[4]{json}{usage}{prompt_tokens} > 128, 'a prompt of three pages');
 
 my $answers = join "\n", map { text($_) } @answers;
+
+
+# ------------------------------------------- DeepSeek-V3.1, V3 and JoyAI
+
+# DeepSeek's small model without the indexers.  JoyAI's prompts begin with a
+# token of another name.
+
+sub older {
+    my ($t, $type) = @_;
+
+    my $from = $t->deepseek_model;
+    my $to = $t->path($type);
+    my %tensor = DSA::Widen::read_tensors($from);
+
+    delete @tensor{grep { /\.indexer\./ } keys %tensor};
+    DSA::Widen::write_model($from, $to, 1, \%tensor);
+
+    my $config = json_decode(read_file("$to/config.json"));
+
+    delete @$config{grep { /^index/ } keys %$config};
+    write_file("$to/config.json", json_encode({ %$config,
+                                                model_type => $type }));
+
+    if ($type =~ /joyai/) {
+        my $text = read_file("$to/tokenizer.json");
+        my $n = $text =~ s/<\xef\xbd\x9c(begin[^"]{1,40}?)\xef\xbd\x9c>/<|$1|>/g;
+
+        die "no token to rename\n" if !$n;
+        write_file("$to/tokenizer.json", $text);
+    }
+
+    return $to;
+}
+
+for (
+    [ 'deepseek_v3', 'deepseek-v3.1', qr/^$/ ],
+    [ 'deepseek_v3', 'deepseek-v3', qr/^messages: the chat format of this / ],
+    [ 'joyai_llm_flash', undef, qr/^messages: the chat format of this model/ ]
+) {
+    my ($type, $format, $chats) = @$_;
+
+    my $name = $format // $type;
+    my $s = DSA::Test->new("dense-serve $name");
+
+    $s->start_engine(conf => { model => older($s, $type), name => 'flash',
+                               prompt_format => $format });
+    $s->start_nginx(workers => 1);
+
+    for my $thinking (qw/ enabled disabled /) {
+        my $r = $s->post($chat, question('one two three',
+                                         thinking => { type => $thinking }));
+
+        my $error = $r->{json}{error};
+
+        like($error ? $error->{message} : '', $chats,
+             "$name: a chat with thinking $thinking");
+        is($r->{status}, $error ? 400 : 200, "$name: its status");
+        next if $error;
+
+        my $tokens = $r->{json}{usage}{completion_tokens_details};
+
+        is($tokens->{reasoning_tokens} > 0, $thinking eq 'enabled',
+           "$name: reasoning");
+    }
+
+    my $r = $s->post($chat, question('a call', %off, tools => [ $tool ]));
+
+    is($r->{status}, 400, "$name: tools are refused");
+    like($r->{json}{error}{message}, qr/^(?:tools|messages): /,
+         "$name: with the reason");
+
+    $r = $s->post($completions, $requests[-1][1]);
+    is($r->{status}, 200, "$name: a completion") or diag($r->{body});
+    ok(length $r->{json}{choices}[0]{text}, "$name: has text");
+
+    $s->done;
+}
 
 
 # ----------------------------------------------------------------- drafts

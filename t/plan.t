@@ -35,7 +35,9 @@ sub check {
 
     # there is no chat_template.jinja by which the engine finds the format
 
-    my $format = $model =~ /glm52$/ ? 'prompt_format glm-5.2; ' : '';
+    my $format = $model =~ /glm52$/ ? 'prompt_format glm-5.2; '
+                 : $model =~ /(?:dense|no_q)$/ ? 'prompt_format deepseek-v3; '
+                 : '';
 
     my $conf = write_file($t->path('engine.conf'),
                           "model $model; listen unix:" . $t->path('%n.sock')

@@ -36,7 +36,7 @@ static const char  dsa_encode_usage[] =
     "  Reads a chat request (JSON) from stdin and prints the text of its\n"
     "  prompt.  tools and response_format may also be on a message.\n"
     "  --family NAME is the format of the prompt: deepseek (the default),\n"
-    "  glm-4.7-flash, glm-5, glm-5.1, glm-5.2 or glm-5.3.\n"
+    "  deepseek-v3.1, glm-4.7-flash, glm-5, glm-5.1, glm-5.2 or glm-5.3.\n"
     "  --segments prints the prompt as a JSON array of {\"control\": NAME}\n"
     "  and {\"text\": TEXT}.\n";
 

@@ -61,7 +61,8 @@ static const char  dsa_parse_usage[] =
     "  as JSON.\n"
     "  --family NAME\n"
     "              the format of the output: deepseek (the default),\n"
-    "              glm-4.7-flash, glm-5, glm-5.1, glm-5.2 or glm-5.3\n"
+    "              deepseek-v3.1, glm-4.7-flash, glm-5, glm-5.1, glm-5.2\n"
+    "              or glm-5.3\n"
     "  --thinking  the prompt ended in <think>\n"
     "  --stream N  feed N bytes at a time, rounded up to whole characters,\n"
     "              and print the deltas, one a line\n";

@@ -18,16 +18,22 @@
 #define DSA_PROMPTS_LIST      128
 
 
-/* The versions of families that have some, by the SHA-256 of the templates. */
+/*
+ * The versions of families that have some, by the SHA-256 of the templates.
+ * Models of DeepSeek have their templates in other files, so that their version
+ * has to be named.
+ */
 
 typedef struct {
     const char  *family;
     const char  *name;
-    const char  *sha256;
+    const char  *sha256;        /* or NULL */
 } dsa_prompts_version_t;
 
 
 static const dsa_prompts_version_t  dsa_prompts_versions[] = {
+    { "deepseek-v3", "deepseek-v3", NULL },
+    { "deepseek-v3", "deepseek-v3.1", NULL },
     { "glm-4.7", "glm-4.7-flash",
       "d63ad536c3c81880043e22ec7fd08db42b4d8fb7c89c7138bc562bfa25281375" },
     { "glm", "glm-5",
@@ -79,6 +85,7 @@ dsa_prompts_resolve(dsa_prompt_family_t *prompt, const char *dir,
 
     for (i = 0; i < DSA_PROMPTS_VERSIONS && hex[0] != '\0'; i++) {
         if (strcmp(dsa_prompts_versions[i].family, prompt->name) == 0
+            && dsa_prompts_versions[i].sha256 != NULL
             && strcmp(dsa_prompts_versions[i].sha256, hex) == 0)
         {
             prompt->name = dsa_prompts_versions[i].name;

@@ -12,8 +12,8 @@
 
 
 /*
- * Chats of the families of GLM, and their prompts.  cmocka.h must be included
- * before this file.
+ * Chats of families, and their prompts; the macros are for those of GLM.
+ * cmocka.h must be included before this file.
  */
 
 #define START         "[gMASK]<sop>"

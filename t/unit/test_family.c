@@ -150,7 +150,11 @@ test_table(void **state)
             }
         }
 
-        assert_int_not_equal(f->modes & (DSA_MODE_CHAT|DSA_MODE_THINKING), 0);
+        assert_int_equal(f->modes & ~(DSA_MODE_CHAT|DSA_MODE_THINKING), 0);
+        assert_int_equal(f->encode != NULL, f->modes != 0);
+        assert_int_equal(f->ask != NULL, f->modes != 0);
+        assert_non_null(f->complete);
+        assert_true(f->syntax == NULL || f->modes != 0);
     }
 
     assert_ptr_equal(dsa_family_find("deepseek"), dsa_families[0]);
@@ -189,6 +193,12 @@ test_modes(void **state)
         { DSA_MODE_CHAT|DSA_MODE_THINKING, NULL, 0, NULL, NULL },
         { DSA_MODE_CHAT|DSA_MODE_THINKING, NULL, 1, NULL, NULL },
 
+        { 0, NULL, 0, NULL,
+          "messages: the chat format of this model is not known; expected a "
+          "text completion, which has a prompt" },
+        { 0, NULL, 0, "", NULL },
+        { 0, "<fim>", 0, "x", NULL },
+
         /* a text completion has no thinking that a model could require */
 
         { DSA_MODE_THINKING, NULL, 0, "", NULL },
@@ -218,11 +228,42 @@ test_modes(void **state)
 
         if (t[i].refusal != NULL) {
             assert_int_equal(refusal.status, 400);
-            assert_string_equal(refusal.param, t[i].suffix != NULL
-                                               ? "suffix" : "thinking");
+            assert_string_equal(refusal.param, t[i].suffix != NULL ? "suffix"
+                                               : t[i].modes == 0 ? "messages"
+                                                                 : "thinking");
             assert_non_null(strstr(refusal.message, t[i].refusal));
         }
     }
+}
+
+
+/* A family without a syntax of calls refuses tools. */
+
+static void
+test_no_tools(void **state)
+{
+    dsa_chat_t     chat;
+    dsa_json_t     tools;
+    dsa_family_t   f;
+    dsa_refusal_t  refusal;
+
+    memset(&chat, 0, sizeof(chat));
+    memset(&tools, 0, sizeof(tools));
+    memset(&refusal, 0, sizeof(refusal));
+
+    chat.tools = &tools;
+    f = family;
+
+    assert_int_equal(dsa_family_check(&f, &chat, &refusal), DSA_OK);
+
+    f.syntax = NULL;
+
+    assert_int_equal(dsa_family_check(&f, &chat, &refusal), DSA_ERROR);
+    assert_int_equal(refusal.status, 400);
+    assert_string_equal(refusal.param, "tools");
+    assert_non_null(strstr(refusal.message, "tools: this model is not "
+                           "supported with tools; expected a request without "
+                           "them"));
 }
 
 
@@ -463,6 +504,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_modes),
+        cmocka_unit_test(test_no_tools),
         cmocka_unit_test(test_writer),
         cmocka_unit_test(test_parser),
         cmocka_unit_test(test_record),

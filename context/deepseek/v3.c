@@ -1,0 +1,32 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "context/deepseek/v3.h"
+
+
+#define DSA_V3_FIM  DSA_DEEPSEEK_FIM_BEGIN ", " DSA_DEEPSEEK_FIM_HOLE " or "   \
+                    DSA_DEEPSEEK_FIM_END
+
+
+const dsa_family_t  dsa_deepseek_v3 = {
+    .name = "deepseek-v3",
+    .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
+    .fim = DSA_V3_FIM,
+    .parser = &dsa_deepseek_parser,
+    .complete = dsa_deepseek_complete
+};
+
+
+const dsa_family_t  dsa_deepseek_v3_1 = {
+    .name = "deepseek-v3.1",
+    .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
+    .modes = DSA_MODE_CHAT|DSA_MODE_THINKING,
+    .fim = DSA_V3_FIM,
+    .parser = &dsa_deepseek_parser,
+    .encode = dsa_deepseek_v3_1_encode,
+    .complete = dsa_deepseek_complete,
+    .ask = dsa_deepseek_ask
+};
