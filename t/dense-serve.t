@@ -173,7 +173,8 @@ sub older {
 
     if ($type =~ /joyai/) {
         my $text = read_file("$to/tokenizer.json");
-        my $n = $text =~ s/<\xef\xbd\x9c(begin[^"]{1,40}?)\xef\xbd\x9c>/<|$1|>/g;
+        my $bar = "\xef\xbd\x9c";
+        my $n = $text =~ s/<$bar(begin[^"]{1,40}?)$bar>/<|$1|>/g;
 
         die "no token to rename\n" if !$n;
         write_file("$to/tokenizer.json", $text);

@@ -15,8 +15,8 @@
  * The families of models that were published before DeepSeek-V3.2.  Control
  * tokens, completions and output are those of V3.2, without DSML.
  *
- * V3.1: chats as its chat template writes them.  Tools are no part of this
- * template, and are refused.  V3: text completions only, for models whose chat
+ * V3.1: chats as its chat template writes them.  The template has no list of
+ * tools, which are refused.  V3: text completions only, for models whose chat
  * format is another one.
  */
 

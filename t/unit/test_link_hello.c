@@ -133,8 +133,8 @@ test_hello(void **state)
     WRONG(memset(hello.fingerprint, 'f', 40),
           "fingerprint \"ffffffffffffffffffffffff\"" DIGITS);
 
-#define KNOWN  ", expected \"deepseek\", \"deepseek-v3\", "                     \
-               "\"deepseek-v3.1\", \"glm-4.7-flash\", \"glm-5\", "             \
+#define KNOWN  ", expected \"deepseek\", \"deepseek-v3\", "                   \
+               "\"deepseek-v3.1\", \"glm-4.7-flash\", \"glm-5\", "           \
                "\"glm-5.1\", \"glm-5.2\", \"glm-5.3\" or \"joyai\""
 
     WRONG(hello.family[0] = '\0', "family \"\"" KNOWN);

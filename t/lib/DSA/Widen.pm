@@ -11,8 +11,8 @@ package DSA::Widen;
 #     widen_all($from, $to, $n)   N times the heads, MLPs and experts N times as
 #                                 wide; every part of them contributes
 #
-# grow($from, $to, $factor, $eps) writes a copy whose residual stream and latents
-# are larger.
+# grow($from, $to, $factor, $eps) writes a copy whose residual stream and
+# latents are larger.
 #
 # A test in C calls perl -It/lib -MDSA::Widen -e 'widen_all(@ARGV)' FROM TO N.
 
