@@ -2,7 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/deepseek: the prompts of DeepSeek-V3.1.  Those of test_template were
+ * context/deepseek: the prompts of DeepSeek-V3.1.  Those of test_card are in the
+ * model card of DeepSeek-V3.1 (MIT), "Usage Example"; those of test_template were
  * rendered with the chat template of the model, by jinja2.
  */
 
@@ -57,6 +58,27 @@ check(const line_t *lines, size_t n)
 
         glm_chat_free(&c);
     }
+}
+
+
+static void
+test_card(void **state)
+{
+#define CARD        CHAT(SYSTEM("You are a helpful assistant") ","            \
+                         USER("Who are you?") ","                             \
+                         ANSWER("<think>Hmm</think>I am DeepSeek") ","        \
+                         USER("1+1=?"))
+#define CARD_PROMPT "<｜begin▁of▁sentence｜>You are a helpful assistant"     \
+                    "<｜User｜>Who are you?<｜Assistant｜></think>"           \
+                    "I am DeepSeek<｜end▁of▁sentence｜><｜User｜>1+1=?"       \
+                    "<｜Assistant｜>"
+
+    static const line_t  lines[] = {
+        { CARD ON "}", CARD_PROMPT "<think>" },
+        { CARD "}", CARD_PROMPT "</think>" }
+    };
+
+    check(lines, sizeof(lines) / sizeof(lines[0]));
 }
 
 
@@ -193,6 +215,7 @@ int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_card),
         cmocka_unit_test(test_template),
         cmocka_unit_test(test_open),
         cmocka_unit_test(test_text),
