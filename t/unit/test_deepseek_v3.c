@@ -2,9 +2,9 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * context/deepseek: the prompts of DeepSeek-V3.1.  Those of test_card are in the
- * model card of DeepSeek-V3.1 (MIT), "Usage Example"; those of test_template were
- * rendered with the chat template of the model, by jinja2.
+ * context/deepseek: the prompts of DeepSeek-V3.1.  Those of test_card are in
+ * its model card (MIT), "Usage Example"; those of test_template were rendered
+ * with the chat template of the model, by jinja2.
  */
 
 
