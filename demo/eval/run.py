@@ -88,19 +88,41 @@ def run(options, task_of):
 
     nonce = uuid.uuid4().hex
 
-    pool = ThreadPoolExecutor(options.concurrency)
+    return in_parallel(
+        [lambda task=task, n=n, i=i: have(task, n, options, f'{nonce}-{i}')
+         for i, (task, n) in enumerate(todo)], options.concurrency)
+
+
+def in_parallel(jobs, concurrency):
+    """Calls functions, several at a time, and returns their results in order.
+    The first exception ends the run."""
+
+    pool = ThreadPoolExecutor(concurrency)
 
     try:
-        jobs = [pool.submit(have, task, n, options, f'{nonce}-{i}')
-                for i, (task, n) in enumerate(todo)]
+        futures = [pool.submit(job) for job in jobs]
 
-        for job in wait(jobs, return_when=FIRST_EXCEPTION).done:
-            job.result()
+        for future in wait(futures, return_when=FIRST_EXCEPTION).done:
+            future.result()
 
-        return [job.result() for job in jobs]
+        return [future.result() for future in futures]
 
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def model_of(options):
+    """Returns the name of the model: the given one, or the server's first."""
+
+    if options.model is not None:
+        return options.model
+
+    client = Client(options.url)
+
+    try:
+        return client.model()
+    finally:
+        client.close()
 
 
 def summary(results):
@@ -129,20 +151,13 @@ def positive(text):
     return n
 
 
-def parse(args, known):
-    p = argparse.ArgumentParser(prog='eval.run', description=__doc__,
-                                formatter_class=argparse
-                                .RawDescriptionHelpFormatter)
+def add_options(p):
+    """Adds the options that are the same for all that is evaluated."""
 
     p.add_argument('--url', default='http://127.0.0.1:8080/v1')
     p.add_argument('--model', help='default: the first that the server lists')
     p.add_argument('--name', help='name of the run in tables; default: its '
                                   'mode')
-    p.add_argument('--families', default='all',
-                   help='comma-separated names, or all: '
-                        + ', '.join(known))
-    p.add_argument('--tasks', type=positive, default=100,
-                   help='how many of each family')
     p.add_argument('--seed', type=int, default=1)
     p.add_argument('--mode', choices=(RETAIN, DISCARD, CHAT), default=RETAIN,
                    help='retain: reasoning is sent back until the next '
@@ -156,6 +171,19 @@ def parse(args, known):
     p.add_argument('--concurrency', type=positive, default=8,
                    help='conversations at a time')
     p.add_argument('--out', required=True, metavar='FILE')
+
+
+def parse(args, known):
+    p = argparse.ArgumentParser(prog='eval.run', description=__doc__,
+                                formatter_class=argparse
+                                .RawDescriptionHelpFormatter)
+
+    p.add_argument('--families', default='all',
+                   help='comma-separated names, or all: '
+                        + ', '.join(known))
+    p.add_argument('--tasks', type=positive, default=100,
+                   help='how many of each family')
+    add_options(p)
 
     options = p.parse_args(args)
     options.name = options.name or options.mode
@@ -175,11 +203,7 @@ def main(args, known, task_of):
     options = parse(args, known)
 
     try:
-        if options.model is None:
-            client = Client(options.url)
-            options.model = client.model()
-            client.close()
-
+        options.model = model_of(options)
         results = run(options, task_of)
 
     except RunFailed as e:
