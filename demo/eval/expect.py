@@ -134,9 +134,17 @@ def texts_of(value):
         yield repr(value)
 
 
-def false_statement(answer, sources, known):
+def last_line(answer):
+    return answer.strip().rpartition('\n')[2]
+
+
+def false_statement(expect, answer, sources, known):
     """Returns a number or a name of the answer that the sources do not have,
-    or None.  known are the names that are recognized."""
+    or None.  known are the names that are recognized.  If work is expected,
+    the lines before the last one are not judged."""
+
+    if 'work' in expect or 'result' in expect:
+        answer = last_line(answer)
 
     text = '\n'.join(sources)
     allowed = numbers(text) | ALWAYS
@@ -187,15 +195,16 @@ def has_numbers(wanted, answer, admits):
     return f'lacks the number {missing[0]}' if missing else None
 
 
+def has_result(wanted, answer, admits):
+    return has_numbers([wanted], last_line(answer), admits)
+
+
 def admits_it(wanted, answer, admits):
     text = normal(answer)
-    found = any(contains(text, a) for a in admits)
+    more = wanted if isinstance(wanted, list) else []
 
-    if found == wanted:
-        return None
-
-    return 'does not admit that it does not know' if wanted \
-        else 'refuses to answer'
+    return None if any(contains(text, a) for a in [*admits, *more]) \
+        else 'does not admit it'
 
 
 def is_json(wanted, answer, admits):
@@ -243,8 +252,15 @@ def ends(wanted, answer, admits):
         else f'does not end with "{wanted}"'
 
 
+def no_test(wanted, answer, admits):
+    """What only changes which statements are false."""
+
+    return None
+
+
 TESTS = {'has': has, 'not': has_not, 'numbers': has_numbers,
+         'result': has_result,
          'admits': admits_it, 'json': is_json, 'exact': is_exactly,
          'verbatim': is_verbatim, 'upper': is_upper, 'items': has_items, 'words': is_short,
          'begins': begins, 'ends': ends,
-         'may': lambda wanted, answer, admits: None}
+         'may': no_test, 'work': no_test}

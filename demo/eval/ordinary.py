@@ -63,12 +63,18 @@ class Prompt:
 
 @dataclass
 class Set:
-    """The prompts, the "function" objects of their tools by name, the names
-    that are recognized in answers, and what admits not to know."""
+    """
+    prompts
+    tools   their "function" objects, by name
+    names   those that are recognized in answers
+    admits  formulations that admit not to know, or not to be able
+    own     phrases with numbers that are true of the model itself
+    """
     prompts: List[Prompt]
     tools: Dict[str, dict]
     names: set
     admits: List[str]
+    own: List[str]
 
 
 def load(directory=HERE):
@@ -81,7 +87,7 @@ def load(directory=HERE):
                {f['name']: f for f in map(json.loads, lines('tools.jsonl'))},
                {plain(name) for line in lines('names.txt')
                 for name in line.split(', ')},
-               lines('admits.txt'))
+               lines('admits.txt'), lines('own.txt'))
 
 
 class Tools(Task):
@@ -118,6 +124,13 @@ class Tools(Task):
         return not self.strayed and all(c.get('optional') for c in self.due)
 
 
+def without(phrases, text):
+    for phrase in phrases:
+        text = text.replace(phrase, '')
+
+    return text
+
+
 def judge(prompts, prompt, tools, answer):
     """Returns the verdict on an answer and the reason, or None if it is
     right."""
@@ -126,17 +139,18 @@ def judge(prompts, prompt, tools, answer):
                *texts_of({k: v for k, v in prompt.answer.items()
                           if k != 'not'})]
 
-    why = false_statement(answer, sources, prompts.names)
+    why = false_statement(prompt.answer, without(prompts.own, answer),
+                          sources, prompts.names)
 
     if why is not None:
-        return FALSE, f'{why}: {answer}'
+        return FALSE, why
 
     if not tools.all_called:
-        return WRONG, f'no call: {answer}'
+        return WRONG, 'no call'
 
     why = shortfall(prompt.answer, answer, prompts.admits)
 
-    return (RIGHT, None) if why is None else (WRONG, f'{why}: {answer}')
+    return (RIGHT, None) if why is None else (WRONG, why)
 
 
 def have(prompts, prompt, options, key):
@@ -145,6 +159,7 @@ def have(prompts, prompt, options, key):
     client = Client(options.url, key)
     tools = Tools(prompt, prompts.tools)
     outcome = Outcome()
+    answer = None
     begin = time.monotonic()
 
     def chat(request):
@@ -167,7 +182,7 @@ def have(prompts, prompt, options, key):
         client.close()
 
     return {'id': prompt.id, 'category': prompt.category, 'verdict': verdict,
-            'needs_call': prompt.needs_call,
+            'answer': answer, 'needs_call': prompt.needs_call,
             'called': prompt.needs_call and tools.all_called,
             **asdict(outcome), 'seconds': round(time.monotonic() - begin, 3)}
 

@@ -12,7 +12,9 @@ QUOTES = str.maketrans('\u2018\u2019\u201c\u201d\u2212\u2010\u2011\u2013',
 
 SHORT = ((r"\bcan't\b|\bcan not\b", 'cannot'), (r"\bwon't\b", 'will not'),
          (r"n't\b", ' not'), (r"'m\b", ' am'), (r"'re\b", ' are'),
-         (r"'ve\b", ' have'), (r"'ll\b", ' will'))
+         (r"'ve\b", ' have'), (r"'ll\b", ' will'),
+         (r'\b(?:(?:am |are |is )?(?:not able|unable|not allowed)'
+          r'|have no way) to\b', 'cannot'))
 
 UNITS = ('zero one two three four five six seven eight nine ten eleven twelve '
          'thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
@@ -54,12 +56,14 @@ def normal(text):
 
 def contains(text, phrase):
     """Returns whether a normal text has a phrase as whole words.  A phrase
-    with * at its end is the beginning of a word."""
+    with * at its end is the beginning of a word, and one with ^ at its
+    beginning is that of the text."""
 
+    begin = r'\A' if phrase.startswith('^') else r'(?<!\w)'
     end = '' if phrase.endswith('*') else r'(?!\w)'
-    words = re.escape(normal(phrase.rstrip('*')))
+    words = re.escape(normal(phrase.strip('^*')))
 
-    return re.search(rf'(?<!\w){words}{end}', text) is not None
+    return re.search(begin + words + end, text) is not None
 
 
 def without_markers(text):

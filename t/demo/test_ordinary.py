@@ -37,6 +37,14 @@ WORDS = 5           # a sequence that training must not have
 
 GREETINGS = {'talk-hi', 'talk-thanks', 'none-hello-tools'}
 
+# prompts that a greeting answers, a "yes" or "OK", and a "no"
+
+HELLO = {'none-hello-tools', 'talk-hi', 'talk-morning'}
+YES = {'corrections-never-mind', 'results-air-compare'}
+NO = {'reading-yes-no', 'results-customer-null', 'results-empty-search',
+      'results-exit', 'results-parcel-late', 'system-secret',
+      'talk-feelings', 'talk-human'}
+
 SET = ordinary.load()
 PROMPTS = {p.id: p for p in SET.prompts}
 
@@ -117,7 +125,7 @@ def some(*ids):
     """Returns the set with only these prompts."""
 
     return ordinary.Set([PROMPTS[i] for i in ids], SET.tools, SET.names,
-                        SET.admits)
+                        SET.admits, SET.own)
 
 
 def right(prompt):
@@ -137,7 +145,7 @@ class Data(unittest.TestCase):
         files = glob.glob(os.path.join(ordinary.HERE, '*'))
         self.assertLess(sum(map(os.path.getsize, files)), 250_000)
         self.assertEqual({os.path.basename(f) for f in files},
-                         {'tools.jsonl', 'names.txt', 'admits.txt',
+                         {'tools.jsonl', 'names.txt', 'admits.txt', 'own.txt',
                           *(c + '.jsonl' for c in COUNTS)})
 
     def test_messages(self):
@@ -197,7 +205,7 @@ class Data(unittest.TestCase):
         for p in SET.prompts:
             with self.subTest(p.id):
                 self.assertLessEqual(p.answer.keys(), expect.TESTS.keys())
-                self.assertTrue(p.answer.keys() - {'may', 'not'})
+                self.assertTrue(p.answer.keys() - {'may', 'not', 'work'})
                 self.assertGreaterEqual(len(p.wrong) + len(p.false), 2)
 
     def test_categories(self):
@@ -211,7 +219,7 @@ class Data(unittest.TestCase):
         self.assertTrue(all(p.tools and not p.calls for p in of['none']))
         self.assertTrue(all('tool' in [m['role'] for m in p.messages]
                             for p in of['results']))
-        self.assertTrue(all(p.answer['numbers'] for p in of['sums']))
+        self.assertTrue(all(p.answer['result'] for p in of['sums']))
         self.assertTrue(all(p.messages[0]['role'] == 'system'
                             for p in of['system']))
         self.assertTrue(all(p.answer['admits'] for p in of['unknowable']))
@@ -265,6 +273,26 @@ class Examples(unittest.TestCase):
                                   for r in rs if r['verdict'] != verdict], [])
 
 
+    def test_general_answers(self):
+        """An answer that fits many questions is right only where it is
+        listed."""
+
+        for text, good in (
+                ('I do not know that.', lambda p: p.answer.keys()
+                 & {'admits', 'has', 'numbers'} == {'admits'}),
+                ('Hello! What can I do for you?', lambda p: p.id in HELLO),
+                ('Yes, done. OK!', lambda p: p.id in YES),
+                ('No, not at all.', lambda p: p.id in NO)):
+            with ExampleServer(lambda p: ([], text)) as server:
+                rc, written, stderr = evaluate(server.url)
+                self.assertEqual(rc, 0, stderr)
+
+            for r in written['results']:
+                with self.subTest(text, id=r['id']):
+                    self.assertEqual(r['verdict'] == 'right',
+                                     good(PROMPTS[r['id']]))
+
+
 class Run(unittest.TestCase):
 
     def test_requests(self):
@@ -301,6 +329,7 @@ class Run(unittest.TestCase):
             'temperature': 0, 'max_tokens': 99, 'concurrency': 8})
         self.assertEqual(results[0]['calls'], 2)
         self.assertEqual(results[0]['category'], 'several')
+        self.assertEqual(results[0]['answer'], right(p)[1])
 
     def test_no_tools(self):
         with ExampleServer(right) as server:
@@ -323,10 +352,10 @@ class Run(unittest.TestCase):
 
         self.assertEqual(
             self.why('single-weather-oslo', [oslo], 'Nice.'),
-            ('wrong', True, 'lacks "snow*": Nice.'))
+            ('wrong', True, 'lacks "snow*"'))
         self.assertEqual(
             self.why('single-weather-oslo', [], 'It snows.'),
-            ('wrong', False, 'no call: It snows.'))
+            ('wrong', False, 'no call'))
         self.assertEqual(
             self.why('single-weather-oslo', [oslo, oslo], 'It snows.'),
             ('wrong', False,
@@ -340,7 +369,7 @@ class Run(unittest.TestCase):
 
         self.assertEqual(
             self.why('single-weather-oslo', [], '14 degrees, snow.'),
-            ('false', False, 'the number 14: 14 degrees, snow.'))
+            ('false', False, 'the number 14'))
 
     def test_unlisted_arguments(self):
         """A choice may be added, free text may not."""
