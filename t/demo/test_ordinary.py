@@ -371,6 +371,20 @@ class Run(unittest.TestCase):
             self.why('single-weather-oslo', [], '14 degrees, snow.'),
             ('false', False, 'the number 14'))
 
+    def test_work(self):
+        """The lines before the last one may have other numbers, and do not
+        count as the answer."""
+
+        for answer, verdict in (
+                ('3-1\nones 7 carry 9\n2 are left.', 'right'),
+                ('2 are left.\nThat is 7.', 'false'),
+                ('2 are left.\nThat is all.', 'wrong'),
+                ('I was taught numbers of up to five digits.', 'wrong'),
+                ('I was taught five things.', 'false')):
+            with self.subTest(answer):
+                self.assertEqual(self.why('sums-apples', [], answer)[0],
+                                 verdict)
+
     def test_unlisted_arguments(self):
         """A choice may be added, free text may not."""
 
@@ -529,6 +543,8 @@ def sequences(text):
 
 
 class Disjoint(unittest.TestCase):
+
+    maxDiff = None
 
     def test_exempt(self):
         for id in GREETINGS:
