@@ -35,7 +35,7 @@ def accepts(wanted, value):
     if isinstance(wanted, str):
         return isinstance(value, str) and bare(wanted) == bare(value)
 
-    if isinstance(wanted, bool) or wanted is None:
+    if isinstance(wanted, bool):
         return value is wanted
 
     return isinstance(value, (int, float)) and not isinstance(value, bool) \
