@@ -36,8 +36,7 @@ CATEGORIES = ('single', 'several', 'none', 'results', 'sums', 'reading',
 @dataclass
 class Prompt:
     """
-    calls   the expected calls: name, arguments (what is accepted), result,
-            and optional: true if the answer may do without
+    calls   the expected calls: name, arguments (what is accepted), result
     answer  what is expected of the answer
     right   an answer, or {"calls": [[NAME, ARGUMENTS]...], "answer": ...}
     wrong, false   such examples with this verdict; an answer follows the
@@ -55,10 +54,6 @@ class Prompt:
     @property
     def category(self):
         return self.id.split('-')[0]
-
-    @property
-    def needs_call(self):
-        return any(not c.get('optional') for c in self.calls)
 
 
 @dataclass
@@ -121,7 +116,7 @@ class Tools(Task):
 
     @property
     def all_called(self):
-        return not self.strayed and all(c.get('optional') for c in self.due)
+        return not self.strayed and not self.due
 
 
 def without(phrases, text):
@@ -182,8 +177,8 @@ def have(prompts, prompt, options, key):
         client.close()
 
     return {'id': prompt.id, 'category': prompt.category, 'verdict': verdict,
-            'answer': answer, 'needs_call': prompt.needs_call,
-            'called': prompt.needs_call and tools.all_called,
+            'answer': answer, 'needs_call': bool(prompt.calls),
+            'called': bool(prompt.calls) and tools.all_called,
             **asdict(outcome), 'seconds': round(time.monotonic() - begin, 3)}
 
 

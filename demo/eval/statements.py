@@ -30,7 +30,11 @@ SCALES = {'hundred': 100, 'thousand': 1000, 'million': 1000000}
 DIGITS = re.compile(r'(?:(?<![\w.)-])-|\bminus )?'
                     r'(?:\d{1,3}(?:,\d{3})+(?![\d,])|\d+)(?:\.\d+)?')
 NUMBER_WORD = f'(?:{"|".join([*WORDS, *SCALES])})\\b'
-NAMED = re.compile(rf'\b{NUMBER_WORD}(?:(?:-| and | ){NUMBER_WORD})*')
+NAMED = re.compile(rf'\b{NUMBER_WORD}(?:(?:-| and | ){NUMBER_WORD}){{0,8}}')
+
+# a model can repeat a digit thousands of times
+
+LONGEST = 100
 MARKER = re.compile(r'^[ \t]*(\d{1,2})[.)][ \t]+(?=\S)', re.MULTILINE)
 
 
@@ -81,7 +85,7 @@ def numbers(text):
     """Returns the set of numbers in a text, of digits or words."""
 
     text = normal(without_markers(text))
-    found = {Fraction(n.replace(',', '').replace('minus ', '-'))
+    found = {Fraction(n.replace(',', '').replace('minus ', '-')[:LONGEST])
              for n in DIGITS.findall(text)}
 
     return found | {n for words in NAMED.findall(text)
