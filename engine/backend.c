@@ -8,8 +8,10 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <xxhash.h>
 
+#include "base/log.h"
 #include "engine/backend.h"
 
 
@@ -26,23 +28,51 @@
 static int dsa_backend_pinned(const dsa_backend_t *b, const void *host);
 
 
+/* Sets hash to the hash of text in hexadecimal. */
+
+static void
+dsa_backend_hash(char hash[36], const char *text)
+{
+    XXH128_hash_t  h;
+
+    h = XXH3_128bits(text, strlen(text));
+
+    (void) snprintf(hash, 36, "%016llx%016llx", (unsigned long long) h.high64,
+                    (unsigned long long) h.low64);
+}
+
+
 void
 dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision)
 {
-    int             n;
-    char            text[128];
-    XXH128_hash_t   h;
+    char         text[128];
+    const char  *name;
 
-    n = snprintf(text, sizeof(text), "%s %s %s%s", model,
-                 precision == DSA_SERVED ? "served" : "exact",
-                 DSA_BACKEND_LAYOUT, b->drafts != 0 ? " drafts 2" : "");
+    name = precision == DSA_SERVED ? "served" : "exact";
 
-    h = XXH3_128bits(text, (size_t) n);
+    (void) snprintf(text, sizeof(text), "%s %s", model, name);
+    dsa_backend_hash(b->identity, text);
 
-    (void) snprintf(b->fingerprint, sizeof(b->fingerprint), "%016llx%016llx",
-                    (unsigned long long) h.high64,
-                    (unsigned long long) h.low64);
+    (void) snprintf(text, sizeof(text), "%s %s %s%s", model, name,
+                    DSA_BACKEND_LAYOUT, b->drafts != 0 ? " drafts 2" : "");
+    dsa_backend_hash(b->fingerprint, text);
+}
+
+
+void
+dsa_backend_without_drafts(const dsa_backend_t *b, const char *fault)
+{
+    if (b->config.num_nextn_predict_layers == 0) {
+        return;
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "\"speculate auto\" makes no drafts, because "
+            "config.json has \"num_nextn_predict_layers\" %u and the "
+            "checkpoint no usable draft layer: %s; expected the tensors of "
+            "model.layers.%u, or \"speculate off\"",
+            b->config.num_nextn_predict_layers, fault,
+            b->config.num_hidden_layers);
 }
 
 

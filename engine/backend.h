@@ -278,7 +278,10 @@ struct dsa_backend_s {
     uint32_t            splits;         /* 1: an entry may have copies */
     uint32_t            rollouts;       /* 1: reports rollouts; 0: each rollout
                                            must be NULL */
-    char                fingerprint[36];/* of the model and the page layout */
+    char                identity[36];   /* of the model and the precision: a
+                                           backend with the same one continues
+                                           an answer as this one would */
+    char                fingerprint[36];/* of identity and the page layout */
     uint32_t            sampled;        /* 1: the fingerprint does not cover
                                            every byte of the weights, so that
                                            pages must not outlive the process */
@@ -433,12 +436,20 @@ int dsa_backend_cuda_plan(const dsa_backend_conf_t *conf, dsa_buf_t *text,
 #endif
 
 /*
- * Sets b->fingerprint.  Backends with equal fingerprints have the same model,
- * precision and page layout, so that they may share pages.  The layout has the
- * draft layer if b->drafts is not 0.  model is the fingerprint of the weights.
+ * Sets b->identity and b->fingerprint.  Backends with equal fingerprints have
+ * the same model, precision and page layout, so that they may share pages.  The
+ * layout has the draft layer if b->drafts is not 0; the text of an answer does
+ * not depend on it.  model is the fingerprint of the weights.
  */
 void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     dsa_precision_e precision);
+
+/*
+ * Logs why "speculate auto" makes no drafts, unless the model is published
+ * without a draft layer: copies of a checkpoint often leave it out.  fault: of
+ * the layer's weights.
+ */
+void dsa_backend_without_drafts(const dsa_backend_t *b, const char *fault);
 
 /*
  * Records memory in b->pinned; the whole of pin() for backends that need no

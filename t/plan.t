@@ -161,8 +161,9 @@ for ([ $glm, 656 * 61 + 132 * 17, 'shared selections' ],
          "$name: the size of a page");
 }
 
+my $cuda = 'backend cuda; weights random; speculate off;';
 
-($rc, $out) = check($v32, 'backend cuda; weights random;');
+($rc, $out) = check($v32, $cuda);
 
 if ($out =~ /built without nvcc/) {
     $t->done;
@@ -191,7 +192,7 @@ for (
 ) {
     my ($model, $reason) = @$_;
 
-    my ($rc, $out) = check($model, 'backend cuda; weights random;');
+    my ($rc, $out) = check($model, $cuda);
 
     is($rc, 1, "refused: $reason");
     like($out, qr/\Q$reason\E$/m, 'with the reason');
@@ -256,15 +257,32 @@ sub weights {
 }
 
 
+# The draft layer beside them, which has an indexer of its own.
+
+sub draft_layer {
+    my ($n, $tensor, %m) = @_;
+
+    my $more = weights($n, $tensor, %m, layers => $m{layers} + 1,
+                       indexers => $m{indexers} + 1);
+
+    return $more - weights($n, $tensor, %m) + 4 * 3 * $m{hidden}
+           + bf16($m{hidden}, 2 * $m{hidden});
+}
+
+
 sub weighs {
     my ($n, $attention, $model, %m) = @_;
 
+    my $speculate = $m{speculate} // 'off';
     my $name = "$n with attention $attention, $m{layers} layers, heads of "
-               . "$m{nope} and $m{v}";
+               . "$m{nope} and $m{v}, speculate $speculate";
     my ($rc, $out) = check($model, "backend cuda; weights random; gpus $n; "
                                    . "attention $attention; context_length "
-                                   . "65536;");
-    my $want = weights($n, $attention eq 'tensor', %m) * 1e-9;
+                                   . "65536; speculate $speculate;");
+    my @of = ($n, $attention eq 'tensor', %m);
+    my $want = weights(@of) * 1e-9;
+
+    $want += draft_layer(@of) * 1e-9 if $speculate ne 'off';
 
     my ($sum, $parts) = $out =~ /([\d.]+) GB = (weights .*?), and what/;
     my ($weights) = $parts =~ /weights ([\d.]+)/;
@@ -284,6 +302,8 @@ weighs(16, 'data', $v32, %v32);
 weighs(2, 'tensor', $v32, %v32);
 weighs(8, 'tensor', $v32, %v32);
 weighs(16, 'tensor', $v32, %v32);
+
+weighs(8, $_, $v32, %v32, speculate => 'auto') for qw/ data tensor /;
 
 # other kernels compute heads of these sizes
 
@@ -306,19 +326,19 @@ weighs(8, 'data', $glm52, %glm52);
 weighs(16, 'data', $glm52, %glm52);
 weighs(8, 'tensor', $glm52, %glm52);
 
-($rc, $out) = check($glm52, 'backend cuda; weights random; gpus 8;');
+($rc, $out) = check($glm52, "$cuda gpus 8;");
 is($rc, 1, 'GLM-5.2 with its own context');
 like($out, qr/a context of 1048576 tokens is too long for "backend cuda"; /,
      'the reason');
 
-($rc, $out) = check($glm52, 'backend cuda; weights random; gpus 8; '
+($rc, $out) = check($glm52, "$cuda gpus 8; "
                             . 'context_length 262144;');
 is($rc, 0, 'GLM-5.2 with a shorter one');
 like($out, qr/a page of 64 tokens has ${\
               sprintf '%.2f', 64e-6 * (78 * 656 + 21 * 132)} MB/,
      'a page of it');
 
-($rc, $out) = check($v32, 'backend cuda; weights random; gpus 3;');
+($rc, $out) = check($v32, "$cuda gpus 3;");
 is($rc, 1, '3 GPUs');
 like($out, qr/256 experts cannot be shared out equally to 3 GPUs/,
      'the reason');
@@ -331,7 +351,7 @@ my $page = 64 * (656 + 132) * 61;
 my $mb = sprintf '%.2f', $page * 1e-6;
 my $gb = sprintf '%.2f', $page * 163840 / 64 * 1e-9;
 
-($rc, $out) = check($v32, 'backend cuda; weights random; gpus 8;');
+($rc, $out) = check($v32, "$cuda gpus 8;");
 is($rc, 0, 'the configuration is valid');
 
 like($out, qr{\A
@@ -348,7 +368,7 @@ my ($each) = $out =~ /GPUs: ([\d.]+) GB/;
 my $pages = int(30 * 2**30 / $page);
 my $tokens = sprintf '%.2f', 8 * $pages * 64 * 1e-6;
 
-($rc, $out) = check($v32, 'backend cuda; weights random; gpus 8; replicas 2; '
+($rc, $out) = check($v32, "$cuda gpus 8; replicas 2; "
                           . 'kv_memory 30g;');
 is($rc, 0, 'kv_memory and two replicas');
 
@@ -375,7 +395,8 @@ like($out, qr/^dsa-engine:\ replica\ 0:\ GPU\ 5:\ .*
 # host memory is beside the GPUs; more than the machine has is an error, after
 # the plan
 
-($rc, $out) = check($v32, 'backend cuda; gpus 8; host_memory 512g;');
+($rc, $out) = check($v32, 'backend cuda; gpus 8; speculate off; '
+                           . 'host_memory 512g;');
 is($rc, $out =~ /"host_memory" is too large: / ? 1 : 0, 'host memory');
 like($out, qr{^dsa-engine:\ host\ memory:\ 549\.76\ GB,\ 178481\ pages\ of\ 64
               \ tokens\ with\ 3\.08\ MB\ each,\ 11\.42\ M\ tokens\ of\ KV$}mx,
@@ -385,7 +406,8 @@ like($out, qr{^dsa-engine:\ host\ memory:\ 549\.76\ GB,\ 178481\ pages\ of\ 64
 # with attention tensor all GPUs have the same pages and compute all tokens
 
 $tokens = sprintf '%.2f', $pages * 64 * 1e-6;
-($rc, $out) = check($v32, 'backend cuda; gpus 8; attention tensor; kv_memory '
+($rc, $out) = check($v32, 'backend cuda; gpus 8; attention tensor; '
+                          . 'speculate off; kv_memory '
                           . '30g; context_length 5000;');
 is($rc, 0, 'attention tensor');
 like($out, qr{steps\ of\ up\ to\ 8192\ tokens\ and\ 128\ sequences;

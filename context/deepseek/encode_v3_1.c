@@ -7,7 +7,7 @@
  *     BOS system <｜User｜>question<｜Assistant｜></think>answer EOS
  *     <｜User｜>question<｜Assistant｜><think>
  *
- * All system messages stand in front, with an empty line between them.  The
+ * All system messages come first, with an empty line between them.  The
  * reasoning of earlier answers is never written.
  */
 
@@ -51,9 +51,9 @@ dsa_deepseek_v3_1_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
                                  : NULL;
 
     /*
-     * The template has the cue for an answer behind questions only.  It also
-     * stands behind an answer that another one is to follow, and in front of
-     * that one in a history.
+     * The template writes the beginning of an answer after questions only.  If
+     * another answer is to follow an answer, it is written there, too, and
+     * before that answer in a history.
      */
 
     if (rc == DSA_OK && last != NULL
@@ -200,7 +200,7 @@ dsa_v3_1_prefix(dsa_v3_1_encoder_t *e, const dsa_message_t *m)
 }
 
 
-/* What stands up to the first </think> is reasoning. */
+/* The text up to the first </think> is reasoning. */
 
 static dsa_str_t
 dsa_v3_1_content(dsa_str_t content)

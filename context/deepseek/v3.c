@@ -13,6 +13,7 @@
 
 const dsa_family_t  dsa_deepseek_v3 = {
     .name = "deepseek-v3",
+    .owner = "deepseek",
     .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
     .fim = DSA_V3_FIM,
     .parser = &dsa_deepseek_parser,
@@ -22,6 +23,7 @@ const dsa_family_t  dsa_deepseek_v3 = {
 
 const dsa_family_t  dsa_deepseek_v3_1 = {
     .name = "deepseek-v3.1",
+    .owner = "deepseek",
     .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
     .modes = DSA_MODE_CHAT|DSA_MODE_THINKING,
     .fim = DSA_V3_FIM,

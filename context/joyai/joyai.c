@@ -42,6 +42,7 @@ static const dsa_parser_t  dsa_joyai_parser = {
 
 const dsa_family_t  dsa_joyai = {
     .name = "joyai",
+    .owner = "jd",
     .tokens = { dsa_joyai_tokens, 1 },
     .parser = &dsa_joyai_parser,
     .complete = dsa_joyai_complete

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "engine/backend.h"
 #include "engine/checkpoint/scan.h"
 #include "engine/cpu/drafter.h"
@@ -44,7 +43,6 @@ typedef struct {
 } dsa_sampling_job_t;
 
 
-static void dsa_backend_cpu_without_drafts(dsa_backend_t *b);
 static int dsa_backend_cpu_open_model(dsa_backend_t *b,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cpu_identify(dsa_backend_t *b,
@@ -104,7 +102,8 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->config = cpu->weights->config;
 
     if (conf->drafts_if_any && cpu->weights->draft.fault[0] != '\0') {
-        dsa_backend_cpu_without_drafts(b);
+        b->drafts = 0;
+        dsa_backend_without_drafts(b, cpu->weights->draft.fault);
     }
 
     if (dsa_backend_cpu_identify(b, conf, err) != DSA_OK
@@ -156,31 +155,6 @@ failed:
     dsa_backend_cpu_close(b);
 
     return NULL;
-}
-
-
-/*
- * Runs without drafts.  That config.json has a draft layer which the files
- * lack is logged, because copies of a checkpoint often leave it out.
- */
-
-static void
-dsa_backend_cpu_without_drafts(dsa_backend_t *b)
-{
-    dsa_backend_cpu_t  *cpu = b->data;
-
-    b->drafts = 0;
-
-    if (b->config.num_nextn_predict_layers == 0) {
-        return;
-    }
-
-    dsa_log(DSA_LOG_NOTICE, "\"speculate auto\" makes no drafts, because "
-            "config.json has \"num_nextn_predict_layers\" %u and the "
-            "checkpoint no usable draft layer: %s; expected the tensors of "
-            "model.layers.%u, or \"speculate off\"",
-            b->config.num_nextn_predict_layers, cpu->weights->draft.fault,
-            b->config.num_hidden_layers);
 }
 
 

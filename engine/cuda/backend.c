@@ -203,6 +203,7 @@ dsa_backend_cuda_drafts(dsa_backend_t *b, const dsa_backend_cuda_t *c,
         && c->weights->draft.fault[0] != '\0')
     {
         b->drafts = 0;
+        dsa_backend_without_drafts(b, c->weights->draft.fault);
     }
 
     b->max_outputs = b->drafts + 1;

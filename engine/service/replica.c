@@ -275,7 +275,7 @@ dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err)
                   && dsa_rollout_fits(dsa_step_config(r->step));
 
     (void) snprintf(s->fingerprint, sizeof(s->fingerprint), "%s",
-                    dsa_step_fingerprint(r->step));
+                    dsa_step_identity(r->step));
 
     s->grammars = dsa_grammars_create(s->tokenizer, dsa_step_config(r->step));
 

@@ -179,9 +179,9 @@ dsa_step_page_bytes(const dsa_step_t *st)
 
 
 const char *
-dsa_step_fingerprint(const dsa_step_t *st)
+dsa_step_identity(const dsa_step_t *st)
 {
-    return st->backend->fingerprint;
+    return st->backend->identity;
 }
 
 

@@ -67,7 +67,7 @@ uint32_t dsa_step_context(const dsa_step_t *st);
 uint32_t dsa_step_ranks(const dsa_step_t *st);
 uint32_t dsa_step_pages(const dsa_step_t *st);      /* of each rank */
 uint64_t dsa_step_page_bytes(const dsa_step_t *st); /* 0: not known */
-const char *dsa_step_fingerprint(const dsa_step_t *st);
+const char *dsa_step_identity(const dsa_step_t *st);
 uint32_t dsa_step_rollouts(const dsa_step_t *st);   /* see dsa_backend_t */
 const dsa_model_config_t *dsa_step_config(const dsa_step_t *st);
 

@@ -182,7 +182,7 @@ host_open(host_t *h, const char *more)
                                               dsa_step_config(h->step));
     assert_non_null(h->service.grammars);
     (void) snprintf(h->service.fingerprint, sizeof(h->service.fingerprint),
-                    "%s", dsa_step_fingerprint(h->step));
+                    "%s", dsa_step_identity(h->step));
 
     h->pool = dsa_pool_create(&h->service, h->wake, &err);
     assert_non_null(h->pool);
