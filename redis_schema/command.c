@@ -119,6 +119,15 @@ dsa_command_account(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 
 
 int
+dsa_command_absent(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant)
+{
+    return dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:absent",
+                             (int) tenant.len, tenant.data);
+}
+
+
+int
 dsa_command_quota(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_schema_storage_t *storage)
 {

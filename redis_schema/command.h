@@ -52,6 +52,17 @@ int dsa_command_ttl(dsa_schema_command_t *cmd, dsa_arena_t *arena,
 int dsa_command_account(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant);
 
+/*
+ * The last key of a script that uses keys of a tenant which it does not
+ * declare, or that removes a key and then writes it again: a key that never
+ * exists.  While Redis Cluster moves the keys of a cluster slot, it executes a
+ * command with several keys only if the node has all of them.  So such a script
+ * never sees a part of the keys; Redis replies TRYAGAIN until it has moved them
+ * all.
+ */
+int dsa_command_absent(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant);
+
 /* The quota of a tenant, two words.  DSA_ERROR: it is out of range. */
 int dsa_command_quota(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     const dsa_schema_storage_t *storage);

@@ -23,8 +23,8 @@
 static int dsa_response_items_one(dsa_response_items_t *items,
     dsa_arena_t *arena, redisReply **strings, uint32_t n, uint32_t entries,
     dsa_err_t *err);
-static int dsa_response_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *name, const char *script);
+static int dsa_response_hmget(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id);
 static int dsa_response_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id);
 static int dsa_response_unexpected(const redisReply *reply, dsa_err_t *err);
@@ -93,10 +93,11 @@ dsa_response_withdraw(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_response_withdraw_script, "2");
+    dsa_command_eval(cmd, dsa_response_withdraw_script, "3");
 
     if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK
-        || dsa_command_account(cmd, arena, tenant) != DSA_OK)
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK
+        || dsa_command_absent(cmd, arena, tenant) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -109,9 +110,14 @@ int
 dsa_response_chain(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_response_words(cmd, arena, "EVAL", dsa_response_chain_script)
-        != DSA_OK
-        || dsa_response_key(cmd, arena, tenant, id) != DSA_OK
+    if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_command_eval(cmd, dsa_response_chain_script, "2");
+
+    if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK
+        || dsa_command_absent(cmd, arena, tenant) != DSA_OK
         || dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS,
                               (int) tenant.len, tenant.data)
            != DSA_OK
@@ -131,9 +137,7 @@ int
 dsa_response_load(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_response_words(cmd, arena, "HMGET", NULL) != DSA_OK
-        || dsa_response_key(cmd, arena, tenant, id) != DSA_OK)
-    {
+    if (dsa_response_hmget(cmd, arena, tenant, id) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -149,9 +153,7 @@ int
 dsa_response_load_input(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id)
 {
-    if (dsa_response_words(cmd, arena, "HMGET", NULL) != DSA_OK
-        || dsa_response_key(cmd, arena, tenant, id) != DSA_OK)
-    {
+    if (dsa_response_hmget(cmd, arena, tenant, id) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -308,22 +310,19 @@ dsa_response_items_one(dsa_response_items_t *items, dsa_arena_t *arena,
 
 /* The first words; a script is followed by its number of keys, which is 1. */
 
+/* HMGET of a node; the fields follow. */
+
 static int
-dsa_response_words(dsa_schema_command_t *cmd, dsa_arena_t *arena,
-    const char *name, const char *script)
+dsa_response_hmget(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
 {
     if (dsa_command_start(cmd, arena, DSA_RESPONSE_WORDS) != DSA_OK) {
         return DSA_ERROR;
     }
 
-    if (script != NULL) {
-        dsa_command_eval(cmd, script, "1");
+    dsa_command_word(cmd, dsa_strz("HMGET"));
 
-    } else {
-        dsa_command_word(cmd, dsa_strz(name));
-    }
-
-    return DSA_OK;
+    return dsa_response_key(cmd, arena, tenant, id);
 }
 
 

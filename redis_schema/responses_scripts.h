@@ -14,7 +14,9 @@
 /*
  * The keys of the nodes before the first one are not among KEYS, because only
  * the nodes have the ids.  They have the same hash tag, so that they are in the
- * same cluster slot.
+ * same cluster slot.  While that is moved, the absent key keeps a script
+ * from running that would not find all nodes; a node that is saved is such a
+ * key itself, because it does not exist before.
  */
 
 
@@ -78,7 +80,7 @@ DSA_LUA_STORED
  * command is on its way.  The key then has the field withdrawn alone, which a
  * reader takes for a key that does not exist.
  *
- *     KEYS     node, account of the tenant
+ *     KEYS     node, account of the tenant, absent key
  *     ARGV     ttl
  *
  * Returns 1.
@@ -102,7 +104,7 @@ DSA_LUA_STORED
 /*
  * Reads a node and all nodes before it.
  *
- *     KEYS[1]  node
+ *     KEYS     node, absent key
  *     ARGV     prefix of keys, most nodes of a chain, most bytes of it
  *
  * Returns { dsa_response_result_e, input and output of each node, oldest node

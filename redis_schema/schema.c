@@ -255,13 +255,13 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     if (dsa_schema_day(day, entry->time) != DSA_OK
         || entry->sender == 0 || entry->number == 0
         || entry->number > DSA_SCHEMA_NUMBER_MAX
-        || dsa_command_start(cmd, arena, 40 + entry->n_messages) != DSA_OK)
+        || dsa_command_start(cmd, arena, 41 + entry->n_messages) != DSA_OK)
     {
         return DSA_ERROR;
     }
 
     if (dsa_command_script(cmd, arena, dsa_schema_record_script,
-                           named ? "8" : "5", text)
+                           named ? "9" : "6", text)
         != DSA_OK)
     {
         return DSA_ERROR;
@@ -303,7 +303,8 @@ dsa_schema_record(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    if (dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
+    if (dsa_command_absent(cmd, arena, entry->tenant) != DSA_OK
+        || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_DONE_TTL) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRIu32, entry->cell) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%" PRIu64, entry->number) != DSA_OK
         || dsa_command_wordf(cmd, arena, "%d", DSA_SCHEMA_LEDGER_DAYS)

@@ -68,7 +68,9 @@ DSA_LUA_STORED
  *
  *     KEYS     markers of the sender, ledger of the day, ledger of the month,
  *              the first day that is not folded, spend and, if there is one,
- *              conversation, its lease and the account of the tenant
+ *              conversation, its lease and the account of the tenant; at the
+ *              end the absent key, because the days that are folded, and their
+ *              months, are not declared
  *     ARGV     ttl of the markers; cell; number; how many days the ledger
  *              keeps; the day, in days since 1970; model; API key (empty:
  *              none); prompt and cached tokens; the fields of the tiers that
@@ -90,7 +92,7 @@ DSA_LUA_CHANGE
 DSA_LUA_ROOM
 DSA_LUA_ROLL
 "local done, ledger, month, rolled, spend, conv = KEYS[1], KEYS[2],"
-" KEYS[3], KEYS[4], KEYS[5], KEYS[6]\n"
+" KEYS[3], KEYS[4], KEYS[5], KEYS[9] and KEYS[6]\n"
 "local function is(key, want)\n"
 "  local t = call('TYPE', key).ok\n"
 "  return t == want or t == 'none'\n"

@@ -4,8 +4,6 @@
  */
 
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <hiredis/hiredis.h>
 
@@ -20,32 +18,6 @@ static int dsa_cluster_range(dsa_cluster_map_t *map, const redisReply *range,
     const dsa_redis_address_t *from, dsa_err_t *err);
 static int dsa_cluster_node(dsa_cluster_map_t *map, const redisReply *node,
     const dsa_redis_address_t *from, uint8_t *number, dsa_err_t *err);
-
-
-uint32_t
-dsa_cluster_slot(const char *key, size_t len)
-{
-    size_t    i;
-    uint8_t   c;
-    uint16_t  crc;
-
-    /* CRCs of the 4-bit values, for the polynomial 0x1021 */
-
-    static const uint16_t  half[16] = {
-        0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50a5, 0x60c6, 0x70e7,
-        0x8108, 0x9129, 0xa14a, 0xb16b, 0xc18c, 0xd1ad, 0xe1ce, 0xf1ef
-    };
-
-    crc = 0;
-
-    for (i = 0; i < len; i++) {
-        c = (uint8_t) key[i];
-        crc = (uint16_t) (crc << 4) ^ half[crc >> 12 ^ c >> 4];
-        crc = (uint16_t) (crc << 4) ^ half[crc >> 12 ^ (c & 15)];
-    }
-
-    return crc % DSA_CLUSTER_SLOTS;
-}
 
 
 int
@@ -168,39 +140,16 @@ int
 dsa_cluster_redirect(dsa_redis_address_t *to, const char *text,
     const dsa_redis_address_t *from, dsa_err_t *err)
 {
-    int          at;
-    char         end;
-    size_t       len;
-    unsigned     port, cluster_slot;
-    const char  *host, *colon;
+    dsa_cluster_target_t  target;
 
-    at = 0;
-
-    if (sscanf(text, "%*[A-Z] %5u %n", &cluster_slot, &at) != 1 || at == 0
-        || cluster_slot >= DSA_CLUSTER_SLOTS)
-    {
-        return dsa_error(err, "protocol error: \"%s\" does not have a cluster "
-                         "slot", text);
+    if (dsa_cluster_target(&target, text, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
-    /*
-     * An IPv6 address has colons and no brackets here, so search the last
-     * colon.
-     */
-
-    host = text + at;
-    colon = strrchr(host, ':');
-
-    if (colon == NULL || colon[1] < '0' || colon[1] > '9'
-        || sscanf(colon + 1, "%5u%c", &port, &end) != 1)
-    {
-        return dsa_error(err, "protocol error: \"%s\" does not have an address",
-                         text);
+    if (target.host.len == 0) {
+        target.host = dsa_strz(from->host);
     }
 
-    len = (size_t) (colon - host);
-
-    return len != 0 ? dsa_redis_address_set(to, host, len, port, err)
-                    : dsa_redis_address_set(to, from->host,
-                                            strlen(from->host), port, err);
+    return dsa_redis_address_set(to, target.host.data, target.host.len,
+                                 target.port, err);
 }

@@ -12,17 +12,14 @@
 #include <stdint.h>
 
 #include "engine/pages/redis_address.h"
-
-
-struct redisReply;
+#include "redis_schema/cluster.h"
 
 
 /*
- * Finds the node of a key in a Redis Cluster: the cluster slots of keys, the
- * map from cluster slots to nodes, and redirections.
+ * The nodes of a Redis Cluster: the map from cluster slots to nodes, and
+ * redirections.
  */
 
-#define DSA_CLUSTER_SLOTS   16384
 #define DSA_CLUSTER_NODES   64          /* most nodes with cluster slots */
 #define DSA_CLUSTER_NONE    0xff        /* a cluster slot without a node */
 
@@ -35,17 +32,11 @@ typedef struct {
 
 
 /*
- * Returns the cluster slot of a key: CRC16 (XMODEM) of its bytes modulo 16384.
- * Hash tags are not supported, because keys of pages have no braces.
- */
-uint32_t dsa_cluster_slot(const char *key, size_t len);
-
-/*
  * Reads the reply to CLUSTER SLOTS.  Only masters become nodes.  from is the
  * node that sent the reply; it replaces an empty host.  DSA_ERROR with err:
  * the reply is malformed, or has more than DSA_CLUSTER_NODES masters.
  */
-int dsa_cluster_map(dsa_cluster_map_t *map, const struct redisReply *reply,
+int dsa_cluster_map(dsa_cluster_map_t *map, const redisReply *reply,
     const dsa_redis_address_t *from, dsa_err_t *err);
 
 /*

@@ -215,9 +215,9 @@ test_cluster_slots(void **state)
     r.conversation = dsa_strz(ID);
     r.version = 1;
     assert_int_equal(dsa_schema_record(&cmd, arena, &r, 1), DSA_OK);
-    assert_true(dsa_str_eqz(cmd.argv[2], "8"));
+    assert_true(dsa_str_eqz(cmd.argv[2], "9"));
 
-    for (i = 3; i < 11; i++) {
+    for (i = 3; i < 12; i++) {
         word = cmd.argv[i];
         tag = memchr(word.data, '{', word.len);
         assert_non_null(tag);
