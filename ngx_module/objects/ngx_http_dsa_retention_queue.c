@@ -11,6 +11,7 @@
 #include <assert.h>
 
 #include "context/retain.h"
+#include "redis_schema/cluster.h"
 #include "redis_schema/resp.h"
 #include "redis_schema/retained.h"
 
@@ -268,9 +269,12 @@ ngx_http_dsa_retention_queue_reply(void *data, redisReply *reply,
 
     e->command = NULL;
 
-    if (reply == NULL) {
+    if (reply == NULL || dsa_cluster_reply(reply) != DSA_CLUSTER_OTHER) {
 
-        /* the connection failed; sending the command again is harmless */
+        /*
+         * The connection failed, or a cluster did not execute the command;
+         * sending it again is harmless.
+         */
 
         ngx_http_dsa_retention_queue_later();
         return;

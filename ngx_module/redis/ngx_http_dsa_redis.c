@@ -9,8 +9,8 @@
 
 #include "ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_redis_conf.h"
-#include "ngx_http_dsa_redis_connection.h"
 #include "ngx_http_dsa_redis_memory.h"
+#include "ngx_http_dsa_redis_nodes.h"
 
 
 struct ngx_http_dsa_redis_s {
@@ -20,7 +20,7 @@ struct ngx_http_dsa_redis_s {
 
     /* in a worker */
 
-    ngx_http_dsa_redis_connection_t   connection;
+    ngx_http_dsa_redis_nodes_t        nodes;
     ngx_http_dsa_redis_event_pt       done;
     void                             *data;
 };
@@ -75,18 +75,18 @@ ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
 {
     redis->done = done;
     redis->data = data;
-    redis->connection.ready = ready;
-    redis->connection.data = data;
+    redis->nodes.ready = ready;
+    redis->nodes.data = data;
 
-    if (ngx_http_dsa_redis_memory_start(redis->memory, &redis->connection,
-                                        cycle)
+    if (ngx_http_dsa_redis_memory_start(redis->memory, &redis->nodes, cycle)
         != NGX_OK)
     {
         return NGX_ERROR;
     }
 
-    return ngx_http_dsa_redis_connection_start(&redis->connection,
-                                               &redis->conf, cycle);
+    ngx_http_dsa_redis_nodes_start(&redis->nodes, &redis->conf, cycle);
+
+    return NGX_OK;
 }
 
 
@@ -98,7 +98,7 @@ ngx_http_dsa_redis_exit_worker(ngx_http_dsa_redis_t *redis)
         redis->data = NULL;
     }
 
-    ngx_http_dsa_redis_connection_stop(&redis->connection);
+    ngx_http_dsa_redis_nodes_stop(&redis->nodes);
 }
 
 
@@ -114,8 +114,8 @@ ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis,
     const dsa_schema_command_t *cmd, ngx_http_dsa_redis_pt handler, void *data,
     const char **why)
 {
-    return ngx_http_dsa_redis_connection_command(&redis->connection, cmd,
-                                                 handler, data, why);
+    return ngx_http_dsa_redis_nodes_command(&redis->nodes, cmd, handler, data,
+                                            why);
 }
 
 
@@ -136,14 +136,14 @@ ngx_http_dsa_redis_keep(redisReply *reply)
 ngx_uint_t
 ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis)
 {
-    return redis->connection.state == ngx_http_dsa_redis_ready;
+    return ngx_http_dsa_redis_nodes_up(&redis->nodes);
 }
 
 
 void
 ngx_http_dsa_redis_retry_soon(ngx_http_dsa_redis_t *redis)
 {
-    ngx_http_dsa_redis_connection_retry_soon(&redis->connection);
+    ngx_http_dsa_redis_nodes_retry_soon(&redis->nodes);
 }
 
 

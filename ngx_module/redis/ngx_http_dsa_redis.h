@@ -18,7 +18,8 @@
 
 /*
  * The Redis of dsa_redis: its parameters, the queue of ledger entries for it,
- * and in each worker one pipelined connection on nginx's event loop.
+ * and in each worker one pipelined connection on nginx's event loop, or one to
+ * each node of a cluster.
  */
 
 typedef struct ngx_http_dsa_redis_s  ngx_http_dsa_redis_t;
@@ -45,7 +46,7 @@ ngx_int_t ngx_http_dsa_redis_init_worker(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle, ngx_http_dsa_redis_event_pt ready,
     ngx_http_dsa_redis_event_pt done, void *data);
 
-/* Called in exit_process: calls done and closes the connection. */
+/* Called in exit_process: calls done and closes the connections. */
 void ngx_http_dsa_redis_exit_worker(ngx_http_dsa_redis_t *redis);
 
 /* Returns data of init_worker; NULL in a process that is not a worker. */
@@ -70,7 +71,7 @@ void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command);
  */
 void ngx_http_dsa_redis_keep(redisReply *reply);
 
-/* Returns 1 if the connection is ready for commands. */
+/* Returns 1 if a connection is ready for commands. */
 ngx_uint_t ngx_http_dsa_redis_up(ngx_http_dsa_redis_t *redis);
 
 /*

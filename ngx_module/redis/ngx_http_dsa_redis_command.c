@@ -13,9 +13,7 @@
 #include "ngx_http_dsa_redis_command.h"
 
 
-/*
- * Limits for one worker: commands without a reply, and bytes that are not sent.
- */
+/* Limits for one worker: commands without a reply, and their bytes. */
 
 #define NGX_HTTP_DSA_REDIS_MAX_COMMANDS  4096
 #define NGX_HTTP_DSA_REDIS_MAX_BYTES     (64 * 1024 * 1024)
@@ -25,62 +23,17 @@
 #define NGX_HTTP_DSA_REDIS_PIECES        64
 
 
-static ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_command_create(
-    const dsa_schema_command_t *cmd);
 static void ngx_http_dsa_redis_commands_sent(
     ngx_http_dsa_redis_commands_t *commands, off_t n);
-static void ngx_http_dsa_redis_command_free(
-    ngx_http_dsa_redis_command_t *command);
 
 
-void
-ngx_http_dsa_redis_commands_init(ngx_http_dsa_redis_commands_t *commands)
-{
-    ngx_queue_init(&commands->sent);
-    ngx_queue_init(&commands->unsent);
+/* of all commands of this worker */
 
-    commands->n = 0;
-    commands->bytes = 0;
-}
-
-
-ngx_uint_t
-ngx_http_dsa_redis_commands_full(ngx_http_dsa_redis_commands_t *commands)
-{
-    return commands->n >= NGX_HTTP_DSA_REDIS_MAX_COMMANDS
-           || commands->bytes >= NGX_HTTP_DSA_REDIS_MAX_BYTES;
-}
+static ngx_uint_t  ngx_http_dsa_redis_n;
+static size_t      ngx_http_dsa_redis_bytes;
 
 
 ngx_http_dsa_redis_command_t *
-ngx_http_dsa_redis_commands_add(ngx_http_dsa_redis_commands_t *commands,
-    const dsa_schema_command_t *cmd, ngx_msec_t timeout, ngx_uint_t setup)
-{
-    ngx_http_dsa_redis_command_t  *command;
-
-    command = ngx_http_dsa_redis_command_create(cmd);
-    if (command == NULL) {
-        return NULL;
-    }
-
-    command->setup = setup;
-    command->deadline = ngx_current_msec + timeout;
-
-    if (setup) {
-        ngx_queue_insert_head(&commands->unsent, &command->queue);
-
-    } else {
-        ngx_queue_insert_tail(&commands->unsent, &command->queue);
-    }
-
-    commands->n++;
-    commands->bytes += command->len;
-
-    return command;
-}
-
-
-static ngx_http_dsa_redis_command_t *
 ngx_http_dsa_redis_command_create(const dsa_schema_command_t *cmd)
 {
     int                            len;
@@ -118,11 +71,70 @@ ngx_http_dsa_redis_command_create(const dsa_schema_command_t *cmd)
     }
 
     command->len = len;
+    command->slot = -1;
+
+    ngx_http_dsa_redis_n++;
+    ngx_http_dsa_redis_bytes += len;
 
     ngx_memcpy(command->name, cmd->argv[0].data,
                ngx_min(cmd->argv[0].len, sizeof(command->name) - 1));
 
     return command;
+}
+
+
+void
+ngx_http_dsa_redis_command_free(ngx_http_dsa_redis_command_t *command)
+{
+    assert(ngx_http_dsa_redis_n != 0
+           && ngx_http_dsa_redis_bytes >= command->len);
+
+    ngx_http_dsa_redis_n--;
+    ngx_http_dsa_redis_bytes -= command->len;
+
+    redisFreeCommand(command->text);
+
+    if (command->refusal != NULL) {
+        freeReplyObject(command->refusal);
+    }
+
+    ngx_free(command);
+}
+
+
+ngx_uint_t
+ngx_http_dsa_redis_commands_full(void)
+{
+    return ngx_http_dsa_redis_n >= NGX_HTTP_DSA_REDIS_MAX_COMMANDS
+           || ngx_http_dsa_redis_bytes >= NGX_HTTP_DSA_REDIS_MAX_BYTES;
+}
+
+
+void
+ngx_http_dsa_redis_commands_init(ngx_http_dsa_redis_commands_t *commands)
+{
+    ngx_queue_init(&commands->sent);
+    ngx_queue_init(&commands->unsent);
+
+    commands->n = 0;
+}
+
+
+void
+ngx_http_dsa_redis_commands_put(ngx_http_dsa_redis_commands_t *commands,
+    ngx_http_dsa_redis_command_t *command, ngx_msec_t timeout)
+{
+    command->pos = 0;
+    command->deadline = ngx_current_msec + timeout;
+
+    if (command->setup) {
+        ngx_queue_insert_head(&commands->unsent, &command->queue);
+
+    } else {
+        ngx_queue_insert_tail(&commands->unsent, &command->queue);
+    }
+
+    commands->n++;
 }
 
 
@@ -204,16 +216,10 @@ ngx_http_dsa_redis_commands_sent(ngx_http_dsa_redis_commands_t *commands,
             part = n;
         }
 
-        assert(part <= commands->bytes);
-
         command->pos += part;
-        commands->bytes -= part;
         n -= part;
 
         if (command->pos == command->len) {
-            redisFreeCommand(command->text);
-            command->text = NULL;
-
             ngx_queue_remove(q);
             ngx_queue_insert_tail(&commands->sent, q);
         }
@@ -248,16 +254,22 @@ ngx_http_dsa_redis_commands_oldest(ngx_http_dsa_redis_commands_t *commands)
 
 
 void
-ngx_http_dsa_redis_commands_remove(ngx_http_dsa_redis_commands_t *commands,
+ngx_http_dsa_redis_commands_take(ngx_http_dsa_redis_commands_t *commands,
     ngx_http_dsa_redis_command_t *command)
 {
-    assert(commands->n != 0 && commands->bytes >= command->len - command->pos);
+    assert(commands->n != 0);
 
     ngx_queue_remove(&command->queue);
 
     commands->n--;
-    commands->bytes -= command->len - command->pos;
+}
 
+
+void
+ngx_http_dsa_redis_commands_remove(ngx_http_dsa_redis_commands_t *commands,
+    ngx_http_dsa_redis_command_t *command)
+{
+    ngx_http_dsa_redis_commands_take(commands, command);
     ngx_http_dsa_redis_command_free(command);
 }
 
@@ -297,15 +309,4 @@ ngx_http_dsa_redis_commands_fail(ngx_http_dsa_redis_commands_t *commands,
             handler(data, NULL, why);
         }
     }
-}
-
-
-static void
-ngx_http_dsa_redis_command_free(ngx_http_dsa_redis_command_t *command)
-{
-    if (command->text != NULL) {
-        redisFreeCommand(command->text);
-    }
-
-    ngx_free(command);
 }

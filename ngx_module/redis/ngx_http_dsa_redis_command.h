@@ -37,11 +37,24 @@ typedef struct {
     ngx_queue_t              queue;
     ngx_http_dsa_redis_pt    handler;       /* NULL: the reply is ignored */
     void                    *data;
-    char                    *text;       /* RESP; NULL: it is sent */
+    char                    *text;          /* RESP; kept until the reply,
+                                               because a node of a cluster may
+                                               name another one */
     size_t                   len;
     size_t                   pos;           /* bytes that are sent */
-    ngx_msec_t               deadline;      /* for the reply */
+    ngx_msec_t               deadline;      /* for the reply of this node */
     char                     name[16];      /* "HGETALL", for debug logs */
+
+    int32_t                  slot;          /* cluster slot of its keys; -1: it
+                                               has none */
+    ngx_msec_t               until;         /* no further attempt after this */
+    ngx_msec_t               due;           /* of the next attempt */
+    ngx_msec_t               wait;          /* before the attempt after it */
+    ngx_uint_t               redirects;     /* of this attempt */
+    redisReply              *refusal;       /* of the last attempt, or NULL */
+    ngx_uint_t               cause;         /* of refusal */
+
+    unsigned                 asking:1;      /* ASKING comes before it */
     unsigned                 setup:1;       /* part of the connection setup */
     unsigned                 last:1;        /* the last command of the
                                                setup */
@@ -55,25 +68,33 @@ typedef struct {
     ngx_queue_t              sent;          /* oldest first */
     ngx_queue_t              unsent;        /* the first may be partly sent */
     ngx_uint_t               n;             /* commands in both queues */
-    size_t                   bytes;         /* still to be sent */
 } ngx_http_dsa_redis_commands_t;
+
+
+/* Formats a command, which copies its words.  NULL: out of memory. */
+ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_command_create(
+    const dsa_schema_command_t *cmd);
+
+/* Frees a command that is in no queue. */
+void ngx_http_dsa_redis_command_free(ngx_http_dsa_redis_command_t *command);
+
+/*
+ * Returns 1 if this worker may create no further command, because it has as
+ * many as the limits allow, on all connections together.
+ */
+ngx_uint_t ngx_http_dsa_redis_commands_full(void);
 
 
 /* Starts with no commands. */
 void ngx_http_dsa_redis_commands_init(ngx_http_dsa_redis_commands_t *commands);
 
-/* Returns 1 if no further command may be added. */
-ngx_uint_t ngx_http_dsa_redis_commands_full(
-    ngx_http_dsa_redis_commands_t *commands);
-
 /*
- * Formats a command, which copies its words, and adds it to the end of the
- * queue; a setup command is added in front of all commands that are not sent.
- * timeout: milliseconds until the reply is due.  NULL: out of memory.
+ * Adds a command to the end of the queue; a setup command is added in front of
+ * all commands that are not sent.  timeout: milliseconds until the reply is
+ * due.
  */
-ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_add(
-    ngx_http_dsa_redis_commands_t *commands, const dsa_schema_command_t *cmd,
-    ngx_msec_t timeout, ngx_uint_t setup);
+void ngx_http_dsa_redis_commands_put(ngx_http_dsa_redis_commands_t *commands,
+    ngx_http_dsa_redis_command_t *command, ngx_msec_t timeout);
 
 /*
  * Writes commands until the socket accepts no more.  If setup is set, writes
@@ -93,6 +114,10 @@ ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_next(
  */
 ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_commands_oldest(
     ngx_http_dsa_redis_commands_t *commands);
+
+/* Removes a command from its queue, so that it can be sent again. */
+void ngx_http_dsa_redis_commands_take(ngx_http_dsa_redis_commands_t *commands,
+    ngx_http_dsa_redis_command_t *command);
 
 /* Removes a command from its queue and frees it. */
 void ngx_http_dsa_redis_commands_remove(ngx_http_dsa_redis_commands_t *commands,

@@ -9,7 +9,6 @@
 #include <ngx_event.h>
 #include <ngx_event_connect.h>
 
-#include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_redis_connection.h"
 #include "ngx_http_dsa_redis_setup.h"
 
@@ -33,6 +32,8 @@
 
 
 static void ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc);
+static ngx_int_t ngx_http_dsa_redis_put_asking(
+    ngx_http_dsa_redis_connection_t *rc);
 static void ngx_http_dsa_redis_reconnect(ngx_event_t *ev);
 static void ngx_http_dsa_redis_set_state(ngx_http_dsa_redis_connection_t *rc,
     ngx_http_dsa_redis_state_e state);
@@ -75,8 +76,6 @@ static const char  ngx_http_dsa_redis_protocol_error[] =
     "Redis sent something that is not a valid reply";
 static const char  ngx_http_dsa_redis_rejected[] =
     "Redis rejects the connection";
-static const char  ngx_http_dsa_redis_busy[] =
-    "too many commands are waiting for Redis";
 static const char  ngx_http_dsa_redis_nomem[] =
     "nginx is out of memory";
 
@@ -85,21 +84,23 @@ static const char  ngx_http_dsa_redis_nomem[] =
 
 static redisReply  *ngx_http_dsa_redis_kept;
 
+/* what one read has received; its content does not outlive the read */
 
-ngx_int_t
-ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
-    const ngx_http_dsa_redis_conf_t *conf, ngx_cycle_t *cycle)
+static u_char       ngx_http_dsa_redis_buffer[NGX_HTTP_DSA_REDIS_BUFFER];
+
+
+void
+ngx_http_dsa_redis_connection_init(ngx_http_dsa_redis_connection_t *rc,
+    const ngx_http_dsa_redis_conf_t *conf, ngx_log_t *log,
+    const ngx_http_dsa_redis_events_t *events, void *data)
 {
     rc->conf = conf;
-
-    rc->buffer = ngx_palloc(cycle->pool, NGX_HTTP_DSA_REDIS_BUFFER);
-    if (rc->buffer == NULL) {
-        return NGX_ERROR;
-    }
+    rc->events = events;
+    rc->data = data;
 
     ngx_http_dsa_redis_commands_init(&rc->commands);
 
-    rc->log = *cycle->log;
+    rc->log = *log;
     rc->log.handler = ngx_http_dsa_redis_log_error;
     rc->log.data = rc;
     rc->log.action = NULL;
@@ -118,12 +119,13 @@ ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc,
     rc->ping.cancelable = 1;
 
     rc->backoff = NGX_HTTP_DSA_REDIS_BACKOFF_MIN;
+}
 
-    ngx_http_dsa_redis_primary_init(&rc->primary, conf);
 
+void
+ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc)
+{
     ngx_http_dsa_redis_connect(rc);
-
-    return NGX_OK;
 }
 
 
@@ -131,10 +133,6 @@ void
 ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc)
 {
     ngx_http_dsa_redis_command_t  *command;
-
-    if (rc->buffer == NULL) {
-        return;
-    }
 
     ngx_http_dsa_redis_close(rc);
 
@@ -148,43 +146,51 @@ ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc)
     if (rc->reconnect.timer_set) {
         ngx_del_timer(&rc->reconnect);
     }
+
+    if (rc->reconnect.posted) {
+        ngx_delete_posted_event(&rc->reconnect);
+    }
 }
 
 
-ngx_http_dsa_redis_command_t *
-ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
-    const dsa_schema_command_t *cmd, ngx_http_dsa_redis_pt handler, void *data,
-    const char **why)
+ngx_uint_t
+ngx_http_dsa_redis_connection_usable(ngx_http_dsa_redis_connection_t *rc)
 {
-    ngx_connection_t              *c;
-    ngx_http_dsa_redis_command_t  *command;
+    return rc->state != ngx_http_dsa_redis_down
+           || (rc->primary.node && !rc->reconnect.timer_set);
+}
 
-    if (rc->state == ngx_http_dsa_redis_down) {
-        *why = rc->reported != NULL ? rc->reported
-                                    : ngx_http_dsa_redis_unreachable;
-        return NULL;
+
+const char *
+ngx_http_dsa_redis_connection_why(ngx_http_dsa_redis_connection_t *rc)
+{
+    return rc->reported != NULL ? rc->reported : ngx_http_dsa_redis_unreachable;
+}
+
+
+ngx_int_t
+ngx_http_dsa_redis_connection_put(ngx_http_dsa_redis_connection_t *rc,
+    ngx_http_dsa_redis_command_t *command)
+{
+    ngx_connection_t  *c;
+
+    if (command->asking
+        && ngx_http_dsa_redis_put_asking(rc) != NGX_OK)
+    {
+        return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_redis_commands_full(&rc->commands)) {
-        *why = ngx_http_dsa_redis_busy;
-        return NULL;
-    }
-
-    command = ngx_http_dsa_redis_commands_add(&rc->commands, cmd,
-                                              rc->conf->timeout, 0);
-    if (command == NULL) {
-        *why = ngx_http_dsa_redis_nomem;
-        return NULL;
-    }
-
-    command->handler = handler;
-    command->data = data;
+    ngx_http_dsa_redis_commands_put(&rc->commands, command, rc->conf->timeout);
 
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, &rc->log, 0,
                    "dsa redis command %s: %uz bytes, %ui commands",
                    command->name, command->len, rc->commands.n);
 
     ngx_http_dsa_redis_set_cancelable(rc);
+
+    if (rc->state == ngx_http_dsa_redis_down) {
+        ngx_post_event(&rc->reconnect, &ngx_posted_events);
+    }
 
     if (rc->state == ngx_http_dsa_redis_ready) {
 
@@ -203,7 +209,34 @@ ngx_http_dsa_redis_connection_command(ngx_http_dsa_redis_connection_t *rc,
         ngx_http_dsa_redis_set_timer(rc);
     }
 
-    return command;
+    return NGX_OK;
+}
+
+
+/* Its reply is of no interest: the command after it shows its effect. */
+
+static ngx_int_t
+ngx_http_dsa_redis_put_asking(ngx_http_dsa_redis_connection_t *rc)
+{
+    dsa_str_t                      argv;
+    dsa_schema_command_t           cmd;
+    ngx_http_dsa_redis_command_t  *command;
+
+    argv = dsa_strz("ASKING");
+
+    cmd.argc = 1;
+    cmd.argv = &argv;
+
+    command = ngx_http_dsa_redis_command_create(&cmd);
+    if (command == NULL) {
+        return NGX_ERROR;
+    }
+
+    command->probe = 1;
+
+    ngx_http_dsa_redis_commands_put(&rc->commands, command, rc->conf->timeout);
+
+    return NGX_OK;
 }
 
 
@@ -247,16 +280,21 @@ ngx_http_dsa_redis_set_state(ngx_http_dsa_redis_connection_t *rc,
 
     rc->state = state;
 
-    ngx_http_dsa_metrics_set(redis_up, state == ngx_http_dsa_redis_ready);
+    rc->events->changed(rc->data, rc);
 }
 
 
 static void
 ngx_http_dsa_redis_reconnect(ngx_event_t *ev)
 {
-    ngx_connection_t  *dumb = ev->data;
+    ngx_connection_t                 *dumb = ev->data;
+    ngx_http_dsa_redis_connection_t  *rc = dumb->data;
 
-    ngx_http_dsa_redis_connect(dumb->data);
+    if (rc->primary.node && rc->commands.n == 0) {
+        return;
+    }
+
+    ngx_http_dsa_redis_connect(rc);
 }
 
 
@@ -384,9 +422,9 @@ static void
 ngx_http_dsa_redis_ping(ngx_event_t *ev)
 {
     dsa_str_t                         argv;
-    const char                       *why;
     ngx_connection_t                 *dumb = ev->data;
     dsa_schema_command_t              cmd;
+    ngx_http_dsa_redis_command_t     *command;
     ngx_http_dsa_redis_connection_t  *rc = dumb->data;
 
     ngx_add_timer(ev, NGX_HTTP_DSA_REDIS_PING);
@@ -400,7 +438,11 @@ ngx_http_dsa_redis_ping(ngx_event_t *ev)
     cmd.argc = 1;
     cmd.argv = &argv;
 
-    (void) ngx_http_dsa_redis_connection_command(rc, &cmd, NULL, NULL, &why);
+    command = ngx_http_dsa_redis_command_create(&cmd);
+
+    if (command != NULL) {
+        (void) ngx_http_dsa_redis_connection_put(rc, command);
+    }
 }
 
 
@@ -487,7 +529,7 @@ ngx_http_dsa_redis_read_handler(ngx_event_t *rev)
 
     for (i = 0; i < NGX_HTTP_DSA_REDIS_READS; i++) {
 
-        n = c->recv(c, rc->buffer, NGX_HTTP_DSA_REDIS_BUFFER);
+        n = c->recv(c, ngx_http_dsa_redis_buffer, NGX_HTTP_DSA_REDIS_BUFFER);
 
         if (n == NGX_AGAIN) {
             break;
@@ -498,7 +540,9 @@ ngx_http_dsa_redis_read_handler(ngx_event_t *rev)
             return;
         }
 
-        if (dsa_resp_feed(rc->resp, rc->buffer, n, &err) != DSA_OK) {
+        if (dsa_resp_feed(rc->resp, ngx_http_dsa_redis_buffer, n, &err)
+            != DSA_OK)
+        {
             ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_protocol_error, 0,
                                     err.text, ngx_strlen(err.text));
             return;
@@ -567,6 +611,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     void                          *data;
     ngx_uint_t                     setup, last, role, probe;
     const char                    *why;
+    dsa_cluster_reply_e            kind;
     ngx_http_dsa_redis_pt          handler;
     ngx_http_dsa_redis_command_t  *command;
 
@@ -579,6 +624,17 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     ngx_log_debug3(NGX_LOG_DEBUG_HTTP, &rc->log, 0,
                    "dsa redis reply to %s: type %d, %ui commands",
                    command->name, reply->type, rc->commands.n - 1);
+
+    kind = command->setup ? DSA_CLUSTER_OTHER : dsa_cluster_reply(reply);
+
+    if (kind != DSA_CLUSTER_OTHER) {
+        ngx_http_dsa_redis_commands_take(&rc->commands, command);
+        ngx_http_dsa_redis_set_cancelable(rc);
+
+        rc->events->refused(rc->data, rc, command, reply, kind);
+
+        return NGX_OK;
+    }
 
     setup = command->setup;
     last = command->last;
@@ -721,9 +777,7 @@ ngx_http_dsa_redis_set_ready(ngx_http_dsa_redis_connection_t *rc)
 
     ngx_add_timer(&rc->ping, NGX_HTTP_DSA_REDIS_PING);
 
-    if (rc->ready != NULL) {
-        rc->ready(rc->data);
-    }
+    rc->events->ready(rc->data);
 
     ngx_post_event(rc->peer.connection->write, &ngx_posted_events);
 }

@@ -13,6 +13,7 @@
 #include <ngx_event.h>
 #include <ngx_event_connect.h>
 
+#include "redis_schema/cluster.h"
 #include "redis_schema/resp.h"
 #include "ngx_http_dsa_redis_command.h"
 #include "ngx_http_dsa_redis_conf.h"
@@ -20,10 +21,11 @@
 
 
 /*
- * A worker's connection to the primary of Redis: it connects, authenticates,
- * reconnects after a failure and when the primary has become a replica, sends
- * commands and dispatches their replies.  Commands wait while it looks for the
- * primary.
+ * A worker's connection to the primary of Redis, or to a node of a cluster: it
+ * connects, authenticates, reconnects after a failure and when the primary has
+ * become a replica, sends commands and dispatches their replies.  Commands wait
+ * while it looks for the primary.  The connection to a node is made, and made
+ * again, only when there is a command for it.
  */
 
 typedef enum {
@@ -34,8 +36,37 @@ typedef enum {
 } ngx_http_dsa_redis_state_e;
 
 
+typedef struct ngx_http_dsa_redis_connection_s
+    ngx_http_dsa_redis_connection_t;
+
+
 typedef struct {
+
+    /* Commands can be sent again. */
+    void                            (*ready)(void *data);
+
+    /* The state has changed. */
+    void                            (*changed)(void *data,
+                                         ngx_http_dsa_redis_connection_t *rc);
+
+    /*
+     * A node has not executed a command, and another attempt may succeed, as
+     * kind describes.  The command is in no queue.  The reply is freed after
+     * the call, unless it is kept.
+     */
+    void                            (*refused)(void *data,
+                                         ngx_http_dsa_redis_connection_t *rc,
+                                         ngx_http_dsa_redis_command_t *command,
+                                         redisReply *reply,
+                                         dsa_cluster_reply_e kind);
+} ngx_http_dsa_redis_events_t;
+
+
+struct ngx_http_dsa_redis_connection_s {
     const ngx_http_dsa_redis_conf_t  *conf;
+    const ngx_http_dsa_redis_events_t
+                                     *events;
+    void                             *data;
 
     ngx_http_dsa_redis_state_e        state;
     ngx_http_dsa_redis_commands_t     commands;
@@ -49,38 +80,47 @@ typedef struct {
     ngx_msec_t                        backoff;
 
     dsa_resp_t                       *resp;
-    u_char                           *buffer;
 
     const char                       *reported; /* the failure that was
                                                    logged last; NULL: the
                                                    connection has worked
                                                    since then */
-    void                            (*ready)(void *data);
-    void                             *data;
-
     unsigned                          unproven:1;
-} ngx_http_dsa_redis_connection_t;
+};
 
 
 /*
- * Starts to connect.  rc is zeroed, and conf lives as long as the worker.
- * NGX_OK, or NGX_ERROR: out of memory.  ready (NULL: none), which the caller
- * sets, is called with data whenever commands can be sent again.
+ * Initializes a connection that is zeroed.  conf, log and events live as long
+ * as the worker; the functions of events get data.  The caller sets primary.
  */
-ngx_int_t ngx_http_dsa_redis_connection_start(
-    ngx_http_dsa_redis_connection_t *rc, const ngx_http_dsa_redis_conf_t *conf,
-    ngx_cycle_t *cycle);
+void ngx_http_dsa_redis_connection_init(ngx_http_dsa_redis_connection_t *rc,
+    const ngx_http_dsa_redis_conf_t *conf, ngx_log_t *log,
+    const ngx_http_dsa_redis_events_t *events, void *data);
+
+/* Starts to connect. */
+void ngx_http_dsa_redis_connection_start(ngx_http_dsa_redis_connection_t *rc);
 
 /* Closes the connection for good.  No handler of a command is called. */
 void ngx_http_dsa_redis_connection_stop(ngx_http_dsa_redis_connection_t *rc);
 
 /*
- * Queues a command.  NULL: it cannot be sent, and *why is the reason, which is
- * static.  The handler is never called from within this function.
+ * Returns 1 if commands can be queued: the connection is there, is being made,
+ * or can be made at once.
  */
-ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_connection_command(
-    ngx_http_dsa_redis_connection_t *rc, const dsa_schema_command_t *cmd,
-    ngx_http_dsa_redis_pt handler, void *data, const char **why);
+ngx_uint_t ngx_http_dsa_redis_connection_usable(
+    ngx_http_dsa_redis_connection_t *rc);
+
+/* Why commands cannot be queued, a static clause. */
+const char *ngx_http_dsa_redis_connection_why(
+    ngx_http_dsa_redis_connection_t *rc);
+
+/*
+ * Queues a command on a connection that is usable.  No handler is called from
+ * within this function.  NGX_OK, or NGX_ERROR: out of memory, and the command
+ * is in no queue.
+ */
+ngx_int_t ngx_http_dsa_redis_connection_put(
+    ngx_http_dsa_redis_connection_t *rc, ngx_http_dsa_redis_command_t *command);
 
 /* Called by a handler: its caller does not free the reply. */
 void ngx_http_dsa_redis_connection_keep(redisReply *reply);

@@ -56,10 +56,12 @@ typedef struct {
 
 typedef struct {
     ngx_http_dsa_redis_memory_t      *memory;
-    ngx_http_dsa_redis_connection_t  *connection;
+    ngx_http_dsa_redis_nodes_t       *nodes;
     ngx_connection_t                  dumb;     /* the data of the timer */
     ngx_event_t                       timer;
-    unsigned                          sent:1;
+    ngx_uint_t                        sent;     /* INFO without a reply */
+    ngx_uint_t                        n;        /* nodes in figures */
+    dsa_schema_memory_t               figures;
 } ngx_http_dsa_redis_memory_reader_t;
 
 
@@ -72,6 +74,11 @@ static ngx_uint_t ngx_http_dsa_redis_memory_is_full(
 static void ngx_http_dsa_redis_memory_handler(ngx_event_t *ev);
 static void ngx_http_dsa_redis_memory_reply(void *data, redisReply *reply,
     const char *why);
+static void ngx_http_dsa_redis_memory_merge(
+    ngx_http_dsa_redis_memory_reader_t *reader,
+    const dsa_schema_memory_t *figures);
+static void ngx_http_dsa_redis_memory_store(
+    ngx_http_dsa_redis_memory_t *memory, const dsa_schema_memory_t *figures);
 
 
 ngx_shm_zone_t *
@@ -114,7 +121,7 @@ ngx_http_dsa_redis_memory_init_zone(ngx_shm_zone_t *zone, void *data)
 
 ngx_int_t
 ngx_http_dsa_redis_memory_start(ngx_shm_zone_t *zone,
-    ngx_http_dsa_redis_connection_t *rc, ngx_cycle_t *cycle)
+    ngx_http_dsa_redis_nodes_t *nodes, ngx_cycle_t *cycle)
 {
     ngx_http_dsa_redis_memory_reader_t  *reader;
 
@@ -125,7 +132,7 @@ ngx_http_dsa_redis_memory_start(ngx_shm_zone_t *zone,
     }
 
     reader->memory = zone->data;
-    reader->connection = rc;
+    reader->nodes = nodes;
 
     reader->dumb.fd = (ngx_socket_t) -1;
     reader->dumb.data = reader;
@@ -144,13 +151,11 @@ ngx_http_dsa_redis_memory_start(ngx_shm_zone_t *zone,
 static void
 ngx_http_dsa_redis_memory_handler(ngx_event_t *ev)
 {
-    const char                          *why;
     dsa_arena_t                         *arena;
     ngx_msec_int_t                       interval;
     ngx_connection_t                    *dumb = ev->data;
     ngx_atomic_uint_t                    asked;
     dsa_schema_command_t                 cmd;
-    ngx_http_dsa_redis_command_t        *command;
     ngx_http_dsa_redis_memory_reader_t  *reader = dumb->data;
 
     ngx_add_timer(ev, NGX_HTTP_DSA_REDIS_MEMORY_CHECK);
@@ -160,7 +165,7 @@ ngx_http_dsa_redis_memory_handler(ngx_event_t *ev)
                ? NGX_HTTP_DSA_REDIS_MEMORY_CHECK / 2
                : NGX_HTTP_DSA_REDIS_MEMORY_INTERVAL;
 
-    if (reader->sent || reader->connection->state != ngx_http_dsa_redis_ready
+    if (reader->sent != 0 || !ngx_http_dsa_redis_nodes_up(reader->nodes)
         || (asked != 0
             && ngx_http_dsa_redis_memory_since(asked) < interval)
         || !ngx_atomic_cmp_set(&reader->memory->asked, asked,
@@ -169,28 +174,18 @@ ngx_http_dsa_redis_memory_handler(ngx_event_t *ev)
         return;
     }
 
-    command = NULL;
+    reader->n = 0;
     arena = dsa_arena_create(NGX_HTTP_DSA_REDIS_MEMORY_ARENA);
 
     if (arena != NULL && dsa_schema_memory(&cmd, arena) == DSA_OK) {
-        command = ngx_http_dsa_redis_connection_command(
-                   reader->connection, &cmd, ngx_http_dsa_redis_memory_reply,
-                   reader, &why);
+        reader->sent = ngx_http_dsa_redis_nodes_each(reader->nodes, &cmd,
+                                               ngx_http_dsa_redis_memory_reply,
+                                               reader);
     }
 
     dsa_arena_destroy(arena);
-
-    if (command != NULL) {
-        command->probe = 1;
-        reader->sent = 1;
-    }
 }
 
-
-/*
- * Each change between known, unknown, evicting and not durable is logged by one
- * worker.
- */
 
 static void
 ngx_http_dsa_redis_memory_reply(void *data, redisReply *reply,
@@ -202,16 +197,13 @@ ngx_http_dsa_redis_memory_reply(void *data, redisReply *reply,
     ngx_http_dsa_redis_memory_reader_t  *reader = data;
 
     memory = reader->memory;
-    reader->sent = 0;
+    reader->sent--;
 
-    if (why != NULL) {
+    /* why: the connection failed, which it has logged */
 
-        /* the connection failed, which it has logged */
-
-        return;
-    }
-
-    if (dsa_schema_memory_reply(&figures, reply, &err) != DSA_OK) {
+    if (why == NULL
+        && dsa_schema_memory_reply(&figures, reply, &err) != DSA_OK)
+    {
         memory->read = 0;
 
         if (ngx_atomic_cmp_set(&memory->failed, 0, 1)) {
@@ -224,13 +216,59 @@ ngx_http_dsa_redis_memory_reply(void *data, redisReply *reply,
         return;
     }
 
+    if (why == NULL) {
+        ngx_http_dsa_redis_memory_merge(reader, &figures);
+    }
+
+    if (reader->sent == 0 && reader->n != 0) {
+        ngx_http_dsa_redis_memory_store(memory, &reader->figures);
+    }
+}
+
+
+/* Keeps the figures of the node that has the greatest part of its limit. */
+
+static void
+ngx_http_dsa_redis_memory_merge(ngx_http_dsa_redis_memory_reader_t *reader,
+    const dsa_schema_memory_t *figures)
+{
+    dsa_schema_memory_t  *all;
+
+    all = &reader->figures;
+
+    if (reader->n++ == 0) {
+        *all = *figures;
+        return;
+    }
+
+    if ((double) figures->used * all->limit
+        > (double) all->used * figures->limit)
+    {
+        all->used = figures->used;
+        all->limit = figures->limit;
+    }
+
+    all->evicts = all->evicts || figures->evicts;
+    all->durable = all->durable && figures->durable;
+}
+
+
+/*
+ * Each change between known, unknown, evicting and not durable is logged by one
+ * worker.
+ */
+
+static void
+ngx_http_dsa_redis_memory_store(ngx_http_dsa_redis_memory_t *memory,
+    const dsa_schema_memory_t *figures)
+{
     memory->failed = 0;
 
-    memory->used = figures.used;
-    memory->limit = figures.limit;
+    memory->used = figures->used;
+    memory->limit = figures->limit;
     memory->read = ngx_max(ngx_current_msec, 1);
 
-    if (figures.durable) {
+    if (figures->durable) {
         memory->lossy = 0;
 
     } else if (ngx_atomic_cmp_set(&memory->lossy, 0, 1)) {
@@ -240,7 +278,7 @@ ngx_http_dsa_redis_memory_reply(void *data, redisReply *reply,
                       "confirmed; expected \"appendonly yes\"");
     }
 
-    if (!figures.evicts) {
+    if (!figures->evicts) {
         memory->evicts = 0;
 
     } else if (ngx_atomic_cmp_set(&memory->evicts, 0, 1)) {

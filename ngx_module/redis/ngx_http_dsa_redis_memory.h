@@ -12,20 +12,22 @@
 #include <ngx_core.h>
 
 #include "redis_schema/memory.h"
-#include "ngx_http_dsa_redis_connection.h"
+#include "ngx_http_dsa_redis_nodes.h"
 
 
 /*
  * The memory of Redis, for alarms that come before it is full.  Every few
- * seconds one worker, whichever is first, reads it for all.
+ * seconds one worker, whichever is first, reads it for all.  Of a cluster it
+ * reads the nodes to which it is connected, and the figures are those of the
+ * fullest one.
  */
 
 /* In configuration: the zone of the figures.  NULL: it is logged. */
 ngx_shm_zone_t *ngx_http_dsa_redis_memory_zone(ngx_conf_t *cf);
 
-/* In a worker, which has this connection.  NGX_ERROR: out of memory. */
+/* In a worker, which has these connections.  NGX_ERROR: out of memory. */
 ngx_int_t ngx_http_dsa_redis_memory_start(ngx_shm_zone_t *zone,
-    ngx_http_dsa_redis_connection_t *rc, ngx_cycle_t *cycle);
+    ngx_http_dsa_redis_nodes_t *nodes, ngx_cycle_t *cycle);
 
 /*
  * The last figures.  NGX_DECLINED: there are none of the last 30 seconds,

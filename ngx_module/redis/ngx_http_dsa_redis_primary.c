@@ -12,7 +12,9 @@
 
 
 static ngx_int_t ngx_http_dsa_redis_primary_parse(
-    ngx_http_dsa_redis_primary_t *primary, const redisReply *host);
+    ngx_http_dsa_redis_primary_t *primary, dsa_str_t host);
+static ngx_int_t ngx_http_dsa_redis_primary_set(
+    ngx_http_dsa_redis_primary_t *primary, dsa_str_t host, ngx_int_t port);
 static ngx_uint_t ngx_http_dsa_redis_primary_is(const redisReply *reply,
     const char *text);
 
@@ -28,12 +30,25 @@ ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
 }
 
 
+ngx_int_t
+ngx_http_dsa_redis_primary_node(ngx_http_dsa_redis_primary_t *primary,
+    const ngx_http_dsa_redis_conf_t *conf, dsa_str_t host, ngx_int_t port)
+{
+    ngx_memzero(primary, sizeof(ngx_http_dsa_redis_primary_t));
+
+    primary->conf = conf;
+    primary->node = 1;
+
+    return ngx_http_dsa_redis_primary_set(primary, host, port);
+}
+
+
 ngx_addr_t *
 ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
 {
     ngx_addr_t  *addr;
 
-    if (primary->known) {
+    if (primary->node || primary->known) {
         primary->known = 0;
         primary->sentinel = 0;
         return &primary->found;
@@ -52,6 +67,10 @@ ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
 ngx_uint_t
 ngx_http_dsa_redis_primary_failed(ngx_http_dsa_redis_primary_t *primary)
 {
+    if (primary->node) {
+        return 0;
+    }
+
     primary->tried++;
 
     return primary->tried % primary->conf->addrs->nelts != 0;
@@ -69,8 +88,8 @@ const char *
 ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
     const redisReply *reply)
 {
+    dsa_str_t    name;
     ngx_int_t    port;
-    ngx_addr_t  *addr;
     redisReply  *host, *number;
 
     if (reply->type == REDIS_REPLY_NIL) {
@@ -84,15 +103,14 @@ ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
         return "Sentinel sent no address of the primary";
     }
 
-    addr = &primary->found;
     host = reply->element[0];
     number = reply->element[1];
 
+    name = dsa_str(host->str, host->len);
     port = ngx_atoi((u_char *) number->str, number->len);
 
-    if (port < 1 || port > 65535
-        || ngx_http_dsa_redis_primary_parse(primary, host) != NGX_OK)
-    {
+    if (ngx_http_dsa_redis_primary_set(primary, name, port) != NGX_OK) {
+
         /*
          * A host name could be resolved only by a call that blocks the worker.
          */
@@ -100,14 +118,33 @@ ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
         return "Sentinel sent a primary that is not an IP address and a port";
     }
 
+    primary->known = 1;
+
+    return NULL;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_redis_primary_set(ngx_http_dsa_redis_primary_t *primary,
+    dsa_str_t host, ngx_int_t port)
+{
+    ngx_addr_t  *addr;
+
+    if (port < 1 || port > 65535
+        || ngx_http_dsa_redis_primary_parse(primary, host) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
+    addr = &primary->found;
+
     ngx_inet_set_port(addr->sockaddr, (in_port_t) port);
 
     addr->name.data = primary->text;
     addr->name.len = ngx_sock_ntop(addr->sockaddr, addr->socklen,
                                    primary->text, NGX_SOCKADDR_STRLEN, 1);
-    primary->known = 1;
 
-    return NULL;
+    return NGX_OK;
 }
 
 
@@ -115,7 +152,7 @@ ngx_http_dsa_redis_primary_answer(ngx_http_dsa_redis_primary_t *primary,
 
 static ngx_int_t
 ngx_http_dsa_redis_primary_parse(ngx_http_dsa_redis_primary_t *primary,
-    const redisReply *host)
+    dsa_str_t host)
 {
     ngx_addr_t  *addr;
 
@@ -125,7 +162,7 @@ ngx_http_dsa_redis_primary_parse(ngx_http_dsa_redis_primary_t *primary,
     ngx_memzero(&primary->sockaddr, sizeof(ngx_sockaddr_t));
 
     primary->sockaddr.sockaddr_in.sin_addr.s_addr =
-        ngx_inet_addr((u_char *) host->str, host->len);
+        ngx_inet_addr((u_char *) host.data, host.len);
 
     if (primary->sockaddr.sockaddr_in.sin_addr.s_addr != INADDR_NONE) {
         primary->sockaddr.sockaddr_in.sin_family = AF_INET;
@@ -137,7 +174,7 @@ ngx_http_dsa_redis_primary_parse(ngx_http_dsa_redis_primary_t *primary,
 
     ngx_memzero(&primary->sockaddr, sizeof(ngx_sockaddr_t));
 
-    if (ngx_inet6_addr((u_char *) host->str, host->len,
+    if (ngx_inet6_addr((u_char *) host.data, host.len,
                        primary->sockaddr.sockaddr_in6.sin6_addr.s6_addr)
         == NGX_OK)
     {

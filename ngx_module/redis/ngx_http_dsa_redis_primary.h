@@ -27,10 +27,14 @@ typedef struct {
     ngx_uint_t                        next;     /* address tried next */
     ngx_uint_t                        tried;    /* since a primary was found */
 
-    ngx_addr_t                        found;    /* by a Sentinel */
+    ngx_addr_t                        found;    /* by a Sentinel, or the node
+                                                   of a redirect */
     ngx_sockaddr_t                    sockaddr; /* of found */
     u_char                            text[NGX_SOCKADDR_STRLEN];
 
+    unsigned                          node:1;   /* found is a node of a
+                                                   cluster, and the only
+                                                   address */
     unsigned                          known:1;  /* the next attempt uses
                                                    found */
     unsigned                          sentinel:1;   /* the current address is
@@ -43,6 +47,13 @@ typedef struct {
  */
 void ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
     const ngx_http_dsa_redis_conf_t *conf);
+
+/*
+ * The same for a node of a cluster, which has this address alone.  NGX_ERROR:
+ * the host is not an IP address, or the port is not 1 to 65535.
+ */
+ngx_int_t ngx_http_dsa_redis_primary_node(ngx_http_dsa_redis_primary_t *primary,
+    const ngx_http_dsa_redis_conf_t *conf, dsa_str_t host, ngx_int_t port);
 
 /* Returns the address for the next attempt; sets the member sentinel. */
 ngx_addr_t *ngx_http_dsa_redis_primary_next(

@@ -123,13 +123,16 @@ ngx_http_dsa_redis_setup_command(ngx_http_dsa_redis_commands_t *commands,
     cmd.argc = argc;
     cmd.argv = argv;
 
-    command = ngx_http_dsa_redis_commands_add(commands, &cmd, conf->timeout, 1);
+    command = ngx_http_dsa_redis_command_create(&cmd);
     if (command == NULL) {
         return NGX_ERROR;
     }
 
+    command->setup = 1;
     command->role = role;
     command->last = last;
+
+    ngx_http_dsa_redis_commands_put(commands, command, conf->timeout);
 
     return NGX_OK;
 }

@@ -11,6 +11,7 @@
 
 #include <assert.h>
 
+#include "redis_schema/cluster.h"
 #include "redis_schema/resp.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_ledger_queue.h"
@@ -50,6 +51,8 @@ typedef struct {
 
     unsigned                      eval:1;       /* Redis lacks the script */
     unsigned                      blocked:1;    /* Redis refuses to write */
+    unsigned                      paused:1;     /* nothing is sent before the
+                                                   retry */
 } ngx_http_dsa_ledger_queue_t;
 
 
@@ -65,6 +68,10 @@ typedef struct {
                                                    failed; NULL: there was
                                                    none */
     unsigned                         eval:1;    /* sent with the script */
+    unsigned                         held:1;    /* it failed, perhaps because of
+                                                   its node of a cluster alone:
+                                                   it waits for the retry, and
+                                                   the others do not */
     unsigned                         unconfirmed:1; /* an attempt had no reply,
                                                        the turn may be stored */
 } ngx_http_dsa_ledger_entry_t;
@@ -100,6 +107,8 @@ static void ngx_http_dsa_ledger_queue_set_blocked(
 static void ngx_http_dsa_ledger_queue_retry_later(
     ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
+static void ngx_http_dsa_ledger_queue_release(
+    ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
@@ -328,7 +337,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
     ngx_queue_t                  *q, *next;
     ngx_http_dsa_ledger_entry_t  *e;
 
-    if (!ngx_http_dsa_redis_up(queue->redis) || queue->retry.timer_set) {
+    if (!ngx_http_dsa_redis_up(queue->redis) || queue->paused) {
         return;
     }
 
@@ -338,6 +347,10 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
     {
         next = ngx_queue_next(q);
         e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
+
+        if (e->held) {
+            continue;
+        }
 
         if (e->turn == NULL && queue->sent >= NGX_HTTP_DSA_LEDGER_WINDOW) {
             return;
@@ -352,6 +365,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
         }
 
         if (e->command == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
+            queue->paused = 1;
             ngx_http_dsa_ledger_queue_retry_later(queue);
             return;
         }
@@ -500,6 +514,7 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     if (rc == DSA_AGAIN) {
         e->why = ngx_http_dsa_ledger_refused;
         ngx_http_dsa_ledger_queue_block(queue, err.text);
+        queue->paused = 1;
         ngx_http_dsa_ledger_queue_retry_later(queue);
         return;
     }
@@ -510,20 +525,32 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
 }
 
 
-/* The connection failed, which it has logged. */
+/*
+ * The connection failed, or a cluster did not execute the command, which is
+ * logged.
+ */
 
 static void
 ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
     redisReply *reply, const char *why)
 {
+    dsa_cluster_reply_e  kind;
+
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa ledger entry %ui not confirmed: %s", e->cell, why);
 
     e->why = why;
+    e->held = 1;
 
     if (reply != NULL) {
-        ngx_http_dsa_ledger_queue_block(e->owner, why);
+        kind = dsa_cluster_reply(reply);
+
+        if (kind == DSA_CLUSTER_OTHER || kind == DSA_CLUSTER_DOWN) {
+            ngx_http_dsa_ledger_queue_block(e->owner, why);
+        }
     }
+
+    ngx_http_dsa_ledger_queue_retry_later(e->owner);
 }
 
 
@@ -675,9 +702,28 @@ ngx_http_dsa_ledger_queue_retry_later(ngx_http_dsa_ledger_queue_t *queue)
 static void
 ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
 {
-    ngx_connection_t  *dumb = ev->data;
+    ngx_connection_t             *dumb = ev->data;
+    ngx_http_dsa_ledger_queue_t  *queue = dumb->data;
 
-    ngx_http_dsa_ledger_queue_send(dumb->data);
+    queue->paused = 0;
+    ngx_http_dsa_ledger_queue_release(queue);
+    ngx_http_dsa_ledger_queue_send(queue);
+}
+
+
+static void
+ngx_http_dsa_ledger_queue_release(ngx_http_dsa_ledger_queue_t *queue)
+{
+    ngx_queue_t                  *q;
+    ngx_http_dsa_ledger_entry_t  *e;
+
+    for (q = ngx_queue_head(&queue->entries);
+         q != ngx_queue_sentinel(&queue->entries);
+         q = ngx_queue_next(q))
+    {
+        e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
+        e->held = 0;
+    }
 }
 
 
@@ -758,7 +804,10 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
 static void
 ngx_http_dsa_ledger_queue_ready(void *data)
 {
-    ngx_http_dsa_ledger_queue_send(data);
+    ngx_http_dsa_ledger_queue_t  *queue = data;
+
+    ngx_http_dsa_ledger_queue_release(queue);
+    ngx_http_dsa_ledger_queue_send(queue);
 }
 
 
