@@ -218,9 +218,9 @@ settled('no entry is lost, and none is counted twice');
 is(messages($mover), 2 * $turns{$mover}, 'the conversation is intact');
 is($t->logged(qr/\[error\]/), 0, 'a move that ends in time is no error');
 
-# A script that uses keys which it does not declare never sees a part of them: a
-# response whose parent is on the other node, and a day of the ledger that is due
-# to be added to its month while that is on the other node.
+# A script that uses keys which it does not declare never sees a part of them:
+# a response whose parent is on the other node, and a day of the ledger that is
+# due to be added to its month while that is on the other node.
 
 sub respond {
     my ($parent) = @_;
@@ -379,7 +379,8 @@ is(say($_)->{status}, 200, "a chat of $_ while its node is dead") for @gone;
 wait_until(sub { turn($stay[0])->{status} == 200 }, 30,
            'a turn of another tenant');
 $r = turn($gone[0]);
-is($r->{status}, 503, 'a turn of a tenant of the dead node') or diag($r->{body});
+is($r->{status}, 503, 'a turn of a tenant of the dead node')
+    or diag($r->{body});
 wait_until(sub { errors(qr/a node of Redis Cluster cannot be reached/) }, 30,
            'the log');
 is($t->get('/healthz')->{status}, 200, 'nginx serves');

@@ -39,7 +39,7 @@ sub slot {
 
 
 # A node.  Its reply to HGETALL is the text of the file "reply.PORT", in which
-# SLOT is the cluster slot of the key, OTHER another one, and NEXT a random port.
+# SLOT is the cluster slot of the key, OTHER another one, NEXT a random port.
 # Each line of "commands" is a port and a command that it has received.
 
 sub node {

@@ -19,13 +19,13 @@
  * dsa_redis, and one to each node of a Redis Cluster that a redirect has named.
  *
  * A command goes to the node that has its cluster slot, if a redirect has named
- * it, and otherwise to the first connection.  So a Redis that is no cluster
- * needs nothing else, and of a cluster this learns what it uses, without
- * reading its map.  A redirect is followed at once, a few times; if the nodes do
+ * it, and otherwise to the first connection, which is the only one without a
+ * cluster.  The map of the cluster is not read: the redirects name the nodes
+ * that are used.  A redirect is followed at once, a few times.  If the nodes do
  * not agree, or the keys are being moved, or the node cannot be reached, the
- * command is delayed and sent again, for at most the timeout of dsa_redis.  When
- * a connection is lost, its cluster slots are forgotten: another node names the
- * one that has them now.
+ * command is delayed and sent again, for at most the timeout of dsa_redis.
+ * When a connection is lost, the nodes of its cluster slots are forgotten:
+ * another node names the ones that have them now.
  *
  * A node that redirects has not executed the command.  A node that closed the
  * connection may have executed it, so that its handler gets no reply, as with a

@@ -227,13 +227,22 @@ node_of(uint32_t n)
 static void
 test_cluster_slot(void **state)
 {
-    uint32_t  i;
+    uint32_t            i;
+
+    static const char  *tagged[] = { "dsa1:{5f3c}:ledger:2026-02-03", "{a}b",
+                                     "a{b}c{d}", "{}a", "a{", "}{a}", "a}b{",
+                                     "{{a}}", "a{}{b}" };
 
     assert_int_equal(dsa_cluster_slot("", 0), 0);
 
     /* "123456789": the check value of CRC16 XMODEM, as in Redis' spec */
 
     assert_int_equal(dsa_cluster_slot("123456789", 9), 0x31c3);
+
+    for (i = 0; i < sizeof(tagged) / sizeof(tagged[0]); i++) {
+        assert_int_equal(dsa_cluster_slot(tagged[i], strlen(tagged[i])),
+                         number(&node[0], "CLUSTER KEYSLOT %s", tagged[i]));
+    }
 
     for (i = 0; i < 200; i++) {
         assert_int_equal(cluster_slot_of(i),
