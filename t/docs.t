@@ -12,6 +12,7 @@ use lib 't/lib';
 use DSA::Docs;
 use DSA::Keys;
 use DSA::Test;
+use DSA::TLS;
 use DSA::Weights;
 use Test::More;
 
@@ -336,6 +337,10 @@ for (grep { $_->{info} !~ $known_info } @blocks) {
 write_file($t->path($_), $_ x 32)
     for qw/ redis.pw cache.pw secret secret.new /;
 chmod 0600, map { $t->path($_) } qw/ redis.pw cache.pw secret secret.new /;
+make_ca($t->dir, 'ca');
+make_certificate($t->dir, 'ca', 'nginx', 'DNS:nginx.test');
+write_file($t->path("$_.crt"), read_file($t->path("$_.pem")))
+    for qw/ ca nginx /;
 
 for my $block (grep { $_->{info} =~ /^nginx/ } @blocks) {
     my $name = "$block->{page}:$block->{line}";

@@ -26,8 +26,8 @@ typedef struct ngx_http_dsa_redis_s  ngx_http_dsa_redis_t;
 
 
 /*
- * The directive: dsa_redis ADDRESS [user=] [password_file=] [db=] [timeout=]
- * [connect_timeout=] [queue=] [queue_file=] [ttl=] [quota=] [objects=].
+ * The directive: dsa_redis ADDRESS... [PARAMETER...]; the parameters are in
+ * docs/directives.md.
  * NGX_CONF_1MORE; conf has an ngx_http_dsa_redis_t * at cmd->offset, which is
  * NULL until then.
  */

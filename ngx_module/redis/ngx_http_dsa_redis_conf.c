@@ -54,7 +54,10 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
     conf->storage.max_objects = DSA_SCHEMA_QUOTA_OBJECTS;
 
     conf->addrs = ngx_array_create(cf->pool, 2, sizeof(ngx_addr_t));
-    if (conf->addrs == NULL) {
+    conf->hosts = ngx_array_create(cf->pool, 2, sizeof(ngx_str_t));
+    conf->tls = ngx_pcalloc(cf->pool, sizeof(ngx_http_dsa_redis_tls_t));
+
+    if (conf->addrs == NULL || conf->hosts == NULL || conf->tls == NULL) {
         return NGX_CONF_ERROR;
     }
 
@@ -92,7 +95,7 @@ ngx_http_dsa_redis_conf_read(ngx_conf_t *cf, ngx_str_t *directive,
         return "has \"user\" without \"password_file\"";
     }
 
-    return NGX_CONF_OK;
+    return ngx_http_dsa_redis_tls_init(cf, conf->tls);
 }
 
 
@@ -120,6 +123,7 @@ static char *
 ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg)
 {
+    ngx_str_t   *host;
     ngx_url_t    url;
     ngx_uint_t   i;
     ngx_addr_t  *addr;
@@ -137,13 +141,23 @@ ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
         return NGX_CONF_ERROR;
     }
 
+    if (conf->tls->on && url.family == AF_UNIX) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" of \"%V\" is a Unix "
+                           "socket, on which Redis has no TLS; expected "
+                           "HOST:PORT", arg, directive);
+        return NGX_CONF_ERROR;
+    }
+
     for (i = 0; i < url.naddrs; i++) {
         addr = ngx_array_push(conf->addrs);
-        if (addr == NULL) {
+        host = ngx_array_push(conf->hosts);
+
+        if (addr == NULL || host == NULL) {
             return NGX_CONF_ERROR;
         }
 
         *addr = url.addrs[i];
+        *host = url.host;
     }
 
     return NGX_CONF_OK;
@@ -158,6 +172,11 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     ngx_int_t    n;
     ngx_str_t    name, value;
     const char  *expected;
+
+    if (arg->len == 3 && ngx_strncmp(arg->data, "tls", 3) == 0) {
+        conf->tls->on = 1;
+        return NGX_CONF_OK;
+    }
 
     eq = ngx_strlchr(arg->data, arg->data + arg->len, '=');
 
@@ -247,7 +266,11 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
         expected = "a time of 1ms or more, for example 500ms";
 
     } else {
-        goto invalid;
+        n = ngx_http_dsa_redis_tls_parameter(conf->tls, &name, &value,
+                                             &expected);
+        if (n == NGX_DECLINED) {
+            goto invalid;
+        }
     }
 
 #undef is
@@ -266,9 +289,9 @@ invalid:
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "invalid parameter \"%V\"; "
                        "expected user=, password_file=, db=, timeout=, "
                        "connect_timeout=, queue=, queue_file=, ttl=, quota=, "
-                       "objects=, "
-                       "sentinel=, sentinel_password_file=, or a further "
-                       "address with a port", arg);
+                       "objects=, sentinel=, sentinel_password_file=, tls, "
+                       "tls_ca=, tls_certificate=, tls_key=, tls_name=, "
+                       "tls_verify=, or a further address with a port", arg);
 
     return NGX_CONF_ERROR;
 }

@@ -12,12 +12,17 @@
 #include <ngx_core.h>
 
 #include "redis_schema/schema.h"
+#include "ngx_http_dsa_redis_tls.h"
 
 
 /* The addresses and the parameters of dsa_redis. */
 
 typedef struct {
     ngx_array_t  *addrs;                /* of ngx_addr_t, resolved */
+    ngx_array_t  *hosts;                /* of ngx_str_t: of each address, as it
+                                           is configured */
+    ngx_http_dsa_redis_tls_t
+                 *tls;
     ngx_str_t     sentinel;             /* name of the primary; the addresses
                                            are those of Sentinels; empty: the
                                            addresses are those of Redis */

@@ -38,10 +38,16 @@ static void ngx_http_dsa_redis_reconnect(ngx_event_t *ev);
 static void ngx_http_dsa_redis_set_state(ngx_http_dsa_redis_connection_t *rc,
     ngx_http_dsa_redis_state_e state);
 static void ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc);
+static void ngx_http_dsa_redis_secure(ngx_http_dsa_redis_connection_t *rc);
+static void ngx_http_dsa_redis_secured(ngx_connection_t *c);
+static void ngx_http_dsa_redis_established(
+    ngx_http_dsa_redis_connection_t *rc);
 static void ngx_http_dsa_redis_ping(ngx_event_t *ev);
 static void ngx_http_dsa_redis_write_handler(ngx_event_t *wev);
 static void ngx_http_dsa_redis_send(ngx_http_dsa_redis_connection_t *rc);
 static void ngx_http_dsa_redis_read_handler(ngx_event_t *rev);
+static const char *ngx_http_dsa_redis_end(
+    ngx_http_dsa_redis_connection_t *rc);
 static ngx_int_t ngx_http_dsa_redis_replies(
     ngx_http_dsa_redis_connection_t *rc);
 static ngx_int_t ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
@@ -72,6 +78,16 @@ static const char  ngx_http_dsa_redis_timeout[] =
     "Redis does not answer in time";
 static const char  ngx_http_dsa_redis_closed[] =
     "Redis closed the connection";
+static const char  ngx_http_dsa_redis_silent[] =
+    "Redis closed the connection before it replied; if the port is one of TLS, "
+    "expected \"tls\"";
+static const char  ngx_http_dsa_redis_uncertified[] =
+    "Redis closed the connection after the TLS handshake; if it requires a "
+    "certificate, expected \"tls_certificate\" and \"tls_key\"";
+static const char  ngx_http_dsa_redis_tls_failed[] =
+    "the TLS handshake with Redis failed; expected a port with TLS";
+static const char  ngx_http_dsa_redis_untrusted[] =
+    "the certificate of Redis is not accepted";
 static const char  ngx_http_dsa_redis_protocol_error[] =
     "Redis sent something that is not a valid reply";
 static const char  ngx_http_dsa_redis_rejected[] =
@@ -101,6 +117,7 @@ ngx_http_dsa_redis_connection_init(ngx_http_dsa_redis_connection_t *rc,
     ngx_http_dsa_redis_commands_init(&rc->commands);
 
     rc->log = *log;
+    rc->log_level = log->log_level;
     rc->log.handler = ngx_http_dsa_redis_log_error;
     rc->log.data = rc;
     rc->log.action = NULL;
@@ -270,6 +287,7 @@ ngx_http_dsa_redis_set_state(ngx_http_dsa_redis_connection_t *rc,
     static const char *const  names[] = {
         "down",                 /* as ngx_http_dsa_redis_state_e */
         "connecting",
+        "in the TLS handshake",
         "connected",
         "ready"
     };
@@ -303,7 +321,6 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
 {
     ngx_int_t               ok;
     ngx_addr_t             *addr;
-    ngx_uint_t              level;
     ngx_connection_t       *c;
     ngx_peer_connection_t  *peer;
 
@@ -330,15 +347,13 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
 
     /* nginx logs each attempt that fails; one line for a cause is enough */
 
-    level = rc->log.log_level;
-
-    if (rc->reported == ngx_http_dsa_redis_unreachable) {
+    if (rc->reported == ngx_http_dsa_redis_unreachable
+        || rc->reported == ngx_http_dsa_redis_tls_failed)
+    {
         rc->log.log_level = NGX_LOG_ALERT;
     }
 
     ok = ngx_event_connect_peer(peer);
-
-    rc->log.log_level = level;
 
     if (ok != NGX_OK && ok != NGX_AGAIN) {
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_unreachable, 0, NULL,
@@ -374,6 +389,94 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
 static void
 ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
 {
+    ngx_connection_t  *c;
+
+    c = rc->peer.connection;
+
+    if (rc->peer.sockaddr->sa_family != AF_UNIX
+        && ngx_tcp_nodelay(c) != NGX_OK)
+    {
+        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_unreachable, 0, NULL,
+                                0);
+        return;
+    }
+
+    if (rc->conf->tls->on) {
+        ngx_http_dsa_redis_secure(rc);
+
+    } else {
+        ngx_http_dsa_redis_established(rc);
+    }
+}
+
+
+/* The timer of connecting goes on during the handshake of TLS. */
+
+static void
+ngx_http_dsa_redis_secure(ngx_http_dsa_redis_connection_t *rc)
+{
+    ngx_connection_t  *c;
+
+    c = rc->peer.connection;
+
+    ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_handshake);
+
+    c->pool = ngx_create_pool(512, &rc->log);
+
+    if (c->pool == NULL
+        || ngx_http_dsa_redis_tls_start(rc->conf->tls, c, &rc->primary.host)
+           != NGX_OK)
+    {
+        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_nomem, 0, NULL, 0);
+        return;
+    }
+
+    if (!c->write->timer_set) {
+        ngx_add_timer(c->write, rc->conf->connect_timeout);
+    }
+
+    if (ngx_ssl_handshake(c) == NGX_AGAIN) {
+        c->ssl->handler = ngx_http_dsa_redis_secured;
+        return;
+    }
+
+    ngx_http_dsa_redis_secured(c);
+}
+
+
+static void
+ngx_http_dsa_redis_secured(ngx_connection_t *c)
+{
+    u_char                            buf[NGX_HTTP_DSA_REDIS_TLS_DETAIL];
+    ngx_str_t                         detail;
+    ngx_http_dsa_redis_connection_t  *rc = c->data;
+
+    if (!c->ssl->handshaked) {
+        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_tls_failed,
+                                c->write->timedout ? NGX_ETIMEDOUT : 0, NULL,
+                                0);
+        return;
+    }
+
+    if (ngx_http_dsa_redis_tls_verify(rc->conf->tls, c, &rc->primary.host,
+                                      &detail, buf)
+        != NGX_OK)
+    {
+        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_untrusted, 0,
+                                (char *) detail.data, detail.len);
+        return;
+    }
+
+    c->read->handler = ngx_http_dsa_redis_read_handler;
+    c->write->handler = ngx_http_dsa_redis_write_handler;
+
+    ngx_http_dsa_redis_established(rc);
+}
+
+
+static void
+ngx_http_dsa_redis_established(ngx_http_dsa_redis_connection_t *rc)
+{
     ngx_int_t          ok;
     ngx_connection_t  *c;
 
@@ -383,13 +486,7 @@ ngx_http_dsa_redis_connected(ngx_http_dsa_redis_connection_t *rc)
         ngx_del_timer(c->write);
     }
 
-    if (rc->peer.sockaddr->sa_family != AF_UNIX
-        && ngx_tcp_nodelay(c) != NGX_OK)
-    {
-        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_unreachable, 0, NULL,
-                                0);
-        return;
-    }
+    rc->log.log_level = rc->log_level;
 
     ngx_http_dsa_redis_set_state(rc, ngx_http_dsa_redis_setup);
 
@@ -536,7 +633,8 @@ ngx_http_dsa_redis_read_handler(ngx_event_t *rev)
         }
 
         if (n == NGX_ERROR || n == 0) {
-            ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_closed, 0, NULL, 0);
+            ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_end(rc), 0, NULL,
+                                    0);
             return;
         }
 
@@ -560,6 +658,24 @@ ngx_http_dsa_redis_read_handler(ngx_event_t *rev)
     if (ngx_handle_read_event(rev, 0) != NGX_OK) {
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_closed, 0, NULL, 0);
     }
+}
+
+
+/* Why the connection ended, as far as its state shows it. */
+
+static const char *
+ngx_http_dsa_redis_end(ngx_http_dsa_redis_connection_t *rc)
+{
+    if (rc->state != ngx_http_dsa_redis_setup) {
+        return ngx_http_dsa_redis_closed;
+    }
+
+    if (!rc->conf->tls->on) {
+        return ngx_http_dsa_redis_silent;
+    }
+
+    return rc->conf->tls->certificate.len == 0 ? ngx_http_dsa_redis_uncertified
+                                               : ngx_http_dsa_redis_closed;
 }
 
 
@@ -846,9 +962,26 @@ ngx_http_dsa_redis_set_cancelable(ngx_http_dsa_redis_connection_t *rc)
 static void
 ngx_http_dsa_redis_close(ngx_http_dsa_redis_connection_t *rc)
 {
-    if (rc->peer.connection != NULL) {
-        ngx_close_connection(rc->peer.connection);
+    ngx_pool_t        *pool;
+    ngx_connection_t  *c;
+
+    c = rc->peer.connection;
+
+    if (c != NULL) {
+        pool = c->pool;
+
+        if (c->ssl != NULL) {
+            c->ssl->no_wait_shutdown = 1;
+            c->ssl->no_send_shutdown = 1;
+            (void) ngx_ssl_shutdown(c);
+        }
+
+        ngx_close_connection(c);
         rc->peer.connection = NULL;
+
+        if (pool != NULL) {
+            ngx_destroy_pool(pool);
+        }
     }
 
     dsa_resp_destroy(rc->resp);
@@ -874,6 +1007,8 @@ ngx_http_dsa_redis_fail(ngx_http_dsa_redis_connection_t *rc, const char *why,
 {
     ngx_uint_t  more;
     ngx_msec_t  delay;
+
+    rc->log.log_level = rc->log_level;
 
     more = ngx_http_dsa_redis_primary_failed(&rc->primary);
 

@@ -31,6 +31,7 @@
 typedef enum {
     ngx_http_dsa_redis_down = 0,        /* the reconnect timer is set */
     ngx_http_dsa_redis_connecting,
+    ngx_http_dsa_redis_handshake,       /* of TLS */
     ngx_http_dsa_redis_setup,           /* the setup is sent */
     ngx_http_dsa_redis_ready
 } ngx_http_dsa_redis_state_e;
@@ -74,6 +75,7 @@ struct ngx_http_dsa_redis_connection_s {
     ngx_peer_connection_t             peer;
     ngx_http_dsa_redis_primary_t      primary;
     ngx_log_t                         log;
+    ngx_uint_t                        log_level;
     ngx_connection_t                  dumb;     /* the data of the timers */
     ngx_event_t                       reconnect;
     ngx_event_t                       ping;

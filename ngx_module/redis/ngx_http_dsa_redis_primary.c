@@ -46,16 +46,24 @@ ngx_http_dsa_redis_primary_node(ngx_http_dsa_redis_primary_t *primary,
 ngx_addr_t *
 ngx_http_dsa_redis_primary_next(ngx_http_dsa_redis_primary_t *primary)
 {
+    ngx_str_t   *host;
     ngx_addr_t  *addr;
 
     if (primary->node || primary->known) {
         primary->known = 0;
         primary->sentinel = 0;
+        primary->host.data = primary->ip;
+        primary->host.len = ngx_sock_ntop(primary->found.sockaddr,
+                                          primary->found.socklen, primary->ip,
+                                          NGX_SOCKADDR_STRLEN, 0);
         return &primary->found;
     }
 
     addr = primary->conf->addrs->elts;
     addr += primary->next;
+
+    host = primary->conf->hosts->elts;
+    primary->host = host[primary->next];
 
     primary->next = (primary->next + 1) % primary->conf->addrs->nelts;
     primary->sentinel = (primary->conf->sentinel.len != 0);

@@ -31,6 +31,11 @@ typedef struct {
                                                    of a redirect */
     ngx_sockaddr_t                    sockaddr; /* of found */
     u_char                            text[NGX_SOCKADDR_STRLEN];
+    u_char                            ip[NGX_SOCKADDR_STRLEN];
+
+    ngx_str_t                         host;     /* of the current address: as
+                                                   it is configured, or the IP
+                                                   address of found */
 
     unsigned                          node:1;   /* found is a node of a
                                                    cluster, and the only
@@ -55,7 +60,9 @@ void ngx_http_dsa_redis_primary_init(ngx_http_dsa_redis_primary_t *primary,
 ngx_int_t ngx_http_dsa_redis_primary_node(ngx_http_dsa_redis_primary_t *primary,
     const ngx_http_dsa_redis_conf_t *conf, dsa_str_t host, ngx_int_t port);
 
-/* Returns the address for the next attempt; sets the member sentinel. */
+/*
+ * Returns the address for the next attempt; sets the members sentinel and host.
+ */
 ngx_addr_t *ngx_http_dsa_redis_primary_next(
     ngx_http_dsa_redis_primary_t *primary);
 

@@ -11,7 +11,8 @@ use warnings;
 use DSA::Wait qw/ wait_until /;
 
 
-# new(TEST, masters => N, replicas => N, conf => { name => value }): each master
+# new(TEST, masters => N, replicas => N, conf => sub): the sub returns more
+# configuration, { name => value }, for a node by its index.  Each master
 # has an equal range of cluster slots, and the replicas are those of the last
 # master.  No node fails over by itself: a busy machine may stop one for
 # seconds.
@@ -25,6 +26,7 @@ sub new {
 
     for my $i (0 .. $masters + ($opt{replicas} || 0) - 1) {
         my $bus = $t->free_port();
+        my %more = $opt{conf} ? %{ $opt{conf}->($i) } : ();
 
         push @{ $self->{bus} }, $bus;
         push @{ $self->{nodes} }, $t->start_redis(
@@ -33,7 +35,12 @@ sub new {
                 'cluster-node-timeout' => 600_000,
                 'cluster-require-full-coverage' => 'no',
                 'cluster-allow-replica-migration' => 'no',
-                'repl-diskless-sync-delay' => 0, %{ $opt{conf} || {} } });
+                'repl-diskless-sync-delay' => 0, %more });
+
+        # the port that nodes have for each other
+
+        push @{ $self->{ports} }, $more{'tls-cluster'} ? $more{'tls-port'}
+                                : $self->{nodes}[$i]->port;
 
         next if $i >= $masters;
 
@@ -46,7 +53,7 @@ sub new {
 
     $self->{id} = [ map { $self->cmd($_, 'CLUSTER', 'MYID') } @nodes ];
 
-    $self->cmd($_, 'CLUSTER', 'MEET', '127.0.0.1', $self->{nodes}[0]->port,
+    $self->cmd($_, 'CLUSTER', 'MEET', '127.0.0.1', $self->{ports}[0],
                $self->{bus}[0]) for 1 .. $#nodes;
 
     wait_until(sub {
@@ -103,7 +110,7 @@ sub owner {
 
         return ($i, $slot) if grep {
             $_->[0] <= $slot && $slot <= $_->[1]
-            && $_->[2][1] == $self->node($i)->port
+            && $_->[2][1] == $self->{ports}[$i]
         } @{ $self->cmd($i, 'CLUSTER', 'SLOTS') };
     }
 
