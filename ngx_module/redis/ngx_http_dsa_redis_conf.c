@@ -23,11 +23,19 @@ _Static_assert(DSA_SCHEMA_TTL_MAX == 100 * 365 * 24 * 3600LL,
                "the error of ttl= names the limit");
 
 
+#define is(str, literal)                                                      \
+    ((str)->len == sizeof(literal) - 1                                        \
+     && ngx_strncmp((str)->data, literal, sizeof(literal) - 1) == 0)
+
+
 static ngx_uint_t ngx_http_dsa_redis_is_address(const ngx_str_t *arg);
 static char *ngx_http_dsa_redis_address(ngx_conf_t *cf, ngx_str_t *directive,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
 static char *ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     ngx_http_dsa_redis_conf_t *conf, ngx_str_t *arg);
+static ngx_int_t ngx_http_dsa_redis_storage_parameter(
+    dsa_schema_storage_t *storage, const ngx_str_t *name, ngx_str_t *value,
+    const char **expected);
 static ngx_int_t ngx_http_dsa_redis_queue_file(ngx_conf_t *cf,
     const ngx_str_t *path);
 static char *ngx_http_dsa_redis_password(ngx_conf_t *cf, ngx_str_t *password,
@@ -173,7 +181,7 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     ngx_str_t    name, value;
     const char  *expected;
 
-    if (arg->len == 3 && ngx_strncmp(arg->data, "tls", 3) == 0) {
+    if (is(arg, "tls")) {
         conf->tls->on = 1;
         return NGX_CONF_OK;
     }
@@ -189,41 +197,37 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
     value.data = eq + 1;
     value.len = arg->data + arg->len - value.data;
 
-#define is(literal)                                                           \
-    (name.len == sizeof(literal) - 1                                          \
-     && ngx_strncmp(name.data, literal, sizeof(literal) - 1) == 0)
-
-    if (is("password_file")) {
+    if (is(&name, "password_file")) {
         return ngx_http_dsa_redis_password(cf, &conf->password, &value);
     }
 
-    if (is("sentinel_password_file")) {
+    if (is(&name, "sentinel_password_file")) {
         return ngx_http_dsa_redis_password(cf, &conf->sentinel_password,
                                            &value);
     }
 
-    if (is("sentinel")) {
+    if (is(&name, "sentinel")) {
         conf->sentinel = value;
         n = value.len != 0 ? NGX_OK : NGX_ERROR;
         expected = "the name of a primary";
 
-    } else if (is("user")) {
+    } else if (is(&name, "user")) {
         conf->user = value;
         n = value.len != 0 ? NGX_OK : NGX_ERROR;
         expected = "a name";
 
-    } else if (is("db")) {
+    } else if (is(&name, "db")) {
         n = ngx_atoi(value.data, value.len);
         conf->db = n;
         expected = "a number";
 
-    } else if (is("queue")) {
+    } else if (is(&name, "queue")) {
         n = ngx_atoi(value.data, value.len);
         conf->queue = n;
         n = (n != 0 && n <= NGX_HTTP_DSA_LEDGER_MAX) ? n : NGX_ERROR;
         expected = "a number from 1 to 1000000";
 
-    } else if (is("queue_file")) {
+    } else if (is(&name, "queue_file")) {
         conf->queue_file = value;
         n = value.len != 0
             ? ngx_conf_full_name(cf->cycle, &conf->queue_file, 0)
@@ -235,45 +239,31 @@ ngx_http_dsa_redis_parameter(ngx_conf_t *cf,
             expected = "a file in a directory that exists, or a new one there";
         }
 
-    } else if (is("ttl")) {
-        n = ngx_parse_time(&value, 1);
-        conf->storage.ttl = n;
-        n = (n != 0 && n <= DSA_SCHEMA_TTL_MAX) ? n : NGX_ERROR;
-        expected = "a time from 1s to 100y, for example 30d";
-
-    } else if (is("quota")) {
-        n = ngx_parse_offset(&value);
-        conf->storage.max_bytes = n;
-        n = (n != 0 && n <= DSA_SCHEMA_QUOTA_MAX) ? n : NGX_ERROR;
-        expected = "a size from 1 to 1000000000000, for example 256m";
-
-    } else if (is("objects")) {
-        n = ngx_parse_offset(&value);
-        conf->storage.max_objects = n;
-        n = (n != 0 && n <= DSA_SCHEMA_QUOTA_MAX) ? n : NGX_ERROR;
-        expected = "a number from 1 to 1000000000000, for example 100k";
-
-    } else if (is("timeout")) {
+    } else if (is(&name, "timeout")) {
         n = ngx_parse_time(&value, 0);
         conf->timeout = n;
         n = n != 0 ? n : NGX_ERROR;
         expected = "a time of 1ms or more, for example 500ms";
 
-    } else if (is("connect_timeout")) {
+    } else if (is(&name, "connect_timeout")) {
         n = ngx_parse_time(&value, 0);
         conf->connect_timeout = n;
         n = n != 0 ? n : NGX_ERROR;
         expected = "a time of 1ms or more, for example 500ms";
 
     } else {
-        n = ngx_http_dsa_redis_tls_parameter(conf->tls, &name, &value,
-                                             &expected);
+        n = ngx_http_dsa_redis_storage_parameter(&conf->storage, &name, &value,
+                                                 &expected);
+
+        if (n == NGX_DECLINED) {
+            n = ngx_http_dsa_redis_tls_parameter(conf->tls, &name, &value,
+                                                 &expected);
+        }
+
         if (n == NGX_DECLINED) {
             goto invalid;
         }
     }
-
-#undef is
 
     if (n >= 0) {
         return NGX_CONF_OK;
@@ -294,6 +284,40 @@ invalid:
                        "tls_verify=, or a further address with a port", arg);
 
     return NGX_CONF_ERROR;
+}
+
+
+/* As ngx_http_dsa_redis_tls_parameter(), for what a tenant may store. */
+
+static ngx_int_t
+ngx_http_dsa_redis_storage_parameter(dsa_schema_storage_t *storage,
+    const ngx_str_t *name, ngx_str_t *value, const char **expected)
+{
+    int64_t  n, max;
+
+    max = DSA_SCHEMA_QUOTA_MAX;
+
+    if (is(name, "ttl")) {
+        n = ngx_parse_time(value, 1);
+        max = DSA_SCHEMA_TTL_MAX;
+        storage->ttl = n;
+        *expected = "a time from 1s to 100y, for example 30d";
+
+    } else if (is(name, "quota")) {
+        n = ngx_parse_offset(value);
+        storage->max_bytes = n;
+        *expected = "a size from 1 to 1000000000000, for example 256m";
+
+    } else if (is(name, "objects")) {
+        n = ngx_parse_offset(value);
+        storage->max_objects = n;
+        *expected = "a number from 1 to 1000000000000, for example 100k";
+
+    } else {
+        return NGX_DECLINED;
+    }
+
+    return n >= 1 && n <= max ? NGX_OK : NGX_ERROR;
 }
 
 

@@ -597,7 +597,7 @@ ngx_http_dsa_redis_send(ngx_http_dsa_redis_connection_t *rc)
     if (ngx_http_dsa_redis_commands_send(&rc->commands, c, setup) != NGX_OK
         || ngx_handle_write_event(c->write, 0) != NGX_OK)
     {
-        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_closed, 0, NULL, 0);
+        ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_end(rc), 0, NULL, 0);
     }
 }
 
