@@ -399,6 +399,18 @@ wait_until(sub { $cluster->cmd(2, 'ROLE')->[0] eq 'slave' }, 60,
 turn($_) for @who;
 settled('the old master is a replica');
 
+# the only node that dsa_redis names dies: the others are used
+
+@gone = grep { ($cluster->owner("dsa1:{$digits{$_}}:x"))[0] == 0 } @who;
+@stay = grep { ($cluster->owner("dsa1:{$digits{$_}}:x"))[0] != 0 } @who;
+$cluster->node(0)->kill9;
+wait_until(sub { turn($_)->{status} == 200 }, 30, "a turn of $_") for @stay;
+is(say($_)->{status}, 200, "a chat of $_") for @gone;
+$cluster->node(0)->restart;
+wait_until(sub { $cluster->cmd(0, qw/ CLUSTER INFO /)
+                 =~ /^cluster_state:ok/m }, 60, 'the first node to serve');
+wait_until(sub { turn($_)->{status} == 200 }, 60, "a turn of $_") for @gone;
+settled('the first node was away');
 is_deeply({ map { ($_ => messages($_)) } @who },
           { map { ($_ => 2 * $turns{$_}) } @who }, 'conversations at the end');
 

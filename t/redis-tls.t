@@ -248,6 +248,28 @@ reload("$address $ca");
 served('another Redis after it');
 
 
+# a Sentinel with TLS names the port of TLS of its primary
+
+my $port = $t->free_port;
+
+write_file($t->path('sentinel.conf'), <<"EOC");
+port 0
+tls-port $port
+tls-cert-file $dir/ip.pem
+tls-key-file $dir/ip.key
+tls-ca-cert-file $dir/ca.pem
+tls-auth-clients no
+tls-replication yes
+bind 127.0.0.1
+dir $dir
+daemonize no
+sentinel monitor mymaster @{[ $address =~ s/:/ /r ]} 1
+EOC
+
+$t->spawn('sentinel', 'redis-server', $t->path('sentinel.conf'), '--sentinel');
+reload("127.0.0.1:$port sentinel=mymaster $ca");
+served('the primary of a Sentinel');
+
 # a cluster: a redirect of a connection with TLS names a port of TLS
 
 my @tls = map { $t->free_port } 1 .. 2;

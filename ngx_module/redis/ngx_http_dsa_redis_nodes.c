@@ -263,7 +263,7 @@ ngx_http_dsa_redis_nodes_target(ngx_http_dsa_redis_nodes_t *nodes,
         }
     }
 
-    if (ngx_http_dsa_redis_connection_usable(&nodes->first)) {
+    if (nodes->first.state == ngx_http_dsa_redis_ready) {
         return &nodes->first;
     }
 
@@ -273,7 +273,8 @@ ngx_http_dsa_redis_nodes_target(ngx_http_dsa_redis_nodes_t *nodes,
         }
     }
 
-    return NULL;
+    return ngx_http_dsa_redis_connection_usable(&nodes->first) ? &nodes->first
+                                                               : NULL;
 }
 
 
