@@ -246,6 +246,10 @@ refused('nobody there', qr/cannot be reached/);
 refused('nobody there, again', qr/cannot be reached/);
 ok(errors(qr/cannot be reached.*redis: 127\.0\.0\.1:$nobody/),
    'the log has its address');
+reply($first, "-MOVED SLOT ::1:$nobody");
+refused('nobody at an address of IPv6', qr/cannot be reached/);
+ok(errors(qr/cannot be reached.*redis: \[::1\]:$nobody/),
+   'the log has it, too');
 good('nobody');
 
 # TRYAGAIN for ever
