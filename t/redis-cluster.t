@@ -378,6 +378,19 @@ $cluster->node(2)->kill9;
 is(say($_)->{status}, 200, "a chat of $_ while its node is dead") for @gone;
 wait_until(sub { turn($stay[0])->{status} == 200 }, 30,
            'a turn of another tenant');
+
+# more entries than a worker sends at the same time do not hold back others
+
+my $entries = sub { (ledger()->{$stay[0]} || {})->{requests} || 0 };
+
+for (1 .. 300) {
+    my $r = say($gone[0]);
+    $r->{status} == 200 or fail("a chat: $r->{body}");
+}
+
+say($stay[0]) for 1 .. 10;
+eval { wait_until(sub { $entries->() >= $chats{$stay[0]} }, 30, 'entries') };
+is($entries->(), $chats{$stay[0]}, 'entries of others are written');
 $r = turn($gone[0]);
 is($r->{status}, 503, 'a turn of a tenant of the dead node')
     or diag($r->{body});

@@ -21,6 +21,10 @@
 
 #define NGX_HTTP_DSA_LEDGER_WINDOW       64
 
+/* entries that failed, and are tried again at once */
+
+#define NGX_HTTP_DSA_LEDGER_PROBES       32
+
 /* memory for the words of a command, without the messages */
 
 #define NGX_HTTP_DSA_LEDGER_ARENA        (256 * 1024)
@@ -41,7 +45,11 @@ typedef struct {
     ngx_http_dsa_redis_t         *redis;
     ngx_http_dsa_ledger_t        *ledger;
     ngx_queue_t                   entries;
-    ngx_uint_t                    n;            /* entries */
+    ngx_queue_t                   held;         /* entries that failed, perhaps
+                                                   because of their node of
+                                                   a cluster alone: they wait,
+                                                   and the others do not */
+    ngx_uint_t                    n;            /* in both queues */
     ngx_uint_t                    sent;         /* of them */
 
     ngx_connection_t              dumb;         /* the data of the timers */
@@ -68,10 +76,6 @@ typedef struct {
                                                    failed; NULL: there was
                                                    none */
     unsigned                         eval:1;    /* sent with the script */
-    unsigned                         held:1;    /* it failed, perhaps because of
-                                                   its node of a cluster alone:
-                                                   it waits for the retry, and
-                                                   the others do not */
     unsigned                         unconfirmed:1; /* an attempt had no reply,
                                                        the turn may be stored */
 } ngx_http_dsa_ledger_entry_t;
@@ -108,7 +112,7 @@ static void ngx_http_dsa_ledger_queue_retry_later(
     ngx_http_dsa_ledger_queue_t *queue);
 static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
 static void ngx_http_dsa_ledger_queue_release(
-    ngx_http_dsa_ledger_queue_t *queue);
+    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t max);
 static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
@@ -176,6 +180,7 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
     queue->ledger = ngx_http_dsa_redis_ledger(redis);
     queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
     ngx_queue_init(&queue->entries);
+    ngx_queue_init(&queue->held);
 
     queue->dumb.fd = (ngx_socket_t) -1;
     queue->dumb.data = queue;
@@ -347,10 +352,6 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
     {
         next = ngx_queue_next(q);
         e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
-
-        if (e->held) {
-            continue;
-        }
 
         if (e->turn == NULL && queue->sent >= NGX_HTTP_DSA_LEDGER_WINDOW) {
             return;
@@ -540,7 +541,15 @@ ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
                    "dsa ledger entry %ui not confirmed: %s", e->cell, why);
 
     e->why = why;
-    e->held = 1;
+
+    ngx_queue_remove(&e->queue);
+
+    if (e->turn != NULL) {
+        ngx_queue_insert_head(&e->owner->held, &e->queue);
+
+    } else {
+        ngx_queue_insert_tail(&e->owner->held, &e->queue);
+    }
 
     if (reply != NULL) {
         kind = dsa_cluster_reply(reply);
@@ -706,23 +715,44 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
     ngx_http_dsa_ledger_queue_t  *queue = dumb->data;
 
     queue->paused = 0;
-    ngx_http_dsa_ledger_queue_release(queue);
+
+    if (!ngx_http_dsa_redis_up(queue->redis)) {
+
+        /* the entries wait until it is */
+
+        return;
+    }
+
+    ngx_http_dsa_ledger_queue_release(queue, NGX_HTTP_DSA_LEDGER_PROBES);
     ngx_http_dsa_ledger_queue_send(queue);
+
+    if (!ngx_queue_empty(&queue->held)) {
+        ngx_http_dsa_ledger_queue_retry_later(queue);
+    }
 }
 
 
+/* At most so many entries that were held may be sent again. */
+
 static void
-ngx_http_dsa_ledger_queue_release(ngx_http_dsa_ledger_queue_t *queue)
+ngx_http_dsa_ledger_queue_release(ngx_http_dsa_ledger_queue_t *queue,
+    ngx_uint_t max)
 {
     ngx_queue_t                  *q;
     ngx_http_dsa_ledger_entry_t  *e;
 
-    for (q = ngx_queue_head(&queue->entries);
-         q != ngx_queue_sentinel(&queue->entries);
-         q = ngx_queue_next(q))
-    {
+    for ( /* void */ ; max != 0 && !ngx_queue_empty(&queue->held); max--) {
+        q = ngx_queue_head(&queue->held);
         e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
-        e->held = 0;
+
+        ngx_queue_remove(q);
+
+        if (e->turn != NULL) {
+            ngx_queue_insert_head(&queue->entries, q);
+
+        } else {
+            ngx_queue_insert_tail(&queue->entries, q);
+        }
     }
 }
 
@@ -806,7 +836,7 @@ ngx_http_dsa_ledger_queue_ready(void *data)
 {
     ngx_http_dsa_ledger_queue_t  *queue = data;
 
-    ngx_http_dsa_ledger_queue_release(queue);
+    ngx_http_dsa_ledger_queue_release(queue, queue->n);
     ngx_http_dsa_ledger_queue_send(queue);
 }
 
@@ -829,6 +859,8 @@ ngx_http_dsa_ledger_queue_done(void *data)
                       "\"%V\"", queue->n,
                       ngx_http_dsa_ledger_path(queue->ledger));
     }
+
+    ngx_http_dsa_ledger_queue_release(queue, queue->n);
 
     while (!ngx_queue_empty(&queue->entries)) {
         q = ngx_queue_head(&queue->entries);

@@ -73,7 +73,7 @@ test_command_slot(void **state)
 }
 
 
-/* While its cluster slot is moved, a node that executed these would miss keys. */
+/* While its cluster slot is moved, a node would execute these without keys. */
 
 static void
 test_absent(void **state)
