@@ -147,7 +147,7 @@ is($rc, 0, 'all parameters') or diag($out);
 # a certificate for the address
 
 my ($redis, $address) = redis_with('ip');
-my $ca = 'tls tls_ca=%%DIR%%/ca.pem';
+my $ca = 'tls tls_ca=%%DIR%%/ca.pem timeout=20s';
 
 $t->start_nginx(conf => conf("dsa_redis $address $ca;"));
 served('a certificate of the CA for the address');
