@@ -58,7 +58,7 @@ def make_notes(rng, kind, size):
     sample = some(8).lines(rng)[1]
     n = int(size * 8 / sum(map(tokens, sample)))
 
-    return some(min(max(6, n), lookup_worlds.most(world)))
+    return some(min(max(6, n), lookup_worlds.most(rng, world)))
 
 
 def text(rng, notes, size):

@@ -3,7 +3,8 @@
 """All families, with their weights in training."""
 
 import importlib
-import random
+
+from tasks.parts import Draw
 
 
 class Make:
@@ -23,6 +24,13 @@ class Make:
 # repeating a statement is learned late, and most families need it.
 
 WEIGHTS = {
+    'daily_talk': 0.1,
+    'daily_sums': 0.1,
+    'daily_none': 0.1,
+    'daily_error': 0.1,
+    'daily_turns': 0.1,
+    'daily_tool': 0.1,
+    'daily_many': 0.1,
     'talk': 0.20,
     'arithmetic': 0.12,
     'arithmetic_story': 0.04,
@@ -41,6 +49,9 @@ WEIGHTS = {
 FAMILIES = {family: Make(family) for family in WEIGHTS}
 
 
+HELD_OUT = 'eval-'
+
+
 def draw_family(rng, families=None):
     """Draws a family by weight, from these or from all."""
 
@@ -52,6 +63,8 @@ def draw_family(rng, families=None):
 def task_of(family, seed):
     """Returns the task of a family with this seed, which may be any text.
     Training uses the seeds train-N and evaluation eval-N, so no task is in
-    both."""
+    both.  The seeds eval-N draw words and templates from the parts that are
+    held out."""
 
-    return FAMILIES[family](random.Random(f'{family}/{seed}'))
+    return FAMILIES[family](Draw(f'{family}/{seed}',
+                                 str(seed).startswith(HELD_OUT)))

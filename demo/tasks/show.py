@@ -36,9 +36,9 @@ def show(task, messages):
 
 
 def tool_line(function):
-    names = ', '.join(function['parameters']['properties'])
+    names = ', '.join(function.get('parameters', {}).get('properties', {}))
     return entry('has', f'{function["name"]}({names}): '
-                 + function['description'])
+                 + function.get('description', ''))
 
 
 def entry(who, text):
