@@ -235,25 +235,28 @@ You are {name}, a [digital|virtual|personal] assistant.
 Help the user. [Call tools when needed.|Be brief.|]'''.splitlines())
 
 
-def system(rng):
-    """Returns a rule of a system prompt, or None."""
+def system(rng, strict):
+    """Returns a rule of a system prompt, or None; strict: it changes no
+    answer."""
 
     way = rng.random()
 
     if way < 0.6:
         return None
 
-    if way < 0.9:
+    if way < 0.9 or strict:
         return rules.free(expand(rng, rng.choice(SYSTEM)).format(
             name=rng.choice(names.FIRST), city=rng.choice(names.PLACES)))
 
     return rules.draw(rng)
 
 
-def task(rng, family, kind, turns, tools, modes=(RETAIN, DISCARD, CHAT)):
-    """Returns the Task, with a system prompt or without."""
+def task(rng, family, kind, turns, tools, modes=(RETAIN, DISCARD, CHAT),
+         strict=False):
+    """Returns the Task, with a system prompt or without.  strict: the form of
+    the answers is fixed."""
 
-    rule = system(rng)
+    rule = system(rng, strict)
 
     if rule is None:
         return Task(family, kind, turns, modes, tools=tools)

@@ -84,7 +84,7 @@ the user is angry
 - I hate [this|Mondays|my job|{thing}].
 - [Someone|{name}] stole my {product}!
 - Nothing works[ today|]!
-> [I understand|I see why] [that you are angry|you are upset]. [What happened?|I am sorry.|Do you want to tell me more?]
+> [I understand that|I see why, and I understand:] you are [angry|upset]. [What happened?|I am sorry.|Do you want to tell me more?]
 > That [is|sounds] [annoying|frustrating]. [I am sorry.|What happened next?|Maybe a short walk helps.]
 > I'm sorry [about that|to hear that]. [I would be upset, too.|Do you want to talk about it?|]
 > [How annoying|How frustrating]. [I am sorry.|Take a deep breath first.|What will you do?]

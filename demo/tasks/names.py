@@ -129,7 +129,7 @@ Tehran, Tel Aviv, The Hague, Thessaloniki, Tirana, Tokyo, Toledo, Toronto,
 Toulouse, Trento, Trieste, Tripoli, Tromso, Trondheim, Tucson, Tunis, Turin,
 Turku, Ulm, Uppsala, Utrecht, Valencia, Valletta, Vancouver, Varna, Venice,
 Verona, Vienna, Vigo, Vilnius, Warsaw, Washington, Wellington, Winnipeg,
-Wroclaw, Wuhan, Xi'an, Yerevan, Yokohama, York, Zagreb, Zaragoza, Zurich''')
+Wroclaw, Wuhan, Yerevan, Yokohama, York, Zagreb, Zaragoza, Zurich''')
 
 LANGUAGES = listed('''Arabic, Bengali, Bulgarian, Catalan, Croatian, Czech,
 Danish, Dutch, Estonian, Finnish, French, Georgian, German, Greek, Hebrew,
@@ -266,7 +266,7 @@ lesson, tax consultation, team lunch, tennis match, town hall, vet appointment,
 video call, wedding rehearsal, wine tasting, workshop, yoga class''')
 
 ROOMS = listed('''attic, balcony, basement, bathroom, bedroom, cellar,
-children's room, conservatory, corridor, den, dining room, entrance, garage,
+conservatory, corridor, den, dining room, entrance, garage,
 garden, guest room, gym, hall, hallway, home office, kitchen, landing, laundry
 room, library, living room, lounge, music room, nursery, pantry, patio,
 playroom, porch, shed, stairwell, storage room, study, sunroom, terrace,
