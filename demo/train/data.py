@@ -40,14 +40,15 @@ from train.encode import training_samples
 
 TARGET = 0x8000         # a bit of an id in a shard
 PAD = 2                 # the id of demo/make-tokenizer's padding
-LONGEST = 4096          # tokens of a sample; longer samples are dropped
+LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
 WINDOW = 8              # shards that are shuffled together
+OPEN = 8                # rows that are packed at a time
 
 # Lengths of rows.  A batch of train.recipe's size holds a whole number of rows
 # of each length, so all batches have the same number of tokens.
-BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096)
+BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 7680)
 
 
 class Tokenizer:
@@ -233,6 +234,36 @@ class Shards:
                 if len(waiting[i]) >= tokens_per_batch // bucket_sizes[i]:
                     yield batch(waiting[i], bucket_sizes[i])
                     waiting[i] = []
+
+    def packed(self, rng, tokens_per_batch, length):
+        """Yields batches like batches(), of rows of this length that hold
+        whole samples one after the other.  A token sees the samples before its
+        own, too: they make the context long, and the indexer must find what
+        belongs to the sample.  A sample is put into the first of some open
+        rows that has room for it."""
+
+        n = max(1, tokens_per_batch // length)
+        full, rows = [], [[] for _ in range(OPEN)]
+
+        while True:
+            for sample in self.window(rng):
+                if len(sample) > length:
+                    continue
+
+                room = [length - sum(map(len, row)) for row in rows]
+                i = next((i for i, r in enumerate(room)
+                          if r >= len(sample)), None)
+
+                if i is None:
+                    i = min(range(OPEN), key=room.__getitem__)
+                    full.append(numpy.concatenate(rows[i]))
+                    rows[i] = []
+
+                rows[i].append(sample)
+
+                if len(full) == n:
+                    yield batch(full, length)
+                    full = []
 
     def window(self, rng):
         """Returns the samples of the shards that were used least, of new

@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from models import make, needs_torch, tiny
+from models import config, make, needs_torch, tiny
 
 try:
     import numpy
@@ -23,6 +23,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
+    from train import checkpoint, recipe
     from train.recipe import STAGES, Stage
 except ImportError:
     torch = None
@@ -31,8 +32,8 @@ except ImportError:
 ROWS, LENGTH = 4, 16
 PER_STEP = ROWS * LENGTH
 FIELDS = {'stage', 'step', 'of', 'positions', 'tokens', 'seconds',
-          'tokens_per_second', 'rate', 'loss', 'index_loss', 'gradient',
-          'index_gradient', 'busiest_expert', 'idlest_expert'}
+          'tokens_per_second', 'rate', 'loss', 'index_loss', 'draft_loss',
+          'gradient', 'index_gradient', 'busiest_expert', 'idlest_expert'}
 
 
 def stage(attention, steps, rate=1e-2, **change):
@@ -48,6 +49,9 @@ class Pattern:
 
     def __init__(self, vocabulary, after=lambda n: None):
         self.vocabulary, self.after = vocabulary, after
+
+    def packed(self, rng, size, length):
+        return self.batches(rng, size)
 
     def batches(self, rng, size):
         n = 0
@@ -231,7 +235,7 @@ class Losses(unittest.TestCase):
                 (False, lambda b, t: t < length[b]),
                 (True, lambda b, t: bool(target[b, t]))):
             with torch.no_grad():
-                got, index, load = train_file.losses(
+                got, index, load, _ = train_file.losses(
                     m, stage('dense', 1, answers=answers), ids, target,
                     length)
                 want = self.naive(m, ids, counts)
@@ -513,8 +517,9 @@ class Main(unittest.TestCase):
         # two rows of 128 in a step, or one of 256
 
         self.stages = tuple(
-            dataclasses.replace(s, batch=256, positions=256 * n)
-            for s, n in zip(STAGES, (40, 20, 20, 20, 20)))
+            dataclasses.replace(s, batch=256, positions=256 * n,
+                                length=s.length and 256)
+            for s, n in zip(STAGES, (40, 20, 20, 20, 20, 20, 20)))
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
@@ -536,7 +541,9 @@ class Main(unittest.TestCase):
                                      self.path('out'), *args]), \
                 mock.patch.multiple(
                     train_file, CONFIG=self.path('config.json'),
-                    STAGES=self.stages, **patches), \
+                    **patches), \
+                mock.patch.multiple(recipe, STAGES=self.stages,
+                                    ALL=self.stages), \
                 mock.patch('torch.cuda.is_available', lambda: False), \
                 contextlib.redirect_stdout(io.StringIO()), \
                 contextlib.redirect_stderr(io.StringIO()) as err:
@@ -551,7 +558,7 @@ class Main(unittest.TestCase):
             return [json.loads(line) for line in f]
 
     def checkpoint(self, name):
-        return torch.load(self.path('out', name + '.pt'))
+        return checkpoint.load(self.path('out', name + '.bf16'))
 
     def test_all_stages(self):
         self.write_shard()
@@ -559,16 +566,19 @@ class Main(unittest.TestCase):
 
         lines = self.log()
         self.assertEqual([(x['stage'], x['step'], x['of']) for x in lines],
-                         [('pretrain', 4, 4), ('instruct', 2, 2),
-                          ('warmup', 2, 2), ('sparse', 2, 2), ('tune', 2, 2)])
+                         [('pretrain', 4, 4), ('extend', 2, 2),
+                          ('warmup', 2, 2), ('sparse', 2, 2),
+                          ('instruct', 2, 2), ('deepen', 2, 2),
+                          ('tune', 2, 2)])
         self.assertEqual(sorted(os.listdir(self.path('out'))),
-                         ['instruct.pt', 'log.jsonl', 'pretrain.pt',
-                          'sparse.pt', 'tune.pt', 'warmup.pt'])
+                         ['deepen.bf16', 'extend.bf16', 'instruct.bf16',
+                          'log.jsonl', 'pretrain.bf16', 'sparse.bf16',
+                          'tune.bf16', 'warmup.bf16'])
 
         for line in lines:
             self.assertEqual(set(line), FIELDS)
             self.assertEqual(line['positions'], 256 * line['step'])
-            self.assertLess(line['tokens'], line['positions'])
+            self.assertLessEqual(line['tokens'], line['positions'])
             self.assertGreater(line['tokens'], 0)
 
         saved = self.checkpoint('tune')
@@ -594,16 +604,17 @@ class Main(unittest.TestCase):
         with mock.patch.object(train_file, 'train',
                                wraps=train_file.train) as train:
             self.assertIsNone(self.main(
-                '--scale', '0.1', '--from', self.path('out/warmup.pt')))
+                '--scale', '0.1', '--from', self.path('out/warmup.bf16')))
 
         self.assertEqual([c.args[1].name for c in train.call_args_list],
-                         ['sparse', 'tune'])
+                         ['sparse', 'instruct', 'deepen', 'tune'])
         self.assertEqual([x['stage'] for x in self.log()],
-                         ['pretrain', 'warmup', 'sparse', 'tune'])
+                         ['pretrain', 'warmup', 'sparse', 'instruct',
+                          'deepen', 'tune'])
 
         self.assertIsNone(self.main(
             '--scale', '0.1', '--stages', 'warmup', '--from',
-            self.path('out/warmup.pt')))
+            self.path('out/warmup.bf16')))
 
         again = self.checkpoint('warmup')['model']
         self.assertEqual({n for n in warm
@@ -633,10 +644,10 @@ class Main(unittest.TestCase):
             drawn.append([c.args[3].random() for c in train.call_args_list])
 
         self.assertEqual(drawn[0], drawn[1])
-        self.assertEqual(len({*drawn[0], *drawn[2]}), 10)
+        self.assertEqual(len({*drawn[0], *drawn[2]}), 14)
 
     def test_signals(self):
-        self.stages = tuple(dataclasses.replace(s, batch=PER_STEP,
+        self.stages = tuple(dataclasses.replace(s, batch=PER_STEP, length=0,
                                                 positions=PER_STEP * 60)
                             for s in self.stages)
 
@@ -655,7 +666,7 @@ class Main(unittest.TestCase):
             line = self.log()[-1]
             self.assertEqual(line['stage'], 'sparse')
             self.assertTrue(1 <= line['step'] < 40, line)
-            self.assertFalse(os.path.exists(self.path('out/sparse.pt')))
+            self.assertFalse(os.path.exists(self.path('out/sparse.bf16')))
 
             # it continues where it stopped, and runs to its end
 
@@ -666,16 +677,19 @@ class Main(unittest.TestCase):
             at = lines.index(line)
             self.assertEqual(
                 [(x['stage'], x['step'], x['of']) for x in lines[at + 1:]],
-                [('sparse', 50, 60), ('sparse', 60, 60), ('tune', 50, 60),
+                [('sparse', 50, 60), ('sparse', 60, 60),
+                 ('instruct', 50, 60), ('instruct', 60, 60),
+                 ('deepen', 50, 60), ('deepen', 60, 60), ('tune', 50, 60),
                  ('tune', 60, 60)])
             self.assertEqual(lines[at + 2]['tokens'], 60 * TOKENS)
-            os.remove(self.path('out/sparse.pt'))
+            os.remove(self.path('out/sparse.bf16'))
 
     def test_unknown_stage(self):
         for names in ('polish', 'pretrain,polish', ''):
             message = self.main('--stages', names)
             self.assertIn(f'unknown stage {names.split(",")[-1]}; stages are '
-                          'pretrain, instruct, warmup, sparse, tune', message)
+                          'pretrain, extend, warmup, sparse, instruct, deepen, '
+                          'tune', message)
 
         self.assertFalse(os.path.exists(self.path('out')))
 
@@ -683,9 +697,53 @@ class Main(unittest.TestCase):
 @needs_torch
 class Recipe(unittest.TestCase):
 
+    def test_order_of_the_paper(self):
+        """A dense base whose context is extended, the warm-up and sparse
+        training on the same long rows (2.1.1), then only sparse
+        post-training on answers (3)."""
+
+        self.assertEqual([(s.name, s.attention) for s in STAGES],
+                         [('pretrain', 'dense'), ('extend', 'dense'),
+                          ('warmup', 'warmup'), ('sparse', 'sparse'),
+                          ('instruct', 'sparse'), ('deepen', 'sparse'),
+                          ('tune', 'sparse')])
+        self.assertEqual([s.answers for s in STAGES],
+                         [False] * 4 + [True] * 3)
+        self.assertEqual([s.length for s in STAGES][1:4], [8192] * 3)
+
+        warmup = STAGES[2]
+        self.assertEqual((warmup.positions // warmup.batch,
+                          warmup.batch // warmup.length, warmup.rate),
+                         (1000, 16, 1e-3))
+
+        # 7.3e-6 of 2.2e-4, as in the paper, of the highest rate here
+
+        self.assertAlmostEqual(STAGES[3].rate, 2e-3 * 7.3e-6 / 2.2e-4,
+                               places=6)
+        self.assertLessEqual(sum(s.positions for s in STAGES if s.answers),
+                             400e6)
+        self.assertEqual(config()['index_topk'] * 64,
+                         config()['max_position_embeddings'])
+
+    def test_draft_layer(self):
+        """Weight 0.3, then 0.1, as in DeepSeek-V3; the recycled steps are
+        trained in the precision of serving."""
+
+        self.assertEqual([s.drafts for s in STAGES],
+                         [0.3, 0.3, 0, 0.1, 0.1, 0.1, 0.1])
+        self.assertEqual([s.recycled for s in STAGES], [1] * 6 + [3])
+
+    def test_dense_twin(self):
+        twin = recipe.dense(STAGES)
+
+        self.assertEqual([(s.name, s.attention) for s in twin],
+                         [(s.name, 'dense') for s in STAGES
+                          if s.name != 'warmup'])
+        self.assertEqual([s.positions for s in twin],
+                         [s.positions for s in STAGES
+                          if s.name != 'warmup'])
+
     def test_stages(self):
-        self.assertEqual([s.attention for s in STAGES],
-                         ['dense', 'dense', 'warmup', 'sparse', 'sparse'])
         self.assertEqual(len({s.name for s in STAGES}), len(STAGES))
 
         for s in STAGES:
@@ -695,8 +753,9 @@ class Recipe(unittest.TestCase):
 
             # every batch has the same number of positions
 
-            self.assertEqual([s.batch % size for size in data.BUCKETS],
-                             [0] * len(data.BUCKETS))
+            self.assertEqual([s.batch % size for size in
+                              ([s.length] if s.length else data.BUCKETS)
+                              if s.batch % size], [])
 
 
 if __name__ == '__main__':
