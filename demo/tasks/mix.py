@@ -51,6 +51,11 @@ WEIGHTS = {
 
 FAMILIES = {family: Make(family) for family in WEIGHTS}
 
+# families for an experiment (coldstart.py), which training draws only if they
+# are named
+
+APART = {family: Make(family) for family in ('cold_reason', 'cold_agent')}
+
 
 HELD_OUT = 'eval-'
 
@@ -60,7 +65,7 @@ def draw_family(rng, families=None):
 
     families = families or list(WEIGHTS)
 
-    return rng.choices(families, [WEIGHTS[f] for f in families])[0]
+    return rng.choices(families, [WEIGHTS.get(f, 1) for f in families])[0]
 
 
 def task_of(family, seed):
@@ -69,5 +74,5 @@ def task_of(family, seed):
     both.  The seeds eval-N draw words and templates from the parts that are
     held out."""
 
-    return FAMILIES[family](Draw(f'{family}/{seed}',
-                                 str(seed).startswith(HELD_OUT)))
+    return {**FAMILIES, **APART}[family](Draw(
+        f'{family}/{seed}', str(seed).startswith(HELD_OUT)))

@@ -23,14 +23,23 @@ from train.encode import training_samples
 MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 
 
-def conversation(seed, families=None):
+def conversation(seed, families=None, apart=False):
     """Returns (task, mode, messages).  The task is drawn from the families by
-    weight, and played by its gold policy in one of its modes."""
+    weight, and played by its gold policy in one of its modes.  apart: no
+    conversation has both reasoning and calls."""
 
     rng = random.Random(seed)
-    family = mix.draw_family(rng, families)
-    task = mix.task_of(family, seed)
-    mode, = rng.choices(task.modes, [MODES[m] for m in task.modes])
+
+    while True:
+        family = mix.draw_family(rng, families)
+        task = mix.task_of(family, seed)
+        modes = [m for m in task.modes
+                 if not apart or not task.tools or m == CHAT]
+
+        if modes:
+            break
+
+    mode, = rng.choices(modes, [MODES[m] for m in modes])
 
     return task, mode, play(task, mode)
 

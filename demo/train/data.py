@@ -5,6 +5,10 @@ in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
+                          [--apart]
+
+--apart leaves out conversations with reasoning and calls, for the base of the
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 
@@ -35,7 +39,7 @@ import numpy
 
 from tasks.task import DISCARD
 from train import corpus
-from train.encode import training_samples
+from train.encode import Ordinary, training_samples
 
 
 TARGET = 0x8000         # a bit of an id in a shard
@@ -52,17 +56,36 @@ BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096, 6144, 7680)
 
 
 class Tokenizer:
-    """A process of `dsa tokenize` that is used for many texts."""
+    """A process of `dsa tokenize` that is used for many texts; special: names
+    of special tokens become these tokens, except in an Ordinary text."""
 
-    def __init__(self, dsa, file):
+    def __init__(self, dsa, file, special=True):
+        self.arguments = dsa, file
+        self.ordinary = None
         self.process = subprocess.Popen(
-            [dsa, 'tokenize', '--tokenizer', file, '--special', '--jsonl'],
+            [dsa, 'tokenize', '--tokenizer', file, '--jsonl',
+             *(['--special'] if special else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ids(self, texts):
         """Returns an array of ids for each of the texts, none of which may be
         empty."""
 
+        apart = [i for i, t in enumerate(texts) if isinstance(t, Ordinary)]
+
+        if apart and self.ordinary is None:
+            self.ordinary = Tokenizer(*self.arguments, False)
+
+        found = self.read([t for t in texts if not isinstance(t, Ordinary)])
+
+        if apart:
+            for i, ids in zip(apart, self.ordinary.read(
+                    [texts[i] for i in apart])):
+                found.insert(i, ids)
+
+        return found
+
+    def read(self, texts):
         lines = ''.join(json.dumps(t, ensure_ascii=False) + '\n'
                         for t in texts).encode()
 
@@ -74,7 +97,7 @@ class Tokenizer:
         answers = [self.process.stdout.readline() for _ in texts]
         writer.join()
 
-        if not answers[-1].endswith(b']\n'):
+        if answers and not answers[-1].endswith(b']\n'):
             raise RuntimeError('dsa tokenize ended')
 
         return [numpy.array(json.loads(a), numpy.int64) for a in answers]
@@ -88,6 +111,9 @@ class Tokenizer:
 
     def close(self):
         self.process.communicate()
+
+        if self.ordinary is not None:
+            self.ordinary.close()
 
 
 def marked_ids(tokenizer, samples):
@@ -132,7 +158,7 @@ class Maker:
 
             try:
                 task, mode, messages = corpus.conversation(
-                    seed, self.args.families)
+                    seed, self.args.families, self.args.apart)
             except Exception as e:
                 # a few tasks may fail, but not a larger share than FAILING
 
@@ -313,6 +339,7 @@ def main():
     p.add_argument('--samples', type=int, required=True)
     p.add_argument('--workers', type=int, default=os.cpu_count())
     p.add_argument('--families', type=lambda s: s.split(','))
+    p.add_argument('--apart', action='store_true')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)
