@@ -15,7 +15,7 @@ from tasks.wording import polite
 
 # tokens of the notes, approximately
 
-SHORTEST, LONGEST = 600, 3500
+SHORTEST, LONGEST = 600, 7000
 
 # the least share of the notes that are entries; the rest is filler
 

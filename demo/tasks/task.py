@@ -118,7 +118,7 @@ class Task:
         except (ValueError, ArithmeticError) as e:
             result = {'error': str(e)}
 
-        return result if isinstance(result, Text) \
+        return str(result) if isinstance(result, Text) \
             else json.dumps(result, ensure_ascii=False)
 
 

@@ -332,6 +332,8 @@ OWN += kinds(TODO, todo_case, '''
 = count the tasks of {day}
 @ day
 - How many [tasks|reminders|things] [do I have|are there] {day}?
+- Count my [tasks|reminders] [for|of] {day}.
+- [How long is|How many entries has] my to-do list [for|of] {day}?
 > {n}[ tasks|].
 > [There are|You have|I count] {n}.
 > [It is|That makes] {n}[ for {day}|].
