@@ -23,7 +23,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
-    from train import checkpoint, recipe
+    from train import checkpoint, recall, recipe
     from train.recipe import STAGES, Stage
 except ImportError:
     torch = None
@@ -692,6 +692,204 @@ class Main(unittest.TestCase):
                           'tune', message)
 
         self.assertFalse(os.path.exists(self.path('out')))
+
+
+@needs_torch
+class Drafts(unittest.TestCase):
+    """The draft layer in training."""
+
+    def naive(self, m, ids, counts, steps):
+        """Returns the mean loss of each step, by loops over the rows."""
+
+        out = m(ids, torch.ones_like(ids, dtype=torch.bool), 'dense', 'float',
+                steps)
+        found = []
+
+        for k, hidden in enumerate(out.drafts, 2):
+            logits = m.logits(hidden).log_softmax(-1)
+            losses = [-float(logits[b, t, ids[b, t + k]])
+                      for b in range(ids.shape[0])
+                      for t in range(ids.shape[1] - k) if counts[b, t + k]]
+            found.append(sum(losses) / len(losses))
+
+        return sum(found) / len(found)
+
+    def test_loss(self):
+        """Row i of step k drafts token i + k + 1."""
+
+        m = make(tiny(num_nextn_predict_layers=1))
+        ids, target, _ = (torch.from_numpy(x) for x in
+                          next(Pattern(24).batches(None, PER_STEP)))
+        length = torch.full((ROWS,), LENGTH)
+
+        for steps in (1, 3):
+            for answers in (False, True):
+                counts = target if answers else torch.ones_like(target)
+
+                with torch.no_grad():
+                    got = train_file.losses(
+                        m, stage('dense', 1, answers=answers, drafts=0.3,
+                                 recycled=steps), ids, target, length)[3]
+                    want = self.naive(m, ids, counts, steps)
+
+                self.assertAlmostEqual(float(got), want, places=5)
+
+    def test_padding_changes_nothing(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        what = stage('sparse', 1, drafts=0.3, recycled=3)
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        other = ids.clone()
+        other[2, 10:] = 7
+        other[3, 6:] = 9
+
+        with torch.no_grad():
+            a = train_file.losses(m, what, ids, target, length)
+            b = train_file.losses(m, what, other, target, length)
+
+        for x, y in zip(a, b):
+            self.assertTrue(torch.allclose(x, y, atol=1e-6))
+
+    def test_learns(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        lines, _ = run(m, stage('sparse', 100, drafts=0.3, recycled=3))
+
+        self.assertEqual(changed(before, m), set(before))
+        self.assertLess(lines[1]['draft_loss'], lines[0]['draft_loss'] / 2)
+
+    def test_is_left_alone_without_a_weight(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        lines, _ = run(m, stage('dense', 5))
+        layer = f'model.layers.{m.n_layers}.'
+
+        self.assertEqual({n for n in changed(before, m)
+                          if n.startswith(layer)}, set())
+        self.assertEqual(lines[0]['draft_loss'], 0)
+
+    def test_warmup_trains_its_indexer(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        run(m, stage('warmup', 5))
+
+        self.assertEqual(changed(before, m),
+                         {n for n in before if is_indexer(n)})
+
+    def test_trains_the_model_too(self):
+        """Its loss has gradients for the layers before it (DeepSeek-V3)."""
+
+        m = make(tiny(num_nextn_predict_layers=1))
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        train_file.losses(m, stage('dense', 1, drafts=0.3), ids, target,
+                          length)[3].backward()
+
+        for n in (0, 1, 2):
+            grad = m.model.layers[n].self_attn.o_proj.weight.grad
+            self.assertGreater(float(grad.abs().max()), 0)
+
+
+@needs_torch
+class Limit(unittest.TestCase):
+
+    def test_ends_in_time(self):
+        """The clock moves one second per batch, so ten steps fit; the rate
+        falls to its floor by then."""
+
+        clock = [0.0]
+
+        def after(n):
+            clock[0] = float(n + 1)
+
+        with mock.patch.object(train_file, 'time') as time, \
+                mock.patch.object(train_file, 'LOG_EVERY', 1), \
+                mock.patch.object(train_file, 'ahead',
+                                  lambda batches, n, device: (
+                                      [torch.from_numpy(x) for x in b]
+                                      for _, b in zip(range(n), batches))):
+            time.time = lambda: clock[0]
+            lines, part = run(make(tiny()), stage('dense', 1000),
+                              Pattern(24, after), limit=10.0)
+
+        self.assertIsNone(part)
+        self.assertLessEqual(abs(len(lines) - 11), 1)
+        self.assertAlmostEqual(lines[-1]['rate'], 1e-3, places=4)
+
+
+@needs_torch
+class Checkpoint(unittest.TestCase):
+
+    def test_bf16(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+
+        with tempfile.TemporaryDirectory() as path:
+            path = os.path.join(path, 'a.bf16')
+            checkpoint.save(path, tiny(), 'sparse', m.state_dict())
+            saved = checkpoint.load(path)
+
+            with mock.patch.object(checkpoint, 'LIMIT', 1000), \
+                    self.assertRaisesRegex(ValueError, 'the limit is 1000'):
+                checkpoint.save(path, tiny(), 'sparse', m.state_dict())
+
+        self.assertEqual((saved['config'], saved['stage']),
+                         (tiny(), 'sparse'))
+
+        for name, x in m.state_dict().items():
+            want = x.bfloat16().float() if x.dim() > 1 else x
+            self.assertTrue(torch.equal(saved['model'][name], want), name)
+
+    def test_size_of_the_model(self):
+        with tempfile.TemporaryDirectory() as path:
+            size = checkpoint.save(os.path.join(path, 'a.bf16'), config(),
+                                   'tune', Model(config()).state_dict())
+
+        self.assertLess(size, 30e6)
+
+
+@needs_torch
+class Recall(unittest.TestCase):
+
+    def test_equals_a_loop(self):
+        torch.manual_seed(4)
+        H, T, D, J, topk = 2, 12, 6, 3, 4
+        q, k = torch.randn(1, H, T, D), torch.randn(1, H, T, D)
+        iq, ik = torch.randn(1, T, J, D), torch.randn(1, T, D)
+        iw = torch.rand(1, T, J)
+        got = recall.mass(q, k, (iq, ik, iw), topk, 0.7)
+        sums = [0.0, 0.0, 0.0]
+
+        for t in range(topk, T):
+            p = sum(torch.softmax(0.7 * k[0, h, :t + 1] @ q[0, h, t], 0)
+                    for h in range(H)) / H
+            score = [sum(float(iw[0, t, j]) * max(0.0, float(
+                iq[0, t, j] @ ik[0, s])) for j in range(J))
+                for s in range(t + 1)]
+            best = sorted(range(t + 1), key=lambda s: (-score[s], s))[:topk]
+            sums[0] += float(p[best].sum())
+            sums[1] += float(p.sort(descending=True).values[:topk].sum())
+            sums[2] += float(p[-topk:].sum())
+
+        for x, y in zip(got.tolist(), sums):
+            self.assertAlmostEqual(x, y / (T - topk), places=5)
+
+    def test_of_a_model(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+
+        with tempfile.TemporaryDirectory() as path:
+            name = os.path.join(path, 'shard-00000')
+            data.put(name + '.ids.npy', numpy.arange(400).astype(
+                numpy.uint16) % 24)
+            data.put(name + '.len.npy', numpy.array([20] * 20, numpy.int32))
+            data.put(name + '.json', {})
+            found = recall.measure(m, 'sparse', path, torch.device('cpu'), 2)
+
+        self.assertEqual(len(found), m.n_layers)
+
+        for layer in found:
+            self.assertLessEqual(layer['recall'], layer['best'])
+            self.assertGreater(layer['recall'], 0)
+            self.assertLess(layer['best'], 1)
 
 
 @needs_torch
