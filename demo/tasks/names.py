@@ -56,7 +56,7 @@ Serena Sergei Seth Shanti Sharon Shirin Sibylle Sidney Silas Silvia Simon
 Simone Sofie Sonia Sophie Stanley Stefan Stella Stephen Steven Stuart Sunil
 Susan Susanna Sylvia Tamara Tanya Tariq Tatiana Teresa Terry Theresa Thomas
 Tiffany Tim Timothy Tina Tobias Tomas Toni Tracy Tristan Umar Ursula Valentina
-Valerie Vanessa Vera Veronica Vicente Victor Victoria Vikram Vincent 
+Valerie Vanessa Vera Veronica Vicente Victor Victoria Vikram Vincent
 Virginia Vivian Vladimir Walter Wendy Werner Wilhelm Will William Winston
 Xavier Yan Yasmin Yolanda Yuki Yuri Yvonne Zachary Zahra Zainab Zara Zelda'''.split())
 

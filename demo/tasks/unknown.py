@@ -5,6 +5,7 @@ world must decline; some contain made-up words."""
 
 import re
 
+from tasks.parts import Split
 from tasks.phrase import expand
 from tasks.said import Said, ask
 from tasks.skills import COLOR_OF
@@ -70,10 +71,10 @@ SLOTS = {
         laugh'''.replace('\n', '|').split('|'),
 }
 
-SLOTS = {name: [' '.join(s.split()) for s in row]
+SLOTS = {name: Split(' '.join(s.split()) for s in row)
          for name, row in SLOTS.items()}
 
-QUESTIONS = '''What is the capital of {land}?
+QUESTIONS = Split('''What is the capital of {land}?
 Which city is the capital of {land}?
 Tell me the capital of {land}.
 How many people live in {land}?
@@ -202,7 +203,7 @@ How much is a {thing}?
 Convert {n} coins to silver.
 What is {New} {new} {new}?
 {New} {new} {new} {new}.
-Can you {new} the {thing}?'''.splitlines()
+Can you {new} the {thing}?'''.splitlines())
 
 
 def unknown(rng):

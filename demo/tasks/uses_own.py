@@ -149,7 +149,7 @@ def path(rng):
 
     return one_of(rng, f'{rng.choice(names.FOLDERS)}/{file}'
                        f'|/{rng.choice(names.FOLDERS)}/{file}'
-                       f'|/home/{rng.choice(names.FIRST).lower()}/{file}'
+                       f'|/srv/{rng.choice(names.FIRST).lower()}/{file}'
                        f'|~/{rng.choice(names.FOLDERS)}/{file}')
 
 
@@ -259,8 +259,8 @@ def list_case(rng):
     return dict(folder=one_of(rng, f'{rng.choice(names.FOLDERS)}'
                                    f'|/{rng.choice(names.FOLDERS)}'
                                    f'|~/{rng.choice(names.FOLDERS)}'
-                                   f'|/home/{rng.choice(names.FIRST)}'
-                              ).replace('/home/', '/home/').lower(),
+                                   f'|/srv/{rng.choice(names.FIRST)}'
+                              ).lower(),
                 records=records, n=len(records), first=records[0]['file'],
                 last=records[-1]['file'], big=most['file'],
                 all=', '.join(r['file'] for r in records))
@@ -299,7 +299,7 @@ OWN += kinds(LIST, list_case, '''
 + {big}
 ''', 'folder')
 
-TODO = service('the to-do list', '''[list|get|show|read] [reminders|tasks|todos|to do list]
+TASKS = service('the to-do list', '''[list|get|show|read] [reminders|tasks|todos|to do list]
 [reminders|tasks|todo] [list|get|all|show]''',
 '''[Lists|Returns|Shows] [the reminders|the tasks|all reminders] of [the user|a day]
 [To-do list|Reminders|Tasks] of a day''', [
@@ -316,7 +316,7 @@ def todo_case(rng):
                 all='; '.join(tasks))
 
 
-OWN += kinds(TODO, todo_case, '''
+OWN += kinds(TASKS, todo_case, '''
 = list the tasks of {day}
 @ day
 - What do I have to do {day}?

@@ -6,8 +6,8 @@ reasoning of a served model (3.2.2).
     python3 -m train.elicit [--url URL] [--model NAME] [--n 500] [--bare]
 
 The requests have words and templates that training does not have
-(tasks/coldstart.py).  The model thinks, and has the Python tool.  --bare leaves
-the system prompt out, to compare.  It prints one JSON object:
+(tasks/coldstart.py).  The model thinks, and has the Python tool.  --bare
+leaves the system prompt out, to compare.  It prints one JSON object:
 
     n          requests
     called     of them, how many led to a call

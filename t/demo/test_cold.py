@@ -1,7 +1,7 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The paper's cold start: its system prompts, the Python tool and the tasks, and
-the count of calls inside the reasoning."""
+"""The paper's cold start: its system prompts, the Python tool and the tasks,
+and the count of calls inside the reasoning."""
 
 import json
 import os
