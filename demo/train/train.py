@@ -324,14 +324,11 @@ def parameters(model, stage):
     are frozen."""
 
     learners = {who: [] for who in LEARN[stage.attention]}
-    draft = f'model.layers.{model.n_layers}.'
 
     for name, p in model.named_parameters():
         who = 'indexer' if '.indexer.' in name else 'model'
-        learns = who in learners and (drafts(model, stage)
-                                      or not name.startswith(draft))
-        p.requires_grad_(learns)
-        if learns:
+        p.requires_grad_(who in learners)
+        if who in learners:
             learners[who].append(p)
 
     return learners

@@ -74,7 +74,9 @@ class Python(unittest.TestCase):
                      'print("".__class__)', 'def f(n):\n    return f(n)\nf(1)',
                      'print(1 // 0)',
                      'print([1][5])', 'print(9' + '9' * 300 + ')', '(', '\0',
-                     'print(99999999 * 99999999)', 'x' * 1000):
+                     'print(99999999 * 99999999)', 'x' * 1000, 'print(~1)', 'print(1 < 2 < 1)',
+                     'print(f"{1}")', 'print(1 if 1 else 2)', 'print({1: 2})',
+                     'print(1 in [1])', 'print(not 1)', 'del x'):
             with self.assertRaises(coldstart.Refused, msg=code):
                 coldstart.run_python(code)
 

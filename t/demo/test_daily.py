@@ -281,6 +281,8 @@ class Checks(unittest.TestCase):
             if not re.search(r'\d', answer) and not task.system:
                 declined += 1
                 self.assertIsNotNone(turn.check('It is 211014.', []))
+                self.assertIsNotNone(turn.check(
+                    'I do not know exactly, but it is 211014.', []))
                 self.assertGreaterEqual(
                     len(''.join(re.findall(r'\d', turn.user))), 4)
 
@@ -291,6 +293,7 @@ class Checks(unittest.TestCase):
 
         self.assertIsNotNone(sad('Goodbye!', []))
         self.assertIsNotNone(sad("That's great!", []))
+        self.assertIsNotNone(sad("I'm sorry. Goodbye!", []))
         self.assertIsNone(sad("I'm sorry to hear that.", []))
 
     def test_sql_is_read_only_and_bounded(self):
