@@ -46,6 +46,15 @@ class Split(tuple):
 
         return self
 
+    @classmethod
+    def given(cls, training, held_out):
+        """Returns a Split whose parts are given, not decided by the hash."""
+
+        self = super().__new__(cls, (*training, *held_out))
+        self.training, self.held_out = list(training), list(held_out)
+
+        return self
+
     def __add__(self, other):
         return Split((*self, *other))
 

@@ -17,25 +17,29 @@ from tasks.parts import Split, part
 from tasks.phrase import capital
 
 
-# none that could be confused with a weather or a region
+# none that could be confused with a weather or a region; training has the first
+# list
 
-FIRST = Split('''Acorn Alder Amber Anvil Apple Arrow Ash Aspen Aster Badger Barley
-Basil Beech Bell Berry Birch Blue Brass Brook Candle Castle Cedar Cherry Clover
-Cobalt Copper Coral Crane Crown Dawn Deer Dove Eagle Echo Elder Elm Ember
-Falcon Fern Finch Fir Flint Fox Garnet Ginger Glass Gold Grape Green Harbor
-Hare Harp Hawk Hazel Heron Honey Iris Iron Ivy Jade Kite Lake Lantern Lark
-Laurel Lemon Lilac Lily Linden Lion Lotus Maple Marble Mill Mint Moon Moss Oak
-Olive Onyx Opal Orchid Otter Owl Pearl Pebble Pepper Pine Plum Poplar Poppy
-Quiet Raven Red Reed River Robin Rose Ruby Rye Saffron Sage Salt Silver Spring
-Star Stone Swan Thorn Tiger Topaz Tulip Velvet Violet Walnut White Willow
-Winter Wolf Wren Badge Beacon Breeze Camel Candy Chalk Clay Comet Cotton Daisy
-Delta Dune Fable Feather Fiddle Forge Frost Gull Hollow Indigo Jasper Juniper
-Lagoon Lodestar Magnet Meadow Mirror Myrtle Nutmeg Oasis Oyster Palm Parrot
-Peach Peony Pigeon Pistachio Pony Quartz Quill Rabbit Ribbon Saddle Shell
-Sparrow Summit Thistle Thyme Turtle Valley Vanilla Vine Wagon Willet
-Yarrow'''.split()) + [
-    capital(w) for w in names.ADJECTIVES
-    if w not in ('northern', 'southern', 'western', 'stormy', 'sunny', 'foggy')]
+FIRST = Split.given('''Acorn Alder Amber Anvil Apple Arrow Ash Aspen Aster
+Badger Barley Basil Beech Bell Berry Birch Blue Brass Brook Candle Castle
+Cedar Cherry Clover Cobalt Copper Coral Crane Crown Dawn Deer Dove Eagle Echo
+Elder Elm Ember Falcon Fern Finch Fir Flint Fox Garnet Ginger Glass Gold Grape
+Green Harbor Hare Harp Hawk Hazel Heron Honey Iris Iron Ivy Jade Kite Lake
+Lantern Lark Laurel Lemon Lilac Lily Linden Lion Lotus Maple Marble Mill Mint
+Moon Moss Oak Olive Onyx Opal Orchid Otter Owl Pearl Pebble Pepper Pine Plum
+Poplar Poppy Quiet Raven Red Reed River Robin Rose Ruby Rye Saffron Sage Salt
+Silver Spring Star Stone Swan Thorn Tiger Topaz Tulip Velvet Violet Walnut
+White Willow Winter Wolf Wren'''.split(), [
+    *'''Badge Beacon Breeze Camel Candy Chalk Clay Comet Cotton Daisy Delta Dune
+    Fable Feather Fiddle Forge Frost Gull Indigo Jasper Juniper Lagoon
+    Lodestar Magnet Meadow Mirror Myrtle Nutmeg Oasis Oyster Palm Parrot Peach
+    Peony Pigeon Pistachio Pony Quartz Quill Rabbit Ribbon Saddle Shell Sparrow
+    Summit Thistle Thyme Turtle Valley Vanilla Vine Wagon Willet
+    Yarrow'''.split(),
+    *(capital(w) for w in names.ADJECTIVES if w not in (
+        'northern', 'southern', 'western', 'stormy', 'sunny', 'foggy',
+        'golden', 'silver', 'green', 'iron', 'quiet', 'red', 'blue', 'white',
+        'winter', 'velvet'))])
 
 HOTEL = 'Court Hotel House Inn Lodge Rest'.split()
 RESTAURANT = 'Cafe Diner Grill Kitchen Table Tavern'.split()
