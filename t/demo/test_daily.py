@@ -301,6 +301,11 @@ class Checks(unittest.TestCase):
 
         self.assertEqual(table.query('SELECT b FROM t'), (['b'], [(2,)]))
 
+        large = uses_code.Table('t', ('a',), [(i,) for i in range(40)])
+
+        with self.assertRaisesRegex(ValueError, 'interrupted'):
+            large.query('SELECT COUNT(*) FROM t a, t b, t c, t d, t e, t f')
+
         for sql in ('DROP TABLE t', 'ATTACH "/tmp/x" AS x', 'DELETE FROM t',
                     'PRAGMA database_list', 'SELECT * FROM nothing',
                     'SELECT randomblob(1000000000)', 'SELECT 1; SELECT 2',
