@@ -303,7 +303,7 @@ weighs(2, 'tensor', $v32, %v32);
 weighs(8, 'tensor', $v32, %v32);
 weighs(16, 'tensor', $v32, %v32);
 
-weighs(8, $_, $v32, %v32, speculate => 'auto') for qw/ data tensor /;
+weighs(8, $_, $v32, %v32, speculate => 5) for qw/ data tensor /;
 
 # other kernels compute heads of these sizes
 

@@ -41,8 +41,10 @@ static int dsa_conf_requests(dsa_conf_reader_t *r);
 #define DSA_CONF_OFFSET(field)  offsetof(dsa_conf_t, field)
 
 /*
- * The most drafts with "speculate auto" and "backend cuda": the logits of each
- * take memory of the GPU, and more than 5 are seldom accepted.
+ * The most drafts with "speculate auto" and one GPU: the logits of each take
+ * memory of the GPU, and more than 5 are seldom accepted.  Several GPUs have
+ * none unless their number is configured, because with drafts they do not share
+ * out long prompts.
  */
 #define DSA_CONF_CUDA_DRAFTS    5
 
@@ -384,7 +386,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
 
     if (conf->adapt_drafts) {
         conf->drafts = conf->backend == DSA_BACKEND_CPU ? DSA_MAX_OUTPUTS - 1
-                       : cuda ? DSA_CONF_CUDA_DRAFTS : 0;
+                       : cuda && conf->gpus == 1 ? DSA_CONF_CUDA_DRAFTS : 0;
 
     } else if (conf->drafts != 0 && conf->backend == DSA_BACKEND_NULL) {
         return dsa_conf_fail(r, "\"speculate %u\" needs \"backend cpu\" or "
