@@ -28,8 +28,8 @@ typedef struct {
 
 /*
  * A step; its arrays are in the rank's input.  Tokens 0 .. decode-1 are decode
- * tokens, one of each sequence and its drafts, computed by absorbed MQA.  The other
- * tokens follow, sequence by sequence.
+ * tokens, one of each sequence and its drafts, computed by absorbed MQA.  The
+ * other tokens follow, sequence by sequence.
  */
 
 typedef struct {

@@ -133,6 +133,8 @@ dsa_backend_null_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
         goto failed;
     }
 
+    memcpy(b->identity, b->fingerprint, sizeof(b->identity));
+
     page = (uint64_t) DSA_PAGE_TOKENS * DSA_NULL_TOKEN_BYTES
            * b->config.num_hidden_layers;
     pages = conf->kv_memory != 0 ? conf->kv_memory / page : DSA_NULL_PAGES;

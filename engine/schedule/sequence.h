@@ -31,8 +31,9 @@
  * is made until their samples are known; dsa_seq_rollback() then removes the
  * rejected ones.  A step that is made before its drafts are known has up to
  * n_ahead of them; they are appended to tokens when the step before has ended,
- * and until then scheduled counts only the token before them.  Pages are published from computed tokens only, and computed
- * never includes a draft, so that no published page holds a rejected draft.
+ * and until then scheduled counts only the token before them.  Pages are
+ * published from computed tokens only, and computed never includes a draft, so
+ * that no published page holds a rejected draft.
  */
 
 #define DSA_NO_BATCH_ENTRY  DSA_INPUT_KNOWN

@@ -131,8 +131,8 @@ int dsa_cuda_sample_kept(uint32_t *kept, const dsa_cuda_sample_t *sample,
 /*
  * CUDA.  Sets token [rows] to the token of sample[feed], unless feed [rows] is
  * below 0.  So a step can be started before the host has the samples of the
- * previous step.  Where such a token is row last[i] of the i-th sample [samples]
- * of the step, and r[i] has a history, the token becomes the last id of it.
+ * previous step.  Where such a token is row last[i] of sample i of the step,
+ * last [samples], and r[i] has a history, the token becomes its last id.
  */
 int dsa_cuda_feed(int32_t *token, const int32_t *feed,
     const dsa_cuda_sample_t *sample, uint32_t rows, uint32_t *history,
