@@ -115,7 +115,8 @@ $off->start_nginx();
 
 {
     my $t = DSA::Test->new('moves engines');
-    my @engine = map { engine($t, speculate => $_) } 3, 'off';
+    my @engine = map { engine($t, speculate => $_, context_length => 1600) }
+                 3, 'off';
     my $moved = 0;
 
     $t->start_nginx();
