@@ -220,13 +220,18 @@ dsa_sched_start(dsa_sched_t *s, dsa_err_t *err)
 }
 
 
-/* 1 if the sequence decodes, and its scheduled sample is not its last one. */
+/*
+ * 1 if the sequence decodes, and the step in flight cannot end it by
+ * max_tokens.  An entry must not follow one that may: the backend may accept
+ * drafts behind the last token, for which there are no pages.
+ */
 
 static int
 dsa_sched_goes_on(const dsa_seq_t *seq)
 {
     return seq->state == DSA_SEQ_DECODE
-           && seq->completion + seq->scheduled_samples < seq->max_tokens;
+           && seq->completion + seq->scheduled_samples * (1 + seq->n_draft)
+              < seq->max_tokens;
 }
 
 

@@ -65,6 +65,7 @@ ahead_follow(dsa_batch_seq_t *seq, ahead_entry_t *now,
     }
 
     seq->start += accepted - 1;
+    assert_true(seq->start < seq->n_pages * DSA_PAGE_TOKENS);
     room = seq->n_pages * DSA_PAGE_TOKENS - seq->start - 1;
     n = n < seq->n_draft ? n : seq->n_draft;
     n = n < room ? n : room;

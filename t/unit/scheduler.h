@@ -474,6 +474,7 @@ fake_follow(fake_t *f, in_flight_t *now, uint32_t i, in_flight_t *last)
            accepted * sizeof(uint32_t));
 
     to->start += accepted - 1;
+    assert_true(to->start < to->n_pages * DSA_PAGE_TOKENS);
     room = to->n_pages * DSA_PAGE_TOKENS - to->start - 1;
     n = n < to->n_draft ? n : to->n_draft;
     n = n < room ? n : room;
