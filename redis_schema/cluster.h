@@ -44,7 +44,7 @@ typedef enum {
     DSA_CLUSTER_ASK,        /* another node may have the keys while the cluster
                                slot is moved; send it ASKING before */
     DSA_CLUSTER_MOVING,     /* TRYAGAIN: the keys are being moved */
-    DSA_CLUSTER_DOWN        /* nobody serves the cluster slot now */
+    DSA_CLUSTER_DOWN        /* no node serves the cluster slot now */
 } dsa_cluster_reply_e;
 
 dsa_cluster_reply_e dsa_cluster_reply(const redisReply *reply);

@@ -3,7 +3,7 @@
 # Copyright (C) The nginx-dsa authors
 #
 # Redirects of a Redis that is broken or hostile: circles, addresses that are
-# none, other cluster slots, ever new nodes, and nodes that nobody is at.  Each
+# none, other cluster slots, ever new nodes, and addresses without a node.  Each
 # command ends in time, the log has the cause once, and the next command
 # succeeds.
 
@@ -243,7 +243,7 @@ is(scalar(grep { length > 600 } split /\n/, $t->error_log), 0,
    'in short lines');
 good('nonsense');
 
-# a node that nobody is at
+# an address without a node
 
 reply($first, "-MOVED SLOT 127.0.0.1:$nobody");
 refused('nobody there', qr/cannot be reached/);

@@ -275,9 +275,9 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
     const dsa_batch_seq_t *s);
 
 /*
- * speculate.c, for a rank with drafts.  Opening returns a cudaError_t; closing
- * frees.  count returns the rows of a piece in the first step of the draft
- * layer.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
+ * speculate.c and speculate_run.c, for a rank with drafts.  Opening returns a
+ * cudaError_t; closing frees.  size returns the bytes of f->drafts.known, count
+ * the rows of a piece in the first step of the draft layer.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
  * inputs of the step, after dsa_cuda_inflight_upload(); enqueue adds the
  * verification, the steps of the draft layer and the copy of their results
  * behind the step; both return a cudaError_t; finish copies the results to the
@@ -291,6 +291,7 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
 int dsa_cuda_speculate_open(dsa_cuda_drafts_t *d,
     const dsa_cuda_rank_t *rank);
 void dsa_cuda_speculate_close(dsa_cuda_drafts_t *d);
+uint64_t dsa_cuda_speculate_size(const dsa_cuda_rank_t *rank);
 uint32_t dsa_cuda_speculate_count(const dsa_cuda_rank_t *rank,
     const dsa_cuda_piece_t *piece);
 void dsa_cuda_speculate_make(dsa_cuda_inflight_t *f,
