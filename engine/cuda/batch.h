@@ -276,12 +276,12 @@ uint32_t dsa_cuda_batch_end(const dsa_cuda_rank_t *rank,
 
 /*
  * speculate.c and speculate_run.c, for a rank with drafts.  Opening returns a
- * cudaError_t; closing frees.  size returns the bytes of f->drafts.known, count
- * the rows of a piece in the first step of the draft layer.  make fills f->drafts after dsa_cuda_batch_make(); begin completes the
- * inputs of the step, after dsa_cuda_inflight_upload(); enqueue adds the
- * verification, the steps of the draft layer and the copy of their results
- * behind the step; both return a cudaError_t; finish copies the results to the
- * entries.
+ * cudaError_t; closing frees.  size returns the bytes of f->drafts.known, and
+ * count the rows of a piece in the first step of the draft layer.  make fills
+ * f->drafts after dsa_cuda_batch_make(); begin completes the inputs of the
+ * step, after dsa_cuda_inflight_upload(); enqueue adds the verification, the
+ * steps of the draft layer and the copy of their results behind the step; both
+ * return a cudaError_t; finish copies the results to the entries.
  *
  * With masks of drafts, enqueue ends behind the first step.  When that has
  * ended, masks and draft are called for each draft k < f->drafts.most: masks
