@@ -200,8 +200,8 @@ typedef struct {
     uint32_t            allowed;        /* ids from here on are never sampled */
     uint32_t            persistent;     /* 1: the fingerprint has to cover every
                                            byte of the weights */
-    uint32_t            drafts;         /* cpu: most drafts of a sequence that
-                                           the draft layer makes in a step,
+    uint32_t            drafts;         /* cpu, cuda: most drafts of a sequence
+                                           that the draft layer makes in a step,
                                            below DSA_MAX_OUTPUTS; 0: none */
     uint32_t            drafts_if_any;      /* 1: none, too, if the checkpoint
                                            has no usable draft layer, which is

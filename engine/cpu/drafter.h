@@ -15,8 +15,8 @@
  * The drafts of the CPU backend.  After each step of the model, the draft layer
  * computes the rows of the tokens that the step has verified, and then drafts
  * behind the samples.  Drafts are sampled as the model's tokens are: with the
- * same noise, temperature, penalties and biases, and without the masks, which
- * depend on the drafts.
+ * same noise, temperature, penalties and biases, and with the masks of their
+ * positions, for which next_mask of the sequence is called.
  */
 
 typedef struct dsa_drafter_s  dsa_drafter_t;

@@ -20,9 +20,10 @@
  * every page, so that the weights of its columns stay in registers.  In both
  * cases one warpgroup sums while the tensor cores work for the other one.
  *
- * A page takes at least 0.42 us on an SM of an H100 and of an H200 alike: not
- * memory, but the one warp that loads seems to be the limit of one product.
- * The tensor cores are that of more than two.
+ * A page takes at least 0.42 us on an SM of an H100 and of an H200 alike, so
+ * that memory is not the limit of one product.  Four warps that load instead of
+ * one do not change it.  The tensor cores are the limit of more than two
+ * products.
  */
 
 #define DSA_INDEX_READERS   256                 /* threads that compute */
