@@ -72,6 +72,9 @@ static uint32_t     greedy[16];         /* of the model a-fp8 */
 static uint32_t     drafts;             /* of the draft layer, in a step */
 static uint32_t     gpus = 1;
 static dsa_attention_e  attention;
+static dsa_backend_t *(*around)(dsa_backend_t *backend);    /* NULL, or opens
+                                           the backend that is used, around the
+                                           one that is tested */
 
 
 static int
@@ -132,6 +135,8 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     }
 
     assert_int_equal(e->backend->pages, pages);
+
+    e->backend = around != NULL ? around(e->backend) : e->backend;
 
     memset(&sched, 0, sizeof(sched));
     sched.max_running = CLIENTS;
