@@ -103,8 +103,9 @@ dsa_graphs_grouped(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
 
 
 /*
- * Sets the numbers of tokens: all up to 16, then in steps of an eighth to a
- * quarter; the last one is most.
+ * Sets the numbers of tokens: all up to 16, then multiples of a power of two
+ * that is an eighth to a quarter of them, so that powers of two, which batches
+ * often have, are not padded; the last one is most.
  */
 
 static void
@@ -112,7 +113,9 @@ dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most)
 {
     uint32_t  n, step;
 
-    for (n = 1; g->sizes < DSA_CUDA_SIZES; n += step) {
+    step = 1;
+
+    for (n = 1; g->sizes < DSA_CUDA_SIZES; n += step, n -= n % step) {
         if (n > most || g->sizes == DSA_CUDA_SIZES - 1) {
             n = most;
         }

@@ -20,7 +20,7 @@
  * the next larger graph and is padded to it.
  */
 
-#define DSA_CUDA_SIZES      40          /* most numbers of tokens */
+#define DSA_CUDA_SIZES      48          /* most numbers of tokens */
 #define DSA_CUDA_BOUNDS     4           /* most bounds of contexts */
 
 
