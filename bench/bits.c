@@ -111,6 +111,7 @@ dsa_bits_open(dsa_bits_t *b, dsa_err_t *err)
     conf.max_tokens = DSA_BITS_TOKENS;
     conf.max_seqs = DSA_BITS_SEQS;
     conf.allowed = UINT32_MAX;
+    conf.drafts = DSA_BITS_DRAFTS;
 
     b->backend = dsa_backend_cuda_open(&conf, err);
 
@@ -166,6 +167,7 @@ dsa_bits_seq(dsa_bits_t *b, uint32_t k, uint32_t s, uint32_t start,
     seq->n_prompt = prompt;
     seq->input_from = DSA_INPUT_KNOWN;
     seq->pages = b->pages + s * (DSA_BITS_LENGTH / DSA_PAGE_TOKENS);
+    seq->n_pages = (start + n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     seq->sampling = &b->sampling;
     seq->sample = &b->sample[k];
 

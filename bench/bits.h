@@ -27,6 +27,7 @@
 #define DSA_BITS_FAR        65536       /* context of a far neighbor */
 #define DSA_BITS_PROMPT     4096        /* tokens of a prompt that is timed */
 #define DSA_BITS_BATCHES    4
+#define DSA_BITS_DRAFTS     (DSA_MAX_OUTPUTS - 1)   /* most of a sequence */
 
 
 extern const uint32_t  dsa_bits_batch[DSA_BITS_BATCHES];

@@ -34,7 +34,7 @@ const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
 };
 
 const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
-    1, 8, 32, 64, 128
+    1, 4, 8, 16, 32, 64, 128
 };
 
 const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {

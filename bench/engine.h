@@ -29,7 +29,7 @@
 #define DSA_BENCH_TOKENS    8192        /* of each rank in a step */
 
 #define DSA_BENCH_PROMPTS   5
-#define DSA_BENCH_BATCHES   5
+#define DSA_BENCH_BATCHES   7
 #define DSA_BENCH_CONTEXTS  3
 #define DSA_BENCH_DRAFTS    (DSA_MAX_OUTPUTS - 1)
 
