@@ -8,6 +8,8 @@
 #define SERVING_PRECISION   DSA_SERVED
 #define SERVING_BOUND       0
 
+#include <cuda_runtime_api.h>
+
 #include "engine/cuda/group.h"
 #include "t/unit/serving.h"
 
@@ -16,7 +18,7 @@
  * Answers with drafts of the draft layer on a GPU: the tokens are those without
  * drafts, greedy and sampled, with and without penalties, also after a
  * preemption.  t/gpu/drafts.t runs it with a model, and with the work shared by
- * two ranks on GPU 0:
+ * two ranks, on GPU 1, too, if there is one:
  *
  *     gpu_speculate MODEL [data|tensor]
  */
@@ -217,6 +219,8 @@ setup_sampled(void **state)
 int
 main(int argc, char **argv)
 {
+    int  n;
+
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_equal),
         cmocka_unit_test(test_preempted_drafts),
@@ -238,6 +242,7 @@ main(int argc, char **argv)
         attention = strcmp(argv[2], "data") == 0 ? DSA_ATTENTION_DATA
                                                  : DSA_ATTENTION_TENSOR;
         dsa_cuda_load_all();
+        number[1] = cudaGetDeviceCount(&n) == 0 && n > 1;
     }
 
     return cmocka_run_group_tests(tests, setup_sampled, NULL);

@@ -71,6 +71,7 @@ static client_t     alone[CLIENTS];
 static uint32_t     greedy[16];         /* of the model a-fp8 */
 static uint32_t     drafts;             /* of the draft layer, in a step */
 static uint32_t     gpus = 1;
+static uint32_t     number[2];          /* of the GPU of each rank */
 static dsa_attention_e  attention;
 static dsa_backend_t *(*around)(dsa_backend_t *backend);    /* NULL, or opens
                                            the backend that is used, around the
@@ -122,6 +123,7 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
                                          drafts != 0, 64 * pages);
     conf.gpus = gpus;
+    memcpy(conf.gpu, number, sizeof(number));
     conf.attention = attention;
     conf.drafts = drafts;
     conf.max_tokens = budget;
