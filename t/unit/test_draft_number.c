@@ -88,6 +88,45 @@ stairs(uint32_t sequences, uint32_t verified, uint32_t made)
 }
 
 
+/*
+ * An H200 with the weights of one GPU of eight of DeepSeek-V3.2, by streams and
+ * drafts, and without a draft layer (bench/results/2026-11-24-drafts.md, context
+ * 1K).
+ */
+
+#define STREAMS 7
+
+static const struct {
+    uint32_t  n;
+    double    without;
+    double    with[4];
+} h200[STREAMS] = {
+    { 1, 13910, { 14260, 18750, 22270, 25240 } },
+    { 8, 27210, { 27750, 30770, 32800, 34520 } },
+    { 32, 31340, { 31970, 33980, 41240, 48220 } },
+    { 64, 32780, { 33470, 46280, 52950, 65380 } },
+};
+
+static double
+measured(uint32_t sequences, uint32_t verified, uint32_t made)
+{
+    double    drafts;
+    uint32_t  i, k;
+
+    (void) made;
+
+    for (i = 0; h200[i].n != sequences; i++) {
+        assert_true(i + 1 < STREAMS);
+    }
+
+    drafts = (double) verified / sequences;
+    k = drafts < 3 ? (uint32_t) drafts : 2;
+
+    return h200[i].with[k]
+           + (h200[i].with[k + 1] - h200[i].with[k]) * (drafts - k);
+}
+
+
 /* Cheap for few sequences, and dear for many. */
 
 static double
@@ -276,6 +315,37 @@ test_speed(void **state)
 
                 assert_true(s.tokens / s.time >= 0.98 * fixed(&s, 0));
             }
+        }
+    }
+}
+
+
+/*
+ * With the shares of accepted drafts that were published for GLM-5.2, and with
+ * fewer, against the best number and an engine without the draft layer.
+ */
+
+static void
+test_measured(void **state)
+{
+    size_t  i, k;
+    sim_t   s;
+
+    static const double  share[] = { 0.85, 0.6, 0.3, 0 };
+
+    (void) state;
+
+    for (i = 0; i < STREAMS && h200[i].n != 0; i++) {
+        for (k = 0; k < sizeof(share) / sizeof(share[0]); k++) {
+            sim_init(&s, measured, h200[i].n, share[k], 0.985);
+            dsa_spec_init(&s.d, 3, 1);
+            sim_run(&s, 2048);
+            sim_run(&s, 20480);
+
+            print_message("%u streams, %.2f accepted: %.2f of the speed "
+                          "without a draft layer, %.2f drafts\n", s.n, share[k],
+                          s.tokens / s.time / s.n * h200[i].without,
+                          (double) s.drafts / s.n / 20480);
         }
     }
 }
@@ -508,6 +578,7 @@ main(void)
 {
     static const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_measured),
         cmocka_unit_test(test_trials),
         cmocka_unit_test(test_sequences),
         cmocka_unit_test(test_positions),
