@@ -4,8 +4,8 @@
 # its part of a sum to BF16, and this small model turns such roundings into
 # flipped choices, so that the logits move by some percent.  How much is right
 # follows from the CPU, which computes the same parts and roundings with
-# "--gpus": its distance from itself with one rank, and the widest margin of a
-# token that it chooses differently, bound those of the GPUs.
+# "--gpus": its distance from itself with one rank, and the margins of the
+# tokens that it chooses differently, bound those of the GPUs.
 
 use strict;
 use warnings;
@@ -62,12 +62,14 @@ sub median { quantile(0.5, distances(@_)) }
 
 
 # By how much, in units of the logits' root mean square, a token with another
-# choice is less probable than the best one; the widest of all tokens.
+# choice is less probable than the best one: the mean over all tokens.  35 of 320
+# tokens have another choice with two ranks of the CPU, so that the widest of
+# these margins is as it happens to be, and the mean is not.
 
 sub margin {
     my ($got, $want) = @_;
 
-    return max 0, map {
+    return 1 / @$want * sum map {
         my ($g, $w) = ($got->[$_], $want->[$_]);
         my ($best) = sort { $w->[$b] <=> $w->[$a] } 0 .. $#$w;
         my ($mine) = sort { $g->[$b] <=> $g->[$a] } 0 .. $#$g;
@@ -77,11 +79,9 @@ sub margin {
 }
 
 
-# The CPU's distances, first of all: the widest margin is a maximum of few
-# tokens, so that the one of all cases is the bound.
+# The CPU's distances, first of all.
 
 my @case;
-my $widest = 0;
 
 for my $form ([ 'prefill' ], [ 'decode', '--decode-from', $start ]) {
     my ($name, @form) = @$form;
@@ -99,9 +99,9 @@ for my $form ([ 'prefill' ], [ 'decode', '--decode-from', $start ]) {
                         $attention, @form);
             my $cpu = run("$name-$ranks-$attention-cpu", @args);
 
-            $widest = max $widest, margin($cpu, $one);
             push @case, [ $name, "$ranks GPUs, attention $attention",
-                          median($cpu, $one), \@form, \@args ];
+                          median($cpu, $one), margin($cpu, $one), \@form,
+                          \@args ];
         }
     }
 }
@@ -109,7 +109,7 @@ for my $form ([ 'prefill' ], [ 'decode', '--decode-from', $start ]) {
 my %one;
 
 for my $case (@case) {
-    my ($name, $split, $far, $form, $args) = @$case;
+    my ($name, $split, $far, $margin, $form, $args) = @$case;
     my $what = "$name, $split";
     my $from = $name eq 'decode' ? $start : 0;
     my $one = $one{$name} //= logits("$name-1", '--model', $golden, @$form);
@@ -119,7 +119,7 @@ for my $case (@case) {
 
     is(max(distances($again, $got)), 0, "$what: the same bits twice");
     at_most(median($got, $one), 1.2 * $far, "$what: as one GPU");
-    at_most(margin($got, $one), 1.5 * $widest,
+    at_most(margin($got, $one), 2.5 * $margin,
             "$what: greedy tokens differ only within the noise");
     at_most(quantile(0.5, distances([ @{$got}[$from .. $#$got] ], \@floats)),
             1.1 * quantile(0.5, distances([ @{$one}[$from .. $#$one] ],
