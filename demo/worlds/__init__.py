@@ -1,0 +1,3 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Environments with tools, tasks and verifiers; README.md describes them."""
