@@ -5,6 +5,8 @@ folder."""
 
 from tasks import mix
 from worlds.form import Family, Refused
+from worlds.general import hangzhou, program
+from worlds.general.task import family as general
 
 
 # families of demo/tasks of which one continues another: the second has what
@@ -25,6 +27,12 @@ def families():
 
     for name in mix.FAMILIES:
         add(found, of_tasks(chain_from(name)))
+
+    for name in program.CATEGORIES:
+        add(found, general(name, lambda seed, name=name:
+                           program.Program(name, seed), program.LEVELS))
+
+    add(found, general('hangzhou', hangzhou.Hangzhou, 1))
 
     return found
 

@@ -1,0 +1,562 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Synthesis of general tasks: the loop, its limits, and what it makes."""
+
+import copy
+import hashlib
+import json
+import random
+import re
+import unittest
+from itertools import combinations, permutations, product
+
+from tasks.task import RETAIN, play
+from worlds import registry
+from worlds.form import verify
+from worlds.general import box, chat, hangzhou, program, source, words
+from worlds.general.candidate import Candidate, judge, solve
+from worlds.general.loop import examine, settle, synthesize, Result
+from worlds.general.mutate import mutations, names_in
+from worlds.general.program import CATEGORIES, LEVELS, Program
+
+
+def right(category, seed='eval-1', level=1):
+    """Returns a candidate without faults, with all its tools."""
+
+    p = Program(category, seed, faulty=0)
+    c = p.propose(level)
+    p.augment(c, re.findall(r'\bdef (\w+)\(', ''.join(
+        r.tool for r in p.category.rules[:level])))
+    return p, c
+
+
+class Categories(unittest.TestCase):
+
+    def test_counts(self):
+        self.assertGreaterEqual(len(CATEGORIES), 20)
+        kinds = {r.kind for c in CATEGORIES.values() for r in c.rules}
+        self.assertGreaterEqual(len(kinds), 5)
+
+    def test_gold_and_mutations(self):
+        """The gold answer is accepted, and 20 mutations that the enumeration
+        of all answers calls wrong are not."""
+
+        for name in CATEGORIES:
+            for level in (1, LEVELS):
+                p, c = right(name, level=level)
+
+                with c.open() as opened:
+                    gold = solve(c, opened)
+                    self.assertTrue(c.check(gold), name)
+                    self.assertIsNone(judge(opened, gold), name)
+
+                    wrong = mutations(random.Random(name), gold, c.db,
+                                      c.check)
+                    self.assertEqual(len(wrong), 20, name)
+
+                    for other in wrong:
+                        self.assertIsNotNone(judge(opened, other),
+                                             (name, other))
+
+                    for other in p.audit.right[level - 1][:40]:
+                        self.assertIsNone(judge(opened, other), (name, other))
+
+    def test_verifier_is_exact(self):
+        """For one category, all answers are decided as a reading of the
+        request decides them."""
+
+        _, c = right('basket', 'eval-7', LEVELS)
+        item = c.db['items']
+        sentences = c.text.split('. ')
+        price, weight, rating, dear = [
+            [int(n) for n in re.findall(r'\d+', s)] for s in sentences
+            if re.search(r'\d', s)]
+
+        self.assertRegex(sentences[1], 'total price')
+        self.assertRegex(sentences[2], 'total weight')
+        self.assertRegex(sentences[3], 'lowest rating')
+        self.assertRegex(
+            c.text, r'As long as the weight of the heaviest item is less '
+                    r'than \d+, keep the price of the dearest item at no '
+                    r'more than \d+; from \d+ on, at no more than \d+')
+
+        def good(four):
+            p, w, r = ([item[x][k] for x in four]
+                       for k in ('price', 'weight', 'rating'))
+            limit = dear[1] if max(w) < dear[0] else dear[3]
+            return sum(p) <= price[0] and sum(w) >= weight[0] \
+                and min(r) >= rating[0] and max(p) <= limit
+
+        found = [list(four) for four in combinations(item, 4) if good(four)]
+        self.assertTrue(found)
+
+        with c.open() as opened:
+            for four in combinations(item, 4):
+                self.assertEqual(judge(opened, list(four)) is None,
+                                 list(four) in found, four)
+
+    def test_solutions_differ(self):
+        trees = {}
+
+        for name in CATEGORIES:
+            p = Program(name, 'train-1', faulty=0)
+            trees[name] = {source.normalized(p.propose(level).solution)
+                           for level in range(1, LEVELS + 1)}
+
+        trees['hangzhou'] = {source.normalized(hangzhou.SOLUTION)}
+
+        for a, b in combinations(trees, 2):
+            self.assertFalse(trees[a] & trees[b], (a, b))
+
+        self.assertEqual(source.normalized('def f(x):\n    return x + 1'),
+                         source.normalized('def f(y):\n    return y + 2'))
+        self.assertNotEqual(source.normalized('x = y + 1'),
+                            source.normalized('x = y - 1'))
+
+    def test_levels_are_harder(self):
+        """From the share of right answers, which all are enumerated."""
+
+        for name in CATEGORIES:
+            first, last = [], []
+
+            for n in range(5):
+                audit = Program(name, f'train-{n}', faulty=0).audit
+                shares = [len(r) / len(audit.answers) for r in audit.right]
+                self.assertEqual(shares, sorted(shares, reverse=True), name)
+                first.append(1 - (1 - shares[0]) ** program.DRAWS)
+                last.append(1 - (1 - shares[-1]) ** program.DRAWS)
+
+            self.assertGreater(sum(first) - sum(last), 0.3 * 5, name)
+
+    def test_parts_are_disjoint(self):
+        names = {part: set() for part in (words.TRAIN, words.EVAL)}
+        sentences = copy.deepcopy(names)
+
+        for name, category in CATEGORIES.items():
+            for part, n in product(names, range(2)):
+                p = Program(name, f'{part}-{n}', faulty=0)
+                made = {x for x in names_in(p.db)
+                        if re.fullmatch('[A-Z][a-z]+', x)}
+                names[part] |= made - {'Monday', 'Tuesday', 'Wednesday',
+                                       'Thursday', 'Friday'}
+                text = p.propose(LEVELS).text.replace(category.form, '')
+
+                for x in [*made, *(r.noun for r in category.rules),
+                          *(r.when.text for r in category.rules if r.when)]:
+                    text = text.replace(x, '_')
+                    text = text.replace(x[0].upper() + x[1:], '_')
+
+                sentences[part] |= {re.sub(r'\d+|_', '', s).strip() for s in
+                                    re.split(r'[.?!:;]', text)}
+
+        self.assertGreater(len(names[words.TRAIN]), 100)
+        self.assertFalse(names[words.TRAIN] & names[words.EVAL])
+        self.assertEqual(
+            sentences[words.TRAIN] & sentences[words.EVAL] - {''}, set())
+
+    def test_from_seeds(self):
+        one, two = (Program('route', 'train-4') for _ in range(2))
+        a, b = one.propose(3), two.propose(3)
+        self.assertEqual((a.db, a.text, a.solution, a.verifier),
+                         (b.db, b.text, b.solution, b.verifier))
+        self.assertNotEqual(Program('route', 'train-5').db, one.db)
+
+    def test_trips_need_backtracking(self):
+        """A plan that takes the cheapest of everything, day by day, is wrong
+        for many trips that can be solved, and some cities lead nowhere."""
+
+        failed, dead = 0, 0
+
+        for n in range(20):
+            p, c = right('trip', f'train-{n}', 4)
+            cities = c.db['cities']
+            plan = [self.cheapest(c.db['task']['start'], cities)]
+
+            while len(plan) < 3:
+                been = [d['city'] for d in plan]
+                ways = [x for x in cities[been[-1]]['lines'] if x not in been]
+                dead += not ways
+                if not ways:
+                    break
+                plan.append(self.cheapest(min(ways, key=lambda x: sum(
+                    self.cost(x, self.cheapest(x, cities), cities))), cities))
+
+            self.assertTrue(p.audit.right[3])
+            failed += not c.check(plan)
+
+        self.assertGreater(failed, 10)
+
+    @staticmethod
+    def cheapest(name, cities):
+        c = cities[name]
+        return {'city': name,
+                'hotel': min(c['hotels'],
+                             key=lambda x: c['hotels'][x]['price']),
+                'restaurant': min(c['restaurants'], key=lambda x:
+                                  c['restaurants'][x]['price']),
+                'attraction': min(c['attractions'], key=lambda x:
+                                  c['attractions'][x]['ticket'])}
+
+    @staticmethod
+    def cost(name, day, cities):
+        c = cities[name]
+        return (c['hotels'][day['hotel']]['price'],
+                c['restaurants'][day['restaurant']]['price'],
+                c['attractions'][day['attraction']]['ticket'])
+
+
+class Sources(unittest.TestCase):
+
+    BYPASS = (
+        'import os\ndef solve():\n    return 1',
+        'def solve():\n    import os\n    return 1',
+        'def solve():\n    return db["task"]',
+        'def solve():\n    return open("/etc/passwd")',
+        'def solve():\n    return ().__class__',
+        'def solve():\n    return [].append.__self__',
+        'def solve():\n    f = list_items\n    return f()',
+        'def solve():\n    return [list_items][0]()',
+        'def solve():\n    sum = 1\n    return sum',
+        'def solve():\n    return (lambda: 1)()',
+        'def solve():\n    def f():\n        return 1\n    return f()',
+        'def solve():\n    return solve()',
+        'def solve(db):\n    return db',
+        'def solve(x=list_items()):\n    return x',
+        'def solve():\n    return eval("db")',
+        'def solve():\n    return f"{db}"',
+        'def solve():\n    global db\n    return db',
+        'def solve():\n    return getattr(list_items, "x")',
+        'def solve():\n    return "{0.a}".format(1)',
+        'async def solve():\n    return 1',
+        '@list_items\ndef solve():\n    return 1',
+        'class A:\n    pass\ndef solve():\n    return 1',
+        'def solve():\n    yield 1',
+        'def solve():\n    with list_items() as x:\n        return x',
+        'def solve():\n    try:\n        return 1\n    except ValueError:\n'
+        '        return 2',
+        'x = 1', 'def solve(:', '\0', '(' * 5000,
+    )
+
+    def test_bypass(self):
+        for text in self.BYPASS:
+            with self.assertRaises(source.BadSource, msg=text):
+                source.solution(text, ['list_items'])
+
+        _, c = right('basket')
+        for text in self.BYPASS:
+            c.solution = text
+            fault, _, _ = examine(c, random.Random(0), 0)
+            self.assertIn(fault.kind, ('source', 'tools'), text)
+
+    def test_process_has_nothing(self):
+        """Even past the check of the source, a solution's process opens no
+        file and no socket, and does not have the database."""
+
+        find = ('    for c in ().__class__.__base__.__subclasses__():\n'
+                '        if c.__name__ == "JSONDecoder":\n'
+                '            b = c.__init__.__globals__["__builtins__"]\n'
+                '            m = b["__import__"]\n')
+        tries = {
+            'b["open"]("/etc/passwd").read()': 'Too many open files',
+            'm("posix").pipe()': 'Too many open files',
+            'm("_socket")': 'Too many open files|the process ended',
+            'str([k for k in m("posix").environ if k != b"LC_CTYPE"])':
+            r'^\[\]$',
+            'str(m("sys")._getframe(2).f_locals["first"].keys())':
+            r"^dict_keys\(\['builtins', 'source', 'tools'\]\)$",
+        }
+
+        for line, want in tries.items():
+            try:
+                next(box.steps('def solve():\n' + find
+                               + '            return ' + line, {}))
+            except box.Failed as e:
+                got = str(e)
+            except StopIteration as e:
+                got = str(e.value)
+            self.assertRegex(got, want, line)
+
+    def test_bounds(self):
+        for text, why in (
+                ('def solve():\n    while True:\n        pass',
+                 'no answer within 1 seconds|signal'),
+                ('def solve():\n    x = [0]\n    while True:\n        x += x',
+                 'MemoryError|no answer|signal'),
+                ('def solve():\n    return "x" * 9999999',
+                 'a value of more than'),
+                ('def solve():\n    return {1, 2}', 'the process ended'),
+                ('def solve():\n    return 1 / 0', 'ZeroDivisionError')):
+            with self.assertRaisesRegex(box.Failed, why):
+                next(box.steps(text, {}, seconds=1))
+
+        calls = box.steps('def solve():\n    while True:\n        f(1)',
+                          {'f': ['x']})
+        with self.assertRaisesRegex(box.Failed, 'more than 2000 calls'):
+            next(calls)
+            while True:
+                calls.send(('result', None))
+
+        for call in ('f()', 'f(1, 2)'):
+            with self.assertRaisesRegex(box.Failed, 'arguments instead of 1'):
+                next(box.steps(f'def solve():\n    return {call}',
+                               {'f': ['x']}))
+
+
+class Scripted(Program):
+    """Writes these variants, one after another, and then right ones."""
+
+    def __init__(self, category, *variants):
+        super().__init__(category, 'train-1')
+        self.variants = list(variants)
+
+    def variant(self, wrong):
+        return self.variants.pop(0) if self.variants else ''
+
+
+class Loop(unittest.TestCase):
+
+    def kinds(self, *variants, level=1, category='menu'):
+        p = Scripted(category, *variants)
+        kept = settle(p, p.propose(level), Result(), 20)
+        self.assertTrue(kept.candidate.check(kept.answer))
+        return kept.faults
+
+    def test_faults_are_found(self):
+        """The first variant is of the solution, the second of the
+        verifier."""
+
+        self.assertEqual(self.kinds('', ''), [])
+
+        for wrong in ('database', 'import', 'name'):
+            self.assertEqual(self.kinds(wrong, '')[0], 'source', wrong)
+
+        self.assertEqual(self.kinds('form', '')[0], 'rejected')
+        self.assertEqual(self.kinds('', 'reversed')[0], 'rejected')
+        self.assertEqual(self.kinds('forgets', '', level=3)[0],
+                         'rejected')
+        self.assertEqual(self.kinds('', 'forgets')[0], 'lenient')
+        self.assertEqual(self.kinds('', 'lenient')[0], 'lenient')
+        self.assertEqual(self.kinds('forgets', 'forgets', level=3)[0],
+                         'wrong')
+        self.assertIn('strict', {x for category in ('funds', 'relay', 'pairs')
+                                 for x in self.kinds('', 'strict',
+                                                     category=category)})
+
+    def test_tools_are_added(self):
+        p = Scripted('menu')
+        first = p.propose(3)
+        self.assertNotIn('get_minutes', first.tools)
+        kept = settle(p, p.harder(first), Result(), 0)
+        self.assertEqual(kept.faults, ['tools'])
+        self.assertIn('get_minutes', kept.candidate.tools)
+
+    def test_broken(self):
+        _, c = right('menu')
+
+        for field, text in (
+                ('verifier', 'def verify(db):\n    return open("x")'),
+                ('verifier', 'def other(db, answer):\n    return None'),
+                ('verifier', 'def verify(db, answer):\n    return 1 / 0'),
+                ('tools', 'def f(db):\n    return 1'),
+                ('tools', 'def f(db, x):\n    """F."""\n    return 1'),
+                ('tools', 'def verify(db):\n    """F."""\n    return 1')):
+            bad = copy.copy(c)
+            setattr(bad, field, text)
+            fault, _, _ = examine(bad, random.Random(0), 0)
+            self.assertIn(fault.kind, ('broken', 'tools'), text)
+
+    def test_not_kept(self):
+        """A task that the policy never solves is not kept, and one that cannot
+        be repaired ends its environment."""
+
+        class Never(Program):
+            def attempt(self, level, rng):
+                return []
+
+        r = synthesize(Never('paints', 'train-1', faulty=0))
+        self.assertEqual((len(r.kept), r.unsolved, r.given_up), (0, 5, 0))
+
+        class Always(Program):
+            def variant(self, wrong):
+                return wrong[0]
+
+        r = synthesize(Always('paints', 'train-1'))
+        self.assertEqual((len(r.kept), r.given_up), (0, 1))
+
+    def test_repairs(self):
+        """At least a tenth of what is kept was repaired."""
+
+        kept = [k for name in ('crew', 'meeting', 'paints', 'exchange')
+                for k in synthesize(Program(name, 'train-2'), 10).kept]
+        repaired = [k for k in kept if set(k.faults) - {'tools'}]
+        self.assertGreaterEqual(len(repaired), len(kept) / 10)
+        self.assertGreater(len(kept), 12)
+
+
+class Families(unittest.TestCase):
+
+    def test_as_tasks(self):
+        known = registry.families()
+
+        for name, level in (('general_basket', 4), ('general_trip', 5),
+                            ('general_hangzhou', 1)):
+            task = known[name].task('eval-1', level)
+            messages = play(task, RETAIN)
+            self.assertIsNone(verify(known[name].task('eval-1', level),
+                                     messages))
+            self.assertEqual(task.call('submit_result',
+                                       '{"answer_text": "x"}'),
+                             '{"error": "answer_text must be JSON"}')
+            self.assertIn('error', task.call('no_tool', '{}'))
+            without = [m for m in messages
+                       if m['role'] == 'user'
+                       or 'submit_result' not in json.dumps(m)]
+            self.assertEqual(verify(task, without),
+                             'no result was submitted')
+
+        task = known['general_basket'].task('eval-1')
+        self.assertRegex(task.call('get_item', '{"item": "?"}'),
+                         'no such item')
+
+
+class Hangzhou(unittest.TestCase):
+
+    def test_request(self):
+        """It is the paper's text."""
+
+        self.assertEqual(
+            hashlib.sha256(hangzhou.REQUEST.encode()).hexdigest(),
+            'dd7c50668b370a57d9c054bfaf14c21ea97070b0a80b00de5aa4d0b81a9c4ae7')
+
+        # the tools of the paper, with submit_result, which all tasks have
+
+        places = ('attraction', 'hotel', 'restaurant')
+        self.assertEqual(
+            set(hangzhou.Hangzhou('eval-1').propose().signatures()),
+            {'get_all_cities', 'get_city_transport', 'get_infos_by_city',
+             'get_inter_city_transport', 'get_weather_by_city_date'}
+            | {f'get_all_{x}s_by_city' for x in places}
+            | {f'get_city_by_{x}' for x in places}
+            | {f'get_infos_by_{x}' for x in places})
+
+    def test_rules(self):
+        """Every choice of the second day is decided as the paper's text
+        decides it, and each of its rules decides some."""
+
+        p = hangzhou.Hangzhou('eval-2')
+        c = p.propose()
+        cities = c.db['cities']
+        alone = set()
+
+        with c.open() as opened:
+            gold = solve(c, opened)
+            self.assertIsNone(judge(opened, gold))
+
+            for to in cities['Hangzhou']['lines']:
+                onward = [x for x in cities[to]['lines'] if x != 'Hangzhou']
+                if not onward:
+                    continue
+                third = self.first('2025-10-03', onward[0], cities)
+
+                for h, a, (x, y) in product(
+                        cities[to]['hotels'], cities[to]['attractions'],
+                        permutations(cities[to]['restaurants'], 2)):
+                    plan = [gold[0],
+                            dict(zip(hangzhou.FIELDS,
+                                     ('2025-10-02', to, h, x, a, y))), third]
+                    broken = self.broken(cities[to], h, x, y, a)
+                    self.assertEqual(judge(opened, plan) is None,
+                                     broken == [], plan)
+                    if len(broken) == 1:
+                        alone.add(broken[0])
+
+        self.assertEqual(alone, {'a', 'b', 'c', 'd', 'e', 'f'})
+
+    @staticmethod
+    def first(date, name, cities):
+        c = cities[name]
+        r = list(c['restaurants'])
+        return dict(zip(hangzhou.FIELDS, (
+            date, name, list(c['hotels'])[0], r[0],
+            list(c['attractions'])[0], r[1])))
+
+    @staticmethod
+    def broken(c, h, x, y, a):
+        hotel, ticket = c['hotels'][h]['price'], c['attractions'][a]['ticket']
+        meals = [c['restaurants'][r] for r in (x, y)]
+        rated = [m['rating'] for m in meals]
+
+        if hotel >= 800:
+            rules = {'a': sum(m['price'] for m in meals) < 350,
+                     'b': all(r >= 4.0 for r in rated), 'c': ticket < 120}
+        elif hotel >= 500:
+            rules = {'d': any(r >= 4.0 for r in rated), 'e': ticket < 180}
+        else:
+            rules = {'f': any(r >= 3.2 for r in rated)}
+
+        return [k for k, kept in rules.items() if not kept]
+
+    def test_loop(self):
+        r = synthesize(hangzhou.Hangzhou('train-1'))
+        self.assertEqual(len(r.kept), 1)
+        self.assertTrue(0 < r.kept[0].successes < 100)
+
+
+class ByChat(unittest.TestCase):
+    """The proposer may be any model behind a chat API."""
+
+    PARTS = {
+        'database': {'boxes': {'red': 3, 'blue': 5}},
+        'tools': 'def list_boxes(db):\n    """Lists all."""\n'
+                 '    return list(db["boxes"])\n'
+                 'def get_size(db, box: str):\n    """The size."""\n'
+                 '    return db["boxes"][box]\n',
+        'task': 'Which box is the largest?',
+        'solution': 'def solve():\n    return max([(get_size(b), b) '
+                    'for b in list_boxes()])[1]\n',
+        'verifier': 'def verify(db, answer):\n    if answer != "blue":\n'
+                    '        return "no"\n    return None\n'}
+    CHECK = 'def right(db, answer):\n    return answer == "blue"\n'
+
+    def proposer(self, *answers):
+        answers = list(answers)
+        self.seen = []
+
+        def ask(messages):
+            self.seen.append(copy.deepcopy(messages))
+            return answers.pop(0)
+
+        return chat.Chat('boxes', 's', ask, levels=1)
+
+    def test_kept(self):
+        r = synthesize(self.proposer(json.dumps(self.PARTS), self.CHECK), 0)
+        self.assertEqual([k.answer for k in r.kept], ['blue'])
+
+        # the check is written without the verifier
+
+        self.assertNotIn('verify', json.dumps(self.seen[1]))
+
+    def test_repaired(self):
+        bad = {**self.PARTS, 'solution': 'def solve():\n    return db\n'}
+        r = synthesize(self.proposer(
+            'Sure!', '```json\n' + json.dumps(bad) + '\n```', self.CHECK,
+            json.dumps(self.PARTS), self.CHECK), 0)
+        self.assertEqual([k.faults for k in r.kept], [['source']])
+        self.assertRegex(self.seen[3][-1]['content'],
+                         'line 2: db is neither a variable nor a tool')
+
+        lenient = {**self.PARTS,
+                   'verifier': 'def verify(db, answer):\n    return None\n'}
+        r = synthesize(self.proposer(
+            json.dumps(lenient), self.CHECK, json.dumps(self.PARTS),
+            self.CHECK), 0)
+        self.assertEqual([k.faults for k in r.kept], [['lenient']])
+
+    def test_unreadable(self):
+        for answers in (['x'] * 3, ['[]', '{}', '{"database": 1}']):
+            with self.assertRaises(chat.Failed):
+                self.proposer(*answers).propose()
+
+
+if __name__ == '__main__':
+    unittest.main()
