@@ -7,6 +7,7 @@ from tasks import mix
 from worlds.form import Family, Refused
 from worlds.general import hangzhou, program
 from worlds.general.task import family as general
+from worlds.search.task import family as search
 
 
 # families of demo/tasks of which one continues another: the second has what
@@ -33,6 +34,7 @@ def families():
                            program.Program(name, seed), program.LEVELS))
 
     add(found, general('hangzhou', hangzhou.Hangzhou, 1))
+    add(found, search())
 
     return found
 

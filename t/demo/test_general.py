@@ -146,6 +146,10 @@ class Categories(unittest.TestCase):
                     text = text.replace(x, '_')
                     text = text.replace(x[0].upper() + x[1:], '_')
 
+                for sense in (s for x in words.SENSES.values()
+                              for s in x.values()):
+                    text = text.replace(sense, '_')
+
                 sentences[part] |= {re.sub(r'\d+|_', '', s).strip() for s in
                                     re.split(r'[.?!:;]', text)}
 
