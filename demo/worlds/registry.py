@@ -4,6 +4,7 @@
 folder."""
 
 from tasks import mix
+from worlds.code import interpreter, repo
 from worlds.form import Family, Refused
 from worlds.general import hangzhou, program
 from worlds.general.task import family as general
@@ -35,6 +36,8 @@ def families():
 
     add(found, general('hangzhou', hangzhou.Hangzhou, 1))
     add(found, search())
+    add(found, repo.family())
+    add(found, interpreter.family())
 
     return found
 
