@@ -146,10 +146,12 @@ def run(files, command, seconds=SECONDS):
     p = start(files, command, stdin=subprocess.DEVNULL,
               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
+    why = 'reading failed'
+
     try:
         output, why = collect(p.stdout, seconds)
     finally:
-        if runs_on(p):
+        if why is not None or runs_on(p):
             end(p)
         p.stdout.close()
 
