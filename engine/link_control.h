@@ -82,6 +82,9 @@ typedef struct {
     _Atomic uint64_t    page_bytes;         /* of a page, in every tier; 0: not
                                                known */
     dsa_link_tier_t     tier[DSA_TIERS];
+    _Atomic uint64_t    step_timeout_ms;    /* the supervisor ends the replica
+                                               when a step takes longer, or
+                                               alive_ms is older; 0: never */
 } dsa_link_control_t;
 
 
@@ -98,6 +101,7 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, draining) == 536
                && offsetof(dsa_link_control_t, page_bytes) == 544
                && offsetof(dsa_link_control_t, tier) == 552
+               && offsetof(dsa_link_control_t, step_timeout_ms) == 912
                && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 

@@ -193,7 +193,7 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NULL },
 
     { ngx_string("dsa_health"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE1,
+      NGX_HTTP_LOC_CONF|NGX_CONF_TAKE12,
       ngx_http_dsa_health,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -356,8 +356,24 @@ ngx_http_dsa_health(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
     ngx_http_dsa_loc_conf_t *dlcf = conf;
 
-    return ngx_http_dsa_serve_pool(cf, dlcf, &dlcf->health,
-                                   ngx_http_dsa_health_handler);
+    ngx_str_t            *value;
+    ngx_http_handler_pt   handler;
+
+    value = cf->args->elts;
+    handler = ngx_http_dsa_health_ready_handler;
+
+    if (cf->args->nelts == 3) {
+        handler = ngx_http_dsa_health_live_handler;
+
+        if (value[2].len != 4 || ngx_strncmp(value[2].data, "live", 4) != 0) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                               "invalid parameter \"%V\" of \"dsa_health\"; "
+                               "expected \"live\" or none", &value[2]);
+            return NGX_CONF_ERROR;
+        }
+    }
+
+    return ngx_http_dsa_serve_pool(cf, dlcf, &dlcf->health, handler);
 }
 
 

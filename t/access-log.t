@@ -416,7 +416,7 @@ is(logged($f)->{$tenant}, undef, 'a request is not logged before its end');
 $fake->kill9;
 ends('the engine dies', $tenant, 500, 64, 1);
 $fake->restart;
-wait_until(sub { $f->get('/healthz')->{status} == 200 }, slow(30), 'service');
+wait_until(sub { $f->get('/readyz')->{status} == 200 }, slow(30), 'service');
 
 # one that does not end a request: what was received counts, and nothing later
 

@@ -72,7 +72,7 @@ for (1 .. 50) {
     $s->close();
 }
 
-$t->get('/healthz') for 1 .. 20;
+$t->get('/readyz') for 1 .. 20;
 idle('sent and left at once, 50 times');
 my $got = @{[submitted($fake)]} - $before;
 note("$got of 50 reached the engine");
@@ -165,13 +165,13 @@ $r = $t->post($chat, ask('x'));
 is($r->{status}, 503, 'no engine');
 is($r->{json}{error}{message}, 'No engine of pool "v32" is available; try '
    . 'again later.', 'names the pool');
-$r = $t->get('/healthz');
+$r = $t->get('/readyz');
 is($r->{status}, 503, 'not healthy');
 is($r->{json}{status}, 'unavailable', 'says so');
 
 $fake->restart();
 wait_until(sub { $t->post($chat, ask('x'))->{status} == 200 }, 30, 'service');
-is($t->get('/healthz')->{status}, 200, 'healthy again');
+is($t->get('/readyz')->{status}, 200, 'healthy again');
 
 is($t->metrics->{dsa_sessions_lost_requests_total}, 2, 'lost requests counted');
 
@@ -313,7 +313,7 @@ for my $fault (qw/ magic version size heat top unsealed plain silent /) {
 
     my $r = $other->post($chat, ask('x'));
     is($other->get('/v1/models')->{json}{data}[0]{id}, $name, 'the model');
-    is($other->get('/healthz')->{json}{engines}[0]{model}, $name, 'its health');
+    is($other->get('/readyz')->{json}{engines}[0]{model}, $name, 'its health');
     is($other->post($chat, { %{ ask('x') }, model => $name })->{status}, 200,
        'it has this name');
 
@@ -400,10 +400,10 @@ $t2->done;
 # the heartbeat
 
 ctl($fake, 'alive 0');
-wait_until(sub { $t->get('/healthz')->{status} == 503 }, 10, 'a bad health');
+wait_until(sub { $t->get('/readyz')->{status} == 503 }, 10, 'a bad health');
 is($t->post($chat, ask('x'))->{status}, 503, 'an engine that hangs');
 ctl($fake, 'alive 1');
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'good health');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 10, 'good health');
 is($t->post($chat, ask('x'))->{status}, 200, 'and is back');
 
 

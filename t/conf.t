@@ -244,7 +244,7 @@ $live =~ s{listen  80  default_server}{listen  127.0.0.1:%%PORT%%};
 $live =~ s{^ *listen  \[::\]:80 .*\n}{}m;
 
 $t->start_nginx(conf => $live);
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, '/healthz');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, '/readyz');
 
 my $id = key_entry('anna')->{id};
 my @key = bearer(key_text('anna'));

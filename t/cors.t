@@ -197,7 +197,7 @@ my $s = $t->stream(ask('x'), headers => [Origin => $app]);
 is($s->header('access-control-allow-origin'), $app, 'a stream');
 is(DSA::HTTP->gather($s->events)->{done}, 1, 'it ends well');
 
-is($t->get('/healthz', headers => [Origin => $app])
+is($t->get('/readyz', headers => [Origin => $app])
      ->{headers}{'access-control-allow-origin'}, undef,
    'other locations have no such headers');
 is(preflight('/static/x', $app)->{status}, 405,

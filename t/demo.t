@@ -141,7 +141,7 @@ my $answer = `$command 2>/dev/null`;
 is($?, 0, 'the curl that it shows');
 like($answer, qr/^data: \[DONE\]$/m, 'streams a chat');
 
-for my $path ('/v1/models', '/healthz', '/metrics') {
+for my $path ('/v1/models', '/readyz', '/metrics') {
     is($t->get($path)->{status}, 200, $path);
 }
 

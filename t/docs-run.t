@@ -138,7 +138,7 @@ for ($open) {
 }
 
 $t->start_nginx(conf => $open);
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'service');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'service');
 wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
            20, 'Redis');
 

@@ -356,7 +356,7 @@ for my $second (qw/ TERM INT /) {
         $m->{$name} == 2;
     }, 20, 'both requests');
     $engine->signal('TERM');
-    wait_until(sub { $long->get('/healthz')->{status} == 503 }, 20, 'draining');
+    wait_until(sub { $long->get('/readyz')->{status} == 503 }, 20, 'draining');
     $engine->signal($second);
 
     my $m = DSA::HTTP->gather($s->events);

@@ -122,7 +122,7 @@ $c->next_event;
 kill 'KILL', $t->workers;
 wait_until(sub { (events($id))[-1]{event} eq 'left' }, 10, 'the end');
 cmp_ok((events($id))[-1]{sent}, '>', 0, 'a worker that is killed');
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'a worker');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 10, 'a worker');
 
 ($c, $id) = stream(1000);
 $c->next_event for 1 .. 3;

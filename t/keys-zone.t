@@ -37,7 +37,7 @@ sub conf {
             server { listen 127.0.0.1:%%PORT%%;
                 listen 127.0.0.1:%%PORT1%% http2;
                 location /v1/ { dsa_pass v32; }
-                location = /healthz { dsa_health v32; } } }";
+                location = /readyz { dsa_health v32; } } }";
 }
 
 sub status { $t->post('/v1/chat/completions', ask('x'),
@@ -55,7 +55,7 @@ my @many = map { key_entry("many$_") } 1 .. 600;
 
 write_keys($file, @known);
 $t->start_nginx(conf => conf('', ''));
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, '/healthz');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, '/readyz');
 
 is(status('anna'), 200, 'a key');
 is(status('many1'), 401, 'a key that is not in the file');
@@ -245,7 +245,7 @@ $t->write_nginx_conf(conf => conf('', 'daemon off; master_process off;'));
 
 my $single = $t->spawn('single', @{ $t->nginx_argv() });
 
-wait_until(sub { my $r = eval { $t->get('/healthz') };
+wait_until(sub { my $r = eval { $t->get('/readyz') };
                  $r && $r->{status} == 200 }, 20, 'a single process');
 is(status('anna'), 200, 'a key');
 is(status('new'), 401, 'another one');

@@ -220,7 +220,7 @@ for my $path ('/v1/models', '/v1/models/deepseek-chat', '/v1/conversations',
     isnt($t->get($path, bearer($anna))->{status}, 401, "and with a key");
 }
 
-is($t->get('/healthz')->{status}, 200, 'dsa_health needs no key');
+is($t->get('/readyz')->{status}, 200, 'dsa_health needs no key');
 
 
 # models

@@ -555,11 +555,10 @@ for (1 .. 3) {
 %want = %before;
 is(scalar(() = submitted($fake)), $submits, 'before an engine works on it');
 
-my $health = $t->get('/healthz');
+my $health = $t->get('/readyz');
 
-is($health->{status}, 503, '/healthz: a balancer sends no more requests');
-is($health->{json}{status}, 'unavailable', 'nothing is available');
-ok($health->{json}{engines}[0]{up}, 'although the engine serves');
+is($health->{status}, 200, '/readyz: Redis takes no host away');
+is($health->{json}{status}, 'degraded', 'and the body reports it');
 is_deeply($health->{json}{ledger},
           { capacity => 5, used => 5, waiting => 5,
             writable => JSON::PP::false }, 'because the queue is full');
@@ -581,8 +580,8 @@ is(-s $t->path('short.ledger'), $header + 8 * $cell, 'does not shrink');
 $server->restart;
 settled('up to it, written');
 wait_until(sub { cells($t->path('short.ledger')) == 0 }, 10, 'no entry');
-$health = $t->get('/healthz');
-is($health->{status}, 200, '/healthz: it serves again');
+$health = $t->get('/readyz');
+is($health->{json}{status}, 'ok', '/readyz: it serves again');
 is_deeply($health->{json}{ledger},
           { capacity => 8, used => 0, waiting => 0,
             writable => JSON::PP::true }, 'the queue is empty');

@@ -348,7 +348,7 @@ sub health {
     my ($engine) = @_;
 
     return (grep { $_->{engine} eq 'unix:' . $engine->sock }
-            @{ $t->get('/healthz')->{json}{engines} })[0]{up};
+            @{ $t->get('/readyz')->{json}{engines} })[0]{up};
 }
 
 

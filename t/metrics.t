@@ -2,8 +2,8 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# /metrics has the text format of Prometheus and counts right; /healthz; and the
-# errors of nginx -t for mistakes in the configuration.
+# /metrics has the text format of Prometheus and counts right; and the errors of
+# nginx -t for mistakes in the configuration.
 
 use strict;
 use warnings;
@@ -175,18 +175,7 @@ is($t->request('POST', '/metrics', body => '')->{status}, 405,
 is($t->request('HEAD', '/metrics')->{body}, '', 'HEAD');
 
 
-# health
-
-$r = $t->get('/healthz');
-is($r->{status}, 200, '/healthz');
-is($r->{json}{status}, 'ok', 'ok');
-is($r->{json}{pool}, 'v32', 'the pool');
-is($r->{json}{engines}[0]{engine}, 'unix:' . $fake->sock, 'the engine');
-is($r->{json}{engines}[0]{model}, 'fake-model', 'its model');
-is($t->request('DELETE', '/healthz')->{status}, 405, 'no DELETE');
-
 $fake->kill9();
-wait_until(sub { $t->get('/healthz')->{status} == 503 }, 10, '503');
 wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 10,
            'all workers to see the end of the session');
 is(check($t->get('/metrics')->{body}), '', 'well-formed without an engine');
@@ -219,6 +208,10 @@ my @mistakes = (
        'dsa_pool "nowhere" is not defined in'],
     [{ server => 'location /x/ { dsa_health nowhere; }' },
        'dsa_pool "nowhere" is not defined in'],
+    [{ server => 'location /x/ { dsa_health v32 dead; }' },
+       'invalid parameter "dead" of "dsa_health"; expected "live" or none in'],
+    [{ server => 'location /x/ { dsa_health v32; dsa_health v32 live; }' },
+       '"dsa_health" directive is duplicate'],
     [{ server => 'dsa_pass v32;' }, '"dsa_pass" directive is not allowed'],
     [{ server => 'dsa_timeout 0;' }, 'must be more than 0'],
     [{ server => 'dsa_timeout soon;' }, 'invalid value'],

@@ -513,7 +513,7 @@ $r = $t->post($short, script("deaf\nt a\nhold\n", n => 2));
 is($r->{status}, 200, 'an engine that does not cancel');
 is(scalar @{ $r->{json}{choices} }, 2, 'and all choices end');
 ctl($fake, 'close');
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 10, 'the session');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 10, 'the session');
 
 $r = $t->post($short, script("hold\n", n => 3));
 is($r->{status}, 504, 'a timeout without a token');

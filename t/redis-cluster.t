@@ -134,7 +134,7 @@ sub errors { return scalar grep { /\[error\]/ && /$_[0]/ && !/refused with/ }
 # A tenant and its conversation on each node
 
 $t->start_nginx(conf => conf($patient), workers => 2);
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'the engine');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
 wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 30, 'Redis');
 
 for my $who (@who) {
@@ -354,7 +354,7 @@ is($r->{status}, 503, 'a move that does not end');
 is(errors(qr/is moving the keys to another node: "TRYAGAIN/), 1,
    'is logged once');
 is(say($mover)->{status}, 200, 'a chat without a conversation');
-is(json_decode($t->get('/healthz')->{body})->{ledger}{writable},
+is(json_decode($t->get('/readyz')->{body})->{ledger}{writable},
    JSON::PP::true, 'others can write');
 $cluster->end($slot, $from, ($from + 1) % 3);
 settled('its entry comes with the end of the move');
@@ -396,7 +396,7 @@ is($r->{status}, 503, 'a turn of a tenant of the dead node')
     or diag($r->{body});
 wait_until(sub { errors(qr/a node of Redis Cluster cannot be reached/) }, 30,
            'the log');
-is($t->get('/healthz')->{status}, 200, 'nginx serves');
+is($t->get('/readyz')->{status}, 200, 'nginx serves');
 
 $cluster->cmd($replica, 'CLUSTER', 'FAILOVER', 'TAKEOVER');
 wait_until(sub { turn($gone[0])->{status} == 200 }, 60, 'the new master');

@@ -120,7 +120,7 @@ replicate($second, $one);
 in_sync($first, $second);
 
 $t->start_nginx(conf => conf("dsa_redis $two $one timeout=1s;"), workers => 2);
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'the engine');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
 
 chats(6);
 settled($first, 'the address of a primary is used');

@@ -125,7 +125,7 @@ my $directive = 'dsa_redis ' . $cluster->address(1);
 
 $t->start_nginx(conf => $t->default_conf() =~ s/dsa_redis \S+/$directive/r,
                 wait => 1);
-wait_until(sub { $t->get('/healthz')->{json}{ledger}{used} == 0 }, 30,
+wait_until(sub { $t->get('/readyz')->{json}{ledger}{used} == 0 }, 30,
            'the queue to be sent again');
 is_deeply(requests($cluster->everything), $want,
           'entries that are sent again are counted once');

@@ -277,7 +277,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
     $old = 1;
     wait_until(sub { $t->workers == 1 }, 30, 'the old worker to leave');
 
-    wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30, 'a session');
+    wait_until(sub { $t->get('/readyz')->{status} == 200 }, 30, 'a session');
     chat($prompt);
 
     if (defined $cache) {
@@ -288,7 +288,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
 
         stop($engine);
         $engine = engine($name);
-        wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30,
+        wait_until(sub { $t->get('/readyz')->{status} == 200 }, 30,
                    'a session');
         wait_until(sub { tier('servers_on') == 1 }, 30, 'the cache is on');
         cmp_ok(chat($prompt)->{redis_tokens}, '>', 0,
@@ -299,7 +299,7 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
         stop($engine);
         $engine = engine($name, redis_cache => "$denied:6379 password_file="
                                                . "$box/cache.pw");
-        wait_until(sub { $t->get('/healthz')->{status} == 200 }, 30,
+        wait_until(sub { $t->get('/readyz')->{status} == 200 }, 30,
                    'a session');
         chat($prompt);
         wait_until(sub { tier('failed_operations_total') > 1 }, 30,

@@ -36,7 +36,7 @@ sub reloaded {
 
     $t->reload(conf(@_));
     wait_until(sub { !grep { $old{$_} } $t->workers }, 20, 'the old workers');
-    wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'the engine');
+    wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
 }
 
 # Returns a reasoning item whose text is only in its encrypted content.

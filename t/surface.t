@@ -235,7 +235,7 @@ like($r->{headers}{'x-request-id'}, qr/^[0-9a-f]{32}$/,
      'it is not the client\'s');
 
 is($t->get($_)->{headers}{'x-request-id'}, undef, "$_ has none")
-    for '/healthz', '/metrics';
+    for '/readyz', '/metrics';
 
 my @lines = wait_until(sub {
     my @l = split /\n/, read_file($t->path('id.log'));

@@ -301,7 +301,7 @@ is($c->status, 503, 'the engine dies while it counts');
 $c->close;
 
 $engine->restart;
-wait_until(sub { $t->get('/healthz')->{status} == 200 }, 20, 'the engine');
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
 wait_until(sub { metric('dsa_sessions') == 2 }, 20, 'both sessions');
 is(got(ask(40)), $want{40}, 'it is back');
 

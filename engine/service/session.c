@@ -772,6 +772,9 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
         dsa_session_publish_tier(&c->tier[i], &stats->tier[i]);
     }
 
+    atomic_store_explicit(&c->step_timeout_ms,
+                          s->all->service->conf->step_timeout_ms,
+                          memory_order_relaxed);
     atomic_store_explicit(&c->step_started_ms, step_started_ms,
                           memory_order_relaxed);
     atomic_store_explicit(&c->alive_ms, now_ms, memory_order_release);

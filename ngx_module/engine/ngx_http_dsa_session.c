@@ -40,6 +40,7 @@ static ngx_int_t ngx_http_dsa_session_wake_fds(ngx_http_dsa_session_t *s,
 static void ngx_http_dsa_session_ended(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_wake_handler(ngx_event_t *rev);
 static void ngx_http_dsa_session_wake(ngx_http_dsa_session_t *s);
+static ngx_msec_t ngx_http_dsa_session_since(uint64_t time);
 static void ngx_http_dsa_session_timer_handler(ngx_event_t *ev);
 static void ngx_http_dsa_session_check(ngx_http_dsa_session_t *s);
 static void ngx_http_dsa_session_fault(ngx_http_dsa_session_t *s,
@@ -581,19 +582,40 @@ ngx_http_dsa_session_wake(ngx_http_dsa_session_t *s)
 ngx_msec_t
 ngx_http_dsa_session_age(ngx_http_dsa_session_t *s)
 {
-    uint64_t  now, alive;
+    return ngx_http_dsa_session_since(
+               atomic_load_explicit(&s->link.control->alive_ms,
+                                    memory_order_relaxed));
+}
+
+
+ngx_msec_t
+ngx_http_dsa_session_step(ngx_http_dsa_session_t *s)
+{
+    uint64_t  started;
+
+    started = atomic_load_explicit(&s->link.control->step_started_ms,
+                                   memory_order_relaxed);
+
+    return started != 0 ? ngx_http_dsa_session_since(started) : 0;
+}
+
+
+/* Milliseconds since the replica read its clock. */
+
+static ngx_msec_t
+ngx_http_dsa_session_since(uint64_t time)
+{
+    uint64_t  now;
 
     now = dsa_clock_ms();
-    alive = atomic_load_explicit(&s->link.control->alive_ms,
-                                 memory_order_relaxed);
 
-    if (alive <= now) {
-        return (ngx_msec_t) (now - alive);
+    if (time <= now) {
+        return (ngx_msec_t) (now - time);
     }
 
-    /* both ends read one clock: a later time is not that of a heartbeat */
+    /* both ends read one clock: a later time is not one that it has read */
 
-    return alive - now < NGX_HTTP_DSA_AHEAD ? 0 : (ngx_msec_t) (alive - now);
+    return time - now < NGX_HTTP_DSA_AHEAD ? 0 : (ngx_msec_t) (time - now);
 }
 
 
@@ -602,6 +624,25 @@ ngx_http_dsa_session_up(ngx_http_dsa_session_t *s)
 {
     return s->state == NGX_HTTP_DSA_READY
            && ngx_http_dsa_session_age(s) < NGX_HTTP_DSA_STALL;
+}
+
+
+ngx_uint_t
+ngx_http_dsa_session_hangs(ngx_http_dsa_session_t *s)
+{
+    uint64_t    limit;
+    ngx_msec_t  age;
+
+    if (s->state != NGX_HTTP_DSA_READY) {
+        return 0;
+    }
+
+    limit = atomic_load_explicit(&s->link.control->step_timeout_ms,
+                                 memory_order_relaxed);
+    age = ngx_max(ngx_http_dsa_session_age(s), ngx_http_dsa_session_step(s));
+
+    return limit != 0 && age > NGX_HTTP_DSA_STALL
+           && age - NGX_HTTP_DSA_STALL > limit;
 }
 
 

@@ -145,4 +145,18 @@ ngx_msec_t ngx_http_dsa_session_age(ngx_http_dsa_session_t *s);
 ngx_uint_t ngx_http_dsa_session_up(ngx_http_dsa_session_t *s);
 
 
+/*
+ * Returns for how many milliseconds the step that the replica computes has
+ * run; 0: it computes none.  The session must be ready.
+ */
+ngx_msec_t ngx_http_dsa_session_step(ngx_http_dsa_session_t *s);
+
+/*
+ * Returns 1 if the session is ready and the replica hangs: its heartbeat or its
+ * step is older than step_timeout, after which its supervisor replaces it, by
+ * NGX_HTTP_DSA_STALL.  So the supervisor does not run, or could not end it.
+ */
+ngx_uint_t ngx_http_dsa_session_hangs(ngx_http_dsa_session_t *s);
+
+
 #endif /* _NGX_HTTP_DSA_SESSION_H_INCLUDED_ */

@@ -18,24 +18,57 @@
 #include "ngx_http_dsa_health.h"
 
 
+static ngx_int_t ngx_http_dsa_health_send(ngx_http_request_t *r,
+    ngx_uint_t ok);
 static void ngx_http_dsa_health_engine(dsa_json_writer_t *w,
     ngx_http_dsa_session_t *s);
-static void ngx_http_dsa_health_ledger(dsa_json_writer_t *w,
-    ngx_shm_zone_t *metrics, const ngx_http_dsa_ledger_use_t *use);
+static ngx_uint_t ngx_http_dsa_health_ledger(dsa_json_writer_t *w,
+    ngx_http_dsa_main_conf_t *mcf);
 
 
 ngx_int_t
-ngx_http_dsa_health_handler(ngx_http_request_t *r)
+ngx_http_dsa_health_ready_handler(ngx_http_request_t *r)
 {
-    dsa_buf_t                   b;
-    ngx_int_t                   rc;
-    ngx_uint_t                  i, ok;
-    dsa_json_writer_t           w;
-    ngx_http_dsa_pool_t        *pool;
-    ngx_http_dsa_session_t     *s;
-    ngx_http_dsa_loc_conf_t    *dlcf;
-    ngx_http_dsa_main_conf_t   *mcf;
-    ngx_http_dsa_ledger_use_t   use;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    return ngx_http_dsa_health_send(r,
+               ngx_http_dsa_pool_pick(dlcf->health, 0, NULL, 0) != NULL);
+}
+
+
+ngx_int_t
+ngx_http_dsa_health_live_handler(ngx_http_request_t *r)
+{
+    ngx_uint_t                i, ok;
+    ngx_http_dsa_session_t   *s;
+    ngx_http_dsa_loc_conf_t  *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    s = dlcf->health->sessions.elts;
+    ok = 1;
+
+    for (i = 0; i < dlcf->health->sessions.nelts; i++) {
+        ok = ok && !ngx_http_dsa_session_hangs(&s[i]);
+    }
+
+    return ngx_http_dsa_health_send(r, ok);
+}
+
+
+static ngx_int_t
+ngx_http_dsa_health_send(ngx_http_request_t *r, ngx_uint_t ok)
+{
+    dsa_buf_t                  b;
+    ngx_int_t                  rc;
+    ngx_uint_t                 i, stores;
+    dsa_json_writer_t          w;
+    ngx_http_dsa_pool_t       *pool;
+    ngx_http_dsa_session_t    *s;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+    ngx_http_dsa_main_conf_t  *mcf;
 
     rc = ngx_http_dsa_accept_get(r);
 
@@ -47,22 +80,10 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
     dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
     pool = dlcf->health;
 
-    ok = ngx_http_dsa_pool_pick(pool, 0, NULL, 0) != NULL;
-
-    if (mcf->redis != NULL) {
-        ngx_http_dsa_ledger_use(ngx_http_dsa_redis_ledger(mcf->redis), &use);
-
-        /* every chat is refused, because nothing can be charged */
-
-        ok = ok && use.used < use.cells;
-    }
-
     ngx_memzero(&b, sizeof(dsa_buf_t));
 
     dsa_json_writer(&w, &b);
     dsa_json_object(&w);
-    dsa_json_key(&w, "status");
-    dsa_json_stringz(&w, ok ? "ok" : "unavailable");
     dsa_json_key(&w, "pool");
     dsa_json_string(&w, dsa_str(pool->name.data, pool->name.len));
     dsa_json_key(&w, "engines");
@@ -76,10 +97,10 @@ ngx_http_dsa_health_handler(ngx_http_request_t *r)
 
     dsa_json_array_end(&w);
 
-    if (mcf->redis != NULL) {
-        ngx_http_dsa_health_ledger(&w, mcf->metrics, &use);
-    }
+    stores = mcf->redis == NULL || ngx_http_dsa_health_ledger(&w, mcf);
 
+    dsa_json_key(&w, "status");
+    dsa_json_stringz(&w, !ok ? "unavailable" : stores ? "ok" : "degraded");
     dsa_json_object_end(&w);
 
     dsa_buf_addz(&b, "\n");
@@ -103,6 +124,15 @@ ngx_http_dsa_health_engine(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
     dsa_json_key(w, "up");
     dsa_json_bool(w, up);
 
+    if (s->state == NGX_HTTP_DSA_READY) {
+        dsa_json_key(w, "hangs");
+        dsa_json_bool(w, ngx_http_dsa_session_hangs(s));
+        dsa_json_key(w, "heartbeat_age_ms");
+        dsa_json_uint(w, ngx_http_dsa_session_age(s));
+        dsa_json_key(w, "step_age_ms");
+        dsa_json_uint(w, ngx_http_dsa_session_step(s));
+    }
+
     if (up) {
         control = s->link.control;
 
@@ -110,8 +140,6 @@ ngx_http_dsa_health_engine(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
         dsa_json_stringz(w, s->hello.model);
         dsa_json_key(w, "draining");
         dsa_json_bool(w, control->draining != 0);
-        dsa_json_key(w, "heartbeat_age_ms");
-        dsa_json_uint(w, ngx_http_dsa_session_age(s));
         dsa_json_key(w, "running");
         dsa_json_uint(w, control->running);
         dsa_json_key(w, "waiting");
@@ -122,23 +150,31 @@ ngx_http_dsa_health_engine(dsa_json_writer_t *w, ngx_http_dsa_session_t *s)
 }
 
 
-static void
-ngx_http_dsa_health_ledger(dsa_json_writer_t *w, ngx_shm_zone_t *metrics,
-    const ngx_http_dsa_ledger_use_t *use)
-{
-    ngx_http_dsa_block_t  total;
+/* Returns 0 if Redis does not accept what it gets, or entries have no room. */
 
-    ngx_http_dsa_metrics_sum(metrics, &total);
+static ngx_uint_t
+ngx_http_dsa_health_ledger(dsa_json_writer_t *w, ngx_http_dsa_main_conf_t *mcf)
+{
+    ngx_uint_t                 writable;
+    ngx_http_dsa_block_t       total;
+    ngx_http_dsa_ledger_use_t  use;
+
+    ngx_http_dsa_metrics_sum(mcf->metrics, &total);
+    ngx_http_dsa_ledger_use(ngx_http_dsa_redis_ledger(mcf->redis), &use);
+
+    writable = total.redis_up != 0 && total.redis_refuses == 0;
 
     dsa_json_key(w, "ledger");
     dsa_json_object(w);
     dsa_json_key(w, "capacity");
-    dsa_json_uint(w, use->cells);
+    dsa_json_uint(w, use.cells);
     dsa_json_key(w, "used");
-    dsa_json_uint(w, use->used);
+    dsa_json_uint(w, use.used);
     dsa_json_key(w, "waiting");
-    dsa_json_uint(w, use->waiting);
+    dsa_json_uint(w, use.waiting);
     dsa_json_key(w, "writable");
-    dsa_json_bool(w, total.redis_up != 0 && total.redis_refuses == 0);
+    dsa_json_bool(w, writable);
     dsa_json_object_end(w);
+
+    return writable && use.used < use.cells;
 }

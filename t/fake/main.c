@@ -50,7 +50,8 @@
  *
  * Commands arrive at the stream socket SOCKET.ctl, one per line, and each is
  * answered by a line: go [N], drain 0|1, alive 0|1|2 (0: alive_ms stops in the
- * past; 2: in the future), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the
+ * past; 2: in the future), step AGE LIMIT (ms: since when a step runs, 0: none,
+ * and how long it may), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the
  * worker is not woken), page BYTES, tier N V..., close (all sessions), live
  * (requests), sessions, script FILE (as script=).  "tier" sets the words of a
  * tier in all control blocks, in their order, also in a session whose version
@@ -124,6 +125,28 @@ stop_alive(uint64_t alive_ms)
     for (i = 0; i < FAKE_SESSIONS; i++) {
         if (fake.sessions[i].open) {
             atomic_store(&fake.sessions[i].link.control->alive_ms, alive_ms);
+        }
+    }
+}
+
+
+static void
+set_step(const char *text)
+{
+    int       i;
+    uint64_t  age, limit;
+
+    if (sscanf(text, "%lu %lu", &age, &limit) != 2) {
+        print_event("step needs AGE LIMIT");
+        exit(1);
+    }
+
+    for (i = 0; i < FAKE_SESSIONS; i++) {
+        if (fake.sessions[i].open) {
+            atomic_store(&fake.sessions[i].link.control->step_started_ms,
+                         age != 0 ? now_ms() - age : 0);
+            atomic_store(&fake.sessions[i].link.control->step_timeout_ms,
+                         limit);
         }
     }
 }
@@ -215,6 +238,9 @@ command(int fd, char *text)
         if (!fake.alive) {
             stop_alive(text[6] == '0' ? 1 : UINT64_MAX);
         }
+
+    } else if (strncmp(text, "step ", 5) == 0) {
+        set_step(text + 5);
 
     } else if (strncmp(text, "load ", 5) == 0) {
         (void) sscanf(text + 5, "%u %u", &fake.running, &fake.waiting);

@@ -370,7 +370,7 @@ sub unix_listening {
 #   redis     parameters after the address in dsa_redis
 #   workers   worker_processes, by default 1
 #   events, main                    directives to add to that block
-#   wait      0: do not wait for /healthz
+#   wait      0: do not wait for /readyz
 #
 # These are replaced in the configuration: %%GLOBALS%%, %%HTTP%%, %%PORT%%,
 # %%PORT1%%.., %%SOCK%%, %%SOCK1%%.. (of engines in the order of starting),
@@ -395,8 +395,8 @@ sub start_nginx {
 
     return $pid if exists $opt{wait} ? !$opt{wait} : exists $opt{conf};
 
-    wait_until(sub { $self->get('/healthz')->{status} == 200 }, 20,
-               '/healthz to say 200') if @{ $self->{engines} };
+    wait_until(sub { $self->get('/readyz')->{status} == 200 }, 20,
+               '/readyz to say 200') if @{ $self->{engines} };
 
     return $pid;
 }
@@ -473,8 +473,12 @@ http {
             $opt{location}
         }
 
-        location = /healthz {
+        location = /readyz {
             dsa_health  v32;
+        }
+
+        location = /livez {
+            dsa_health  v32  live;
         }
 
         location = /metrics {
