@@ -20,6 +20,7 @@
 #define DSA_LINK_MAX_WEIGHT     10000
 #define DSA_LINK_MAX_QUERIES    32        /* bits of ACCEPTED's vocabulary */
 #define DSA_LINK_MAX_REQUEST    64        /* bytes of the id of a request */
+#define DSA_LINK_MAX_TRACE      128       /* bytes of a client's name for it */
 #define DSA_LINK_MAX_GRAMMAR    (1U << 20)    /* bytes of a spec */
 
 
@@ -53,11 +54,17 @@ typedef enum {
 
     DSA_LINK_FIELD_BIAS,            /* dsa_bias_t []; at most one, with at most
                                        DSA_SAMPLE_MAX_BIAS ids */
-    DSA_LINK_FIELD_REQUEST          /* the id by which nginx's log, the ledger
+    DSA_LINK_FIELD_REQUEST,         /* the id by which nginx's log, the ledger
                                        and the client name the request, for the
                                        replica's log: 1 to DSA_LINK_MAX_REQUEST
                                        letters, digits, "-" and "_"; at most
                                        one */
+    DSA_LINK_FIELD_TRACE,           /* the client's traceparent, for the log: 1
+                                       to DSA_LINK_MAX_TRACE graphic characters
+                                       of ASCII without quotes and backslashes;
+                                       at most one */
+    DSA_LINK_FIELD_CLIENT           /* the client's id of the request, the
+                                       same */
 } dsa_link_field_e;
 
 

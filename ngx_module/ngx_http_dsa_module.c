@@ -20,6 +20,7 @@
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/core/ngx_http_dsa_old.h"
 #include "ngx_module/core/ngx_http_dsa_secret.h"
+#include "ngx_module/core/ngx_http_dsa_series.h"
 #include "ngx_module/core/ngx_http_dsa_value.h"
 #include "ngx_module/engine/ngx_http_dsa_aliases.h"
 #include "ngx_module/engine/ngx_http_dsa_pool_conf.h"
@@ -207,7 +208,7 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       NULL },
 
     { ngx_string("dsa_metrics"),
-      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS,
+      NGX_HTTP_LOC_CONF|NGX_CONF_NOARGS|NGX_CONF_TAKE1,
       ngx_http_dsa_metrics,
       NGX_HTTP_LOC_CONF_OFFSET,
       0,
@@ -406,7 +407,41 @@ ngx_http_dsa_console(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 static char *
 ngx_http_dsa_metrics(ngx_conf_t *cf, ngx_command_t *cmd, void *conf)
 {
-    return ngx_http_dsa_serve(cf, conf, ngx_http_dsa_prometheus_handler);
+    ngx_http_dsa_loc_conf_t *dlcf = conf;
+
+    char                      *rc;
+    ngx_str_t                 *value;
+    ngx_http_dsa_main_conf_t  *mcf;
+
+    if (cf->args->nelts == 1) {
+        return ngx_http_dsa_serve(cf, dlcf, ngx_http_dsa_prometheus_handler);
+    }
+
+    rc = ngx_http_dsa_serve_pool(cf, dlcf, &dlcf->metrics,
+                                 ngx_http_dsa_prometheus_handler);
+
+    if (rc != NGX_CONF_OK) {
+        return rc;
+    }
+
+    value = cf->args->elts;
+
+    if (value[1].len >= NGX_HTTP_DSA_SERIES_TEXT) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "the pool \"%V\" of \"dsa_metrics\" has %uz bytes; "
+                           "expected a name of at most %d, because it is a "
+                           "label", &value[1], value[1].len,
+                           NGX_HTTP_DSA_SERIES_TEXT - 1);
+        return NGX_CONF_ERROR;
+    }
+
+    dlcf->metrics->series = 1;
+
+    mcf = ngx_http_conf_get_module_main_conf(cf, ngx_http_dsa_module);
+
+    mcf->series = ngx_http_dsa_series_zone(cf);
+
+    return mcf->series != NULL ? NGX_CONF_OK : NGX_CONF_ERROR;
 }
 
 
@@ -518,6 +553,7 @@ ngx_http_dsa_create_loc_conf(ngx_conf_t *cf)
      *
      *     conf->pool = NULL;
      *     conf->health = NULL;
+     *     conf->metrics = NULL;
      *     conf->console = NULL;
      *     conf->handler = NULL;
      *     conf->serves = { 0, NULL };

@@ -12,6 +12,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::Prometheus;
 use DSA::Test;
 
 my $chat = '/v1/chat/completions';
@@ -21,51 +22,11 @@ my $fake = $t->start_fake();
 $t->start_nginx(workers => 2);
 
 
-# the text format: HELP, TYPE, samples of that name, each family once
-
-sub check {
-    my ($text) = @_;
-
-    my (%type, %seen, %sample, $family, @bad);
-
-    push @bad, 'no newline at the end' if $text !~ /\n\z/;
-
-    for (split /\n/, $text) {
-        if (/^# HELP ([a-z_]+) \S/) {
-            push @bad, "twice: $1" if $seen{$1}++;
-            $family = $1;
-
-        } elsif (/^# TYPE ([a-z_]+) (counter|gauge|histogram)$/) {
-            my ($name, $type) = ($1, $2);
-
-            push @bad, "TYPE of another: $_" if $name ne $family;
-            push @bad, "a counter's name: $_"
-                if ($type eq 'counter') != ($name =~ /_total$/);
-            $type{$name} = $type;
-
-        } elsif (/^([a-z_]+)((?:\{(?:[a-z]+="(?:[^"\\]|\\.)*",?)+\})?) (\S+)$/)
-        {
-            my ($name, $labels, $value) = ($1, $2, $3);
-
-            push @bad, "twice: $_" if $sample{"$name$labels"}++;
-            $name =~ s/_(?:bucket|sum|count)$//
-                if ($type{$family} || '') eq 'histogram';
-            push @bad, "a stray sample: $_" if $name ne $family;
-            push @bad, "not a number: $_" if $value !~ /^\d+(?:\.\d+)?$/;
-
-        } else {
-            push @bad, "not understood: $_";
-        }
-    }
-
-    return join "\n", @bad;
-}
-
 my $r = $t->get('/metrics');
 is($r->{status}, 200, '/metrics');
 is($r->{headers}{'content-type'}, 'text/plain; version=0.0.4; charset=utf-8',
    'its type');
-is(check($r->{body}), '', 'well-formed');
+is(prometheus_errors($r->{body}), '', 'well-formed');
 
 
 # numbers
@@ -163,12 +124,22 @@ $tiers{gpu}{used_bytes} = 200 * 3080192;
 $tiers{host}{bytes} = 1600 * 3080192;
 $tiers{host}{used_bytes} = 1700 * 3080192;
 is_deeply(tiers($t->metrics), \%tiers, 'and of a known size');
-is(check($t->get('/metrics')->{body}), '', 'well-formed with them');
+is(prometheus_errors($t->get('/metrics')->{body}), '', 'well-formed with them');
 
 my @s = map { $t->stream(script("t a\nhold\n")) } 1 .. 5;
 is($t->metrics->{dsa_requests_in_flight}, 5, 'in flight');
 $_->close() for @s;
 wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10, 'the end');
+
+# versions
+
+my ($version) = read_file("$DSA::Test::root/base/version.h")
+                =~ /DSA_VERSION\s+"(.*)"/;
+my ($build) = grep { /^dsa_build_info/ } keys %{ $t->metrics };
+like($build, qr/\{version="\Q$version\E",nginx="[\d.]+",link="\d+"\}$/,
+     'the versions');
+ok(!(grep { /^vllm:|^gen_ai/ } keys %{ $t->metrics }),
+   'no names of others without a pool');
 
 is($t->request('POST', '/metrics', body => '')->{status}, 405,
    'nothing to POST');
@@ -178,7 +149,8 @@ is($t->request('HEAD', '/metrics')->{body}, '', 'HEAD');
 $fake->kill9();
 wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 10,
            'all workers to see the end of the session');
-is(check($t->get('/metrics')->{body}), '', 'well-formed without an engine');
+is(prometheus_errors($t->get('/metrics')->{body}), '',
+   'well-formed without an engine');
 is($t->metrics->{"dsa_engine_up$engine"}, 0, 'the engine is down');
 
 
@@ -218,7 +190,13 @@ my @mistakes = (
     [{ server => 'dsa_keepalive;' }, 'number of arguments'],
     [{ server => 'dsa_output_limit lots;' }, 'invalid value'],
     [{ server => 'dsa_keepalive 1s; dsa_keepalive 2s;' }, 'is duplicate'],
-    [{ server => 'location /x/ { dsa_metrics on; }' }, 'number of arguments'],
+    [{ server => 'location /x/ { dsa_metrics on; }' },
+       'dsa_pool "on" is not defined in'],
+    [{ server => 'location /x/ { dsa_metrics v32 on; }' },
+       'number of arguments'],
+    [{ http => 'dsa_pool ' . 'p' x 64 . ' { engine unix:/a; }',
+       server => 'location /x/ { dsa_metrics ' . 'p' x 64 . '; }' },
+       'has 64 bytes; expected a name of at most 63'],
 );
 
 for (@mistakes) {

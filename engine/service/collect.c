@@ -391,8 +391,10 @@ dsa_collect_done(dsa_request_t *r)
 static void
 dsa_collect_log(const dsa_request_t *r, const char *what)
 {
-    dsa_log_debug("request %d/%u.%u %s: %s, %u prompt tokens, %u tokens",
+    dsa_log_debug("request %d/%u.%u %s: %s, %u prompt tokens, %u tokens, "
+                  "traceparent \"%s\", client's id \"%s\"",
                   (int) dsa_session_pid(r->session), dsa_link_slot(r->id),
                   dsa_link_epoch(r->id), r->name[0] != '\0' ? r->name : "-",
-                  what, r->counted.prompt_tokens, r->samples);
+                  what, r->counted.prompt_tokens, r->samples, r->trace,
+                  r->client);
 }

@@ -84,9 +84,11 @@ dsa_journal_accepted(dsa_journal_t *j, const dsa_request_t *r)
     }
 
     dsa_buf_printf(&j->lines, "\",\"prompt\":%u,\"cached\":%u,"
-                   "\"skipped\":%u}\n",
+                   "\"skipped\":%u,\"traceparent\":\"%s\","
+                   "\"client\":\"%s\"}\n",
                    r->accepted.prompt_tokens, r->accepted.cached_tokens,
-                   (unsigned) r->accepted.conditions + r->accepted.schemas);
+                   (unsigned) r->accepted.conditions + r->accepted.schemas,
+                   r->trace, r->client);
 }
 
 

@@ -79,6 +79,14 @@ dsa_prepare(const dsa_service_t *service, dsa_tokenizer_work_t *work,
         memcpy(r->name, submit.request.data, submit.request.len);
     }
 
+    if (submit.trace.len != 0) {
+        memcpy(r->trace, submit.trace.data, submit.trace.len);
+    }
+
+    if (submit.client.len != 0) {
+        memcpy(r->client, submit.client.data, submit.client.len);
+    }
+
     if (submit.grammar.data != NULL) {
         switch (dsa_prepare_grammar(service, r, &submit, slow)) {
 

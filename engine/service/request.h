@@ -102,6 +102,10 @@ struct dsa_request_s {
     uint32_t                prepared;   /* only the first mask is missing */
     char                    name[DSA_LINK_MAX_REQUEST + 1];     /* the id that
                                            nginx uses; empty: none */
+    char                    trace[DSA_LINK_MAX_TRACE + 1];      /* traceparent
+                                           of the client; empty: none */
+    char                    client[DSA_LINK_MAX_TRACE + 1];     /* its own id;
+                                           empty: none */
     dsa_sched_request_t     sched;
     dsa_bias_t             *bias;       /* of sched.biases; NULL: none */
     dsa_constraint_t       *constraint; /* the step thread uses it; NULL:

@@ -46,6 +46,8 @@ static int dsa_submit_bias(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
 static int dsa_submit_request(dsa_submit_t *out, dsa_str_t bytes,
     dsa_err_t *err);
+static int dsa_submit_name(dsa_str_t *name, dsa_str_t bytes, const char *what,
+    dsa_err_t *err);
 static int dsa_submit_control(const dsa_tokenizer_t *t, dsa_str_t name,
     uint32_t max, dsa_tokens_t *out, dsa_err_t *err);
 
@@ -279,7 +281,9 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
     if (out->type == DSA_LINK_COUNT
         && (type == DSA_LINK_FIELD_STOP || type == DSA_LINK_FIELD_RESUME
             || type == DSA_LINK_FIELD_BIAS
-            || type == DSA_LINK_FIELD_REQUEST))
+            || type == DSA_LINK_FIELD_REQUEST
+            || type == DSA_LINK_FIELD_TRACE
+            || type == DSA_LINK_FIELD_CLIENT))
     {
         return dsa_error(err, "field %u has type %u, which is not allowed in "
                          "a count", i, type);
@@ -315,6 +319,12 @@ dsa_submit_field(dsa_submit_t *out, uint32_t i, uint32_t type,
 
     case DSA_LINK_FIELD_REQUEST:
         return dsa_submit_request(out, bytes, err);
+
+    case DSA_LINK_FIELD_TRACE:
+        return dsa_submit_name(&out->trace, bytes, "traceparent", err);
+
+    case DSA_LINK_FIELD_CLIENT:
+        return dsa_submit_name(&out->client, bytes, "the client's id", err);
     }
 
     return dsa_error(err, "field %u has type %u, which is unknown", i, type);
@@ -461,6 +471,43 @@ dsa_submit_request(dsa_submit_t *out, dsa_str_t bytes, dsa_err_t *err)
     }
 
     out->request = bytes;
+
+    return DSA_OK;
+}
+
+
+/*
+ * Checks a name that a client has given to its request, which is written to
+ * the log and to the journal unchanged; what: for errors.
+ */
+
+static int
+dsa_submit_name(dsa_str_t *name, dsa_str_t bytes, const char *what,
+    dsa_err_t *err)
+{
+    size_t         i;
+    unsigned char  c;
+
+    if (name->data != NULL) {
+        return dsa_error(err, "there is more than one field of %s", what);
+    }
+
+    if (bytes.len == 0 || bytes.len > DSA_LINK_MAX_TRACE) {
+        return dsa_error(err, "%s has %zu bytes; expected 1 to %d", what,
+                         bytes.len, DSA_LINK_MAX_TRACE);
+    }
+
+    for (i = 0; i < bytes.len; i++) {
+        c = (unsigned char) bytes.data[i];
+
+        if (c <= 0x20 || c >= 0x7f || c == '"' || c == '\\') {
+            return dsa_error(err, "byte %zu of %s is 0x%x; expected a graphic "
+                             "character of ASCII, but not a quote or a "
+                             "backslash", i, what, (unsigned) c);
+        }
+    }
+
+    *name = bytes;
 
     return DSA_OK;
 }

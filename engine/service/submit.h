@@ -32,6 +32,8 @@ typedef struct {
     dsa_biases_t        biases;         /* in the copy */
     dsa_str_t           grammar;        /* the spec; data is NULL: none */
     dsa_str_t           request;        /* its id; data is NULL: none */
+    dsa_str_t           trace;          /* the client's traceparent; the same */
+    dsa_str_t           client;         /* the client's id of the request */
     dsa_str_t           stop[DSA_LINK_MAX_STOP];
     dsa_str_t           query[DSA_LINK_MAX_QUERIES];
 } dsa_submit_t;

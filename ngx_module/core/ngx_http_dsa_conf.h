@@ -40,6 +40,8 @@ typedef struct {
     ngx_str_t                     currency; /* of all prices */
     ngx_shm_zone_t               *metrics;
     ngx_shm_zone_t               *tenants;
+    ngx_shm_zone_t               *series;   /* of pools of dsa_metrics; NULL:
+                                               it names none */
     ngx_thread_pool_t            *threads;  /* for ngx_http_dsa_work() */
     ngx_int_t                     request_id;   /* index of $request_id */
     struct ngx_http_dsa_secret_s *secret;   /* dsa_secret, or a random key */
@@ -49,6 +51,8 @@ typedef struct {
 typedef struct {
     struct ngx_http_dsa_pool_s   *pool;     /* dsa_pass */
     struct ngx_http_dsa_pool_s   *health;   /* dsa_health */
+    struct ngx_http_dsa_pool_s   *metrics;  /* dsa_metrics; NULL: it names
+                                               none */
     struct ngx_http_dsa_page_s   *console;  /* dsa_console */
     ngx_http_handler_pt           handler;  /* of one of these directives */
     ngx_str_t                     serves;   /* its name */

@@ -33,6 +33,8 @@ struct ngx_http_dsa_pool_s {
     size_t                    zone_size;    /* bytes of its zone */
     u_char                   *file;         /* where the name was first used */
     ngx_uint_t                line;
+    unsigned                  series:1;     /* the durations of its requests
+                                               are counted by labels */
 };
 
 

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/money.h"
+#include "base/version.h"
 #include "context/window.h"
 #include "redis_schema/keys.h"
 
@@ -21,9 +22,11 @@
 #include "ngx_module/redis/ngx_http_dsa_redis.h"
 #include "ngx_http_dsa_prometheus.h"
 #include "ngx_http_dsa_prometheus_engines.h"
+#include "ngx_http_dsa_prometheus_others.h"
 #include "ngx_http_dsa_prometheus_text.h"
 
 
+static void ngx_http_dsa_prometheus_build(dsa_buf_t *b);
 static void ngx_http_dsa_prometheus_requests(dsa_buf_t *b,
     const ngx_http_dsa_block_t *total);
 static void ngx_http_dsa_prometheus_limits(dsa_buf_t *b,
@@ -54,6 +57,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
     ngx_int_t                  rc;
     ngx_uint_t                 i;
     ngx_http_dsa_block_t       total;
+    ngx_http_dsa_loc_conf_t   *dlcf;
     ngx_http_dsa_main_conf_t  *mcf;
 
     if (!(r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD))) {
@@ -72,6 +76,7 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
 
     ngx_memzero(&b, sizeof(dsa_buf_t));
 
+    ngx_http_dsa_prometheus_build(&b);
     ngx_http_dsa_prometheus_requests(&b, &total);
 
     for (i = 0; i < NGX_HTTP_DSA_HISTOGRAMS; i++) {
@@ -98,11 +103,37 @@ ngx_http_dsa_prometheus_handler(ngx_http_request_t *r)
     ngx_http_dsa_prometheus_engines(&b, &mcf->pools);
     ngx_http_dsa_prometheus_tiers(&b, &mcf->pools);
 
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    if (dlcf->metrics != NULL) {
+        ngx_http_dsa_prometheus_gauges(&b, dlcf->metrics);
+
+        if (ngx_http_dsa_prometheus_durations(&b, dlcf->metrics, mcf->series)
+            != NGX_OK)
+        {
+            dsa_buf_free(&b);
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
+
     rc = ngx_http_dsa_prometheus_send(r, &b);
 
     dsa_buf_free(&b);
 
     return rc;
+}
+
+
+static void
+ngx_http_dsa_prometheus_build(dsa_buf_t *b)
+{
+    ngx_http_dsa_prometheus_head(b, "dsa_build_info", "gauge",
+                                 "The versions of the module, of nginx and of "
+                                 "the link to engines, as labels.");
+
+    dsa_buf_printf(b, "dsa_build_info{version=\"%s\",nginx=\"%s\","
+                   "link=\"%d\"} 1\n", DSA_VERSION, NGINX_VERSION,
+                   DSA_LINK_VERSION_MAX);
 }
 
 

@@ -17,6 +17,7 @@
 #include "ngx_module/account/ngx_http_dsa_closed.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/http/ngx_http_dsa_reply.h"
+#include "ngx_module/http/ngx_http_dsa_trace.h"
 #include "ngx_http_dsa_request.h"
 
 
@@ -134,6 +135,13 @@ ngx_http_dsa_request_init(ngx_http_dsa_request_t *req,
     req->submit.pool = dlcf->pool;
     req->submit.param = api->prompt;
     req->submit.id = req->ctx.id;
+
+    if (ngx_http_dsa_trace_parent(r, &req->submit.trace) != NGX_OK
+        || ngx_http_dsa_trace_client(r, &req->submit.client) != NGX_OK)
+    {
+        return NGX_ERROR;
+    }
+
     req->submit.deadline = req->timer.deadline;
     req->submit.private = (tenant->len == 0);
     req->submit.count = (api->count != 0);

@@ -13,6 +13,9 @@
 #include "ngx_module/account/ngx_http_dsa_access.h"
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/core/ngx_http_dsa_series.h"
+#include "ngx_module/engine/ngx_http_dsa_models.h"
+#include "ngx_module/http/ngx_http_dsa_trace.h"
 #include "ngx_http_dsa_request.h"
 #include "ngx_http_dsa_variables.h"
 
@@ -31,6 +34,8 @@ static ngx_int_t ngx_http_dsa_variable_restored(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_ttft(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
+static ngx_int_t ngx_http_dsa_variable_trace(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_int_t ngx_http_dsa_variable_finish(ngx_http_request_t *r,
     ngx_http_variable_value_t *v, uintptr_t data);
 static ngx_uint_t ngx_http_dsa_variable_used(
@@ -40,6 +45,8 @@ static ngx_http_dsa_request_t *ngx_http_dsa_variable_request(
 static ngx_int_t ngx_http_dsa_variable_set(ngx_http_variable_value_t *v,
     u_char *data, size_t len);
 static ngx_int_t ngx_http_dsa_variable_none(ngx_http_variable_value_t *v);
+static void ngx_http_dsa_log_series(ngx_http_request_t *r,
+    ngx_http_dsa_request_t *req, ngx_uint_t status);
 
 
 static ngx_http_variable_t  ngx_http_dsa_vars[] = {
@@ -114,6 +121,12 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
 
     { ngx_string("dsa_finish_reason"), NULL, ngx_http_dsa_variable_finish,
       0, NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("dsa_traceparent"), NULL, ngx_http_dsa_variable_trace,
+      (uintptr_t) ngx_http_dsa_trace_parent, 0, 0 },
+
+    { ngx_string("dsa_client_request_id"), NULL, ngx_http_dsa_variable_trace,
+      (uintptr_t) ngx_http_dsa_trace_client, 0, 0 },
 
       ngx_http_null_variable
 };
@@ -327,6 +340,36 @@ ngx_http_dsa_variable_finish(ngx_http_request_t *r,
 }
 
 
+/* By what names the client finds the request, whether or not it is a chat. */
+
+static ngx_int_t
+ngx_http_dsa_variable_trace(ngx_http_request_t *r,
+    ngx_http_variable_value_t *v, uintptr_t data)
+{
+    ngx_str_t                  value;
+    ngx_http_dsa_trace_pt      find;
+    ngx_http_dsa_loc_conf_t   *dlcf;
+
+    dlcf = ngx_http_get_module_loc_conf(r, ngx_http_dsa_module);
+
+    if (dlcf->pool == NULL) {
+        return ngx_http_dsa_variable_none(v);
+    }
+
+    find = (ngx_http_dsa_trace_pt) data;
+
+    if (find(r, &value) != NGX_OK) {
+        return NGX_ERROR;
+    }
+
+    if (value.len == 0) {
+        return ngx_http_dsa_variable_none(v);
+    }
+
+    return ngx_http_dsa_variable_set(v, value.data, value.len);
+}
+
+
 /* A summary may be charged although no engine has accepted the prompt. */
 
 static ngx_uint_t
@@ -395,7 +438,85 @@ ngx_http_dsa_log_handler(ngx_http_request_t *r)
     if (req != NULL) {
         ngx_http_dsa_metrics_observe(NGX_HTTP_DSA_DURATION,
                                      ngx_current_msec - req->answer.start, 1);
+
+        if (dlcf->pool->series && !req->submit.count) {
+            ngx_http_dsa_log_series(r, req, status);
+        }
     }
 
     return NGX_OK;
+}
+
+
+/*
+ * Counts the durations by labels.  An answer is an error if its status is one,
+ * or if it ended with an error, or was cancelled, after its status was sent.
+ */
+
+static void
+ngx_http_dsa_log_series(ngx_http_request_t *r, ngx_http_dsa_request_t *req,
+    ngx_uint_t status)
+{
+    u_char                         code[NGX_INT_T_LEN];
+    ngx_msec_t                     duration, first;
+    const ngx_str_t               *path;
+    ngx_http_dsa_main_conf_t      *mcf;
+    ngx_http_dsa_series_sample_t   sample;
+
+    ngx_memzero(&sample, sizeof(ngx_http_dsa_series_sample_t));
+
+    path = &req->answer.api->api->path;
+
+    sample.label[NGX_HTTP_DSA_SERIES_POOL] = req->submit.pool->name;
+    sample.label[NGX_HTTP_DSA_SERIES_TENANT] = req->tenant;
+    sample.label[NGX_HTTP_DSA_SERIES_ENDPOINT].data = path->data + 1;
+    sample.label[NGX_HTTP_DSA_SERIES_ENDPOINT].len = path->len - 1;
+
+    /* a client can request any name; a label has those of engines */
+
+    if (ngx_http_dsa_models_known(req->submit.pool, &req->submit.model)
+        == NGX_OK)
+    {
+        sample.label[NGX_HTTP_DSA_SERIES_MODEL] = req->submit.model;
+    }
+
+    if (status >= NGX_HTTP_BAD_REQUEST) {
+        sample.label[NGX_HTTP_DSA_SERIES_ERROR].data = code;
+        sample.label[NGX_HTTP_DSA_SERIES_ERROR].len =
+            ngx_sprintf(code, "%ui", status) - code;
+
+    } else if (req->answer.finish != NULL
+               && (ngx_strcmp(req->answer.finish, "error") == 0
+                   || ngx_strcmp(req->answer.finish, "cancelled") == 0))
+    {
+        sample.label[NGX_HTTP_DSA_SERIES_ERROR].data =
+            (u_char *) req->answer.finish;
+        sample.label[NGX_HTTP_DSA_SERIES_ERROR].len =
+            ngx_strlen(req->answer.finish);
+    }
+
+    duration = ngx_current_msec - req->answer.start;
+
+    sample.us[NGX_HTTP_DSA_SERIES_DURATION] =
+        ngx_max((uint64_t) duration * 1000, 1);
+
+    if (sample.label[NGX_HTTP_DSA_SERIES_ERROR].len == 0 && req->answer.begun)
+    {
+        first = req->answer.first_token - req->answer.start;
+
+        sample.us[NGX_HTTP_DSA_SERIES_FIRST] =
+            ngx_max((uint64_t) first * 1000, 1);
+
+        /* the tokens of several choices came at the same time */
+
+        if (req->choices.n <= 1 && req->usage.completion > 1) {
+            sample.us[NGX_HTTP_DSA_SERIES_TOKEN] =
+                ngx_max((uint64_t) (duration - first) * 1000
+                        / (req->usage.completion - 1), 1);
+        }
+    }
+
+    mcf = ngx_http_get_module_main_conf(r, ngx_http_dsa_module);
+
+    ngx_http_dsa_series_add(mcf->series, &sample);
 }

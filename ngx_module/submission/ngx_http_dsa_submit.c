@@ -206,7 +206,9 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     submit->n_fields = prompt->n + chat->n_stop + tokens->n
                        + (submit->format.spec.len != 0)
                        + (chat->n_bias != 0)
-                       + (submit->id.len != 0);
+                       + (submit->id.len != 0)
+                       + (submit->trace.len != 0)
+                       + (submit->client.len != 0);
 
     f = dsa_arena_alloc(submit->work,
                         submit->n_fields * sizeof(ngx_http_dsa_field_t));
@@ -255,6 +257,20 @@ ngx_http_dsa_submit_fields(ngx_http_dsa_submit_t *submit)
     if (submit->id.len != 0) {
         f->type = DSA_LINK_FIELD_REQUEST;
         f->value = dsa_str((const char *) submit->id.data, submit->id.len);
+        f++;
+    }
+
+    if (submit->trace.len != 0) {
+        f->type = DSA_LINK_FIELD_TRACE;
+        f->value = dsa_str((const char *) submit->trace.data,
+                           submit->trace.len);
+        f++;
+    }
+
+    if (submit->client.len != 0) {
+        f->type = DSA_LINK_FIELD_CLIENT;
+        f->value = dsa_str((const char *) submit->client.data,
+                           submit->client.len);
     }
 
     return NGX_OK;

@@ -40,6 +40,9 @@ typedef struct {
                                                errors */
     ngx_str_t                 id;           /* for the engine's log; empty:
                                                none */
+    ngx_str_t                 trace;        /* the client's names for it, */
+    ngx_str_t                 client;       /*   for the same log; empty: none
+                                                 (ngx_http_dsa_trace.h) */
     ngx_msec_t                deadline;     /* ngx_current_msec */
     uint64_t                  seed;         /* if the client gave none */
     u_char                    digest[NGX_HTTP_DSA_DIGEST_LEN];

@@ -282,6 +282,13 @@ submit(session_t *s, const dsa_link_record_t *record, const char *p)
         } else if (field.type == DSA_LINK_FIELD_RESUME) {
             out = log_resume(out, &field, p);
 
+        } else if (field.type == DSA_LINK_FIELD_TRACE
+                   || field.type == DSA_LINK_FIELD_CLIENT)
+        {
+            out += sprintf(out, " %s=", field.type == DSA_LINK_FIELD_TRACE
+                                        ? "traceparent" : "client");
+            out = log_field(out, &field, p);
+
         } else if (field.type != DSA_LINK_FIELD_REQUEST) {
 
             /* the id is random, and no part of what a test expects */

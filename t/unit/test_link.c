@@ -81,7 +81,7 @@ test_hostile(void **state)
     HOSTILE(for (i = 0; i < 33; i++) link_submit_query(&s, "x"),
             "more than 32 queries");
     HOSTILE(link_submit_field(&s, 0, "x", 1), "field 1 has type 0");
-    HOSTILE(link_submit_field(&s, 9, "x", 1), "field 1 has type 9");
+    HOSTILE(link_submit_field(&s, 11, "x", 1), "field 1 has type 11");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "", 0),
             "the id of the request has 0 bytes; expected 1 to 64");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, big, 65),
@@ -95,6 +95,21 @@ test_hostile(void **state)
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a", 1);
             link_submit_field(&s, DSA_LINK_FIELD_REQUEST, "a", 1),
             "more than one id of the request");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_TRACE, "", 0),
+            "traceparent has 0 bytes; expected 1 to 128");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_CLIENT, big, 129),
+            "the client's id has 129 bytes; expected 1 to 128");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_TRACE, "a b", 3),
+            "byte 1 of traceparent is 0x20");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_CLIENT, "ab\"", 3),
+            "byte 2 of the client's id is 0x22");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_CLIENT, "\\", 1),
+            "byte 0 of the client's id is 0x5c");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_CLIENT, "\x7f", 1),
+            "byte 0 of the client's id is 0x7f");
+    HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_CLIENT, "a", 1);
+            link_submit_field(&s, DSA_LINK_FIELD_CLIENT, "b", 1),
+            "more than one field of the client's id");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "", 0),
             "the grammar has 0 bytes");
     HOSTILE(link_submit_field(&s, DSA_LINK_FIELD_GRAMMAR, "{}", 2);
