@@ -33,6 +33,8 @@ static const dsa_command_t  dsa_commands[] = {
     { "usage", dsa_cmd_usage, "print tokens and costs from the ledger" },
     { "status", dsa_cmd_status,
       "show the requests, engines and tenants of a server" },
+    { "check", dsa_cmd_check,
+      "check the configurations of a host and what they need" },
     { "tenant delete", dsa_cmd_tenant, "delete the data of a tenant" },
     { "fingerprint", dsa_cmd_fingerprint,
       "print a hash of config.json and the weights" },
