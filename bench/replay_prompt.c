@@ -24,6 +24,8 @@ typedef struct {
 static int prompt_choose(prompt_words_t *words, prompt_tokenizer_t *p,
     const char *file, dsa_err_t *err);
 static int prompt_is_word(prompt_tokenizer_t *p, dsa_str_t bytes);
+static int prompt_parts(const trace_t *t, const trace_request_t *r, uint32_t k,
+    uint32_t added);
 static void prompt_block(const prompt_words_t *words, uint64_t id, uint32_t n,
     dsa_buf_t *out);
 
@@ -133,28 +135,42 @@ prompt_messages(const prompt_words_t *words, const trace_t *t,
     const trace_request_t *r, uint32_t added, dsa_buf_t *out)
 {
     size_t    at;
-    uint32_t  k, n;
+    uint32_t  k, n, system;
 
-    dsa_buf_addz(out, "[{\"role\":\"user\",\"content\":\"");
+    for (k = 0; k < r->n_ids && !prompt_parts(t, r, k, added); k++) {
+        /* void */
+    }
+
+    system = k < r->n_ids ? k : TRACE_NONE;
+
+    dsa_buf_printf(out, "[{\"role\":\"%s\",\"content\":\"",
+                   system != TRACE_NONE ? "system" : "user");
 
     for (k = 0; k < r->n_ids; k++) {
         at = r->first_id + k;
         n = r->input - k * TRACE_BLOCK;
+        n = n < TRACE_BLOCK ? n : TRACE_BLOCK;
 
-        if (n < TRACE_BLOCK || added == PROMPT_ONE || !t->part[at]) {
-            prompt_block(words, t->id[at], n < TRACE_BLOCK ? n : TRACE_BLOCK,
-                         out);
+        if (!prompt_parts(t, r, k, added)) {
+            prompt_block(words, t->id[at], n, out);
             continue;
         }
 
-        prompt_block(words, t->id[at], TRACE_BLOCK - added, out);
-
-        if (k + 1 < r->n_ids) {
-            dsa_buf_addz(out, "\"},{\"role\":\"user\",\"content\":\"");
-        }
+        prompt_block(words, t->id[at], k == system ? n : n - added, out);
+        dsa_buf_addz(out, "\"},{\"role\":\"user\",\"content\":\"");
     }
 
     dsa_buf_addz(out, "\"}]");
+}
+
+
+/* 1 if a message ends with block k, and another one follows. */
+
+static int
+prompt_parts(const trace_t *t, const trace_request_t *r, uint32_t k,
+    uint32_t added)
+{
+    return added != PROMPT_ONE && k + 1 < r->n_ids && t->part[r->first_id + k];
 }
 
 

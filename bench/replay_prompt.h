@@ -19,10 +19,11 @@
  *
  * A prompt is one message of the user, or several: then a message ends where
  * the prompts of the trace part, as it does where a conversation goes on or
- * several begin with one system prompt.  nginx chooses replicas by the ends of
- * messages.  The last block of such a message has as many words less as the
- * template adds tokens for a message, so that a block has 512 tokens in either
- * case.
+ * several begin with one system prompt, which is the first message.  nginx
+ * chooses replicas by the ends of messages, and hosts by the first one of the
+ * user.  The last block of such a message, but for the system prompt, has as
+ * many words less as the template adds tokens for a message, so that a block
+ * has 512 tokens in either case.
  */
 
 #define PROMPT_WORDS        256

@@ -24,6 +24,7 @@
 #include "ngx_module/core/ngx_http_dsa_value.h"
 #include "ngx_module/engine/ngx_http_dsa_aliases.h"
 #include "ngx_module/engine/ngx_http_dsa_pool_conf.h"
+#include "ngx_module/front/ngx_http_dsa_hash.h"
 #include "ngx_module/http/ngx_http_dsa_authorization.h"
 #include "ngx_module/http/ngx_http_dsa_cors.h"
 #include "ngx_module/http/ngx_http_dsa_filter.h"
@@ -284,6 +285,13 @@ static ngx_command_t  ngx_http_dsa_commands[] = {
       offsetof(ngx_http_dsa_loc_conf_t, rollout),
       NULL },
 
+    { ngx_string("dsa_hash"),
+      NGX_HTTP_UPS_CONF|NGX_CONF_TAKE123,
+      ngx_http_dsa_hash_directive,
+      NGX_HTTP_SRV_CONF_OFFSET,
+      0,
+      NULL },
+
       NGX_HTTP_DSA_OLD_COMMANDS,
 
       ngx_null_command
@@ -297,7 +305,7 @@ static ngx_http_module_t  ngx_http_dsa_module_ctx = {
     ngx_http_dsa_create_main_conf,         /* create main configuration */
     NULL,                                  /* init main configuration */
 
-    NULL,                                  /* create server configuration */
+    ngx_http_dsa_hash_create_conf,         /* create server configuration */
     NULL,                                  /* merge server configuration */
 
     ngx_http_dsa_create_loc_conf,          /* create location configuration */

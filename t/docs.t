@@ -55,7 +55,8 @@ sub table {
 my ($commands) = $source =~ /ngx_http_dsa_commands\[\] = \{(.*?)^\};/ms;
 my %where = $commands =~ /ngx_string\("(dsa_\w+)"\),\s*([A-Z_|\s]+?)
                           \|NGX_CONF_/gsx;
-my %context = (MAIN => 'http', SRV => 'server', LOC => 'location');
+my %context = (MAIN => 'http', SRV => 'server', LOC => 'location',
+               UPS => 'upstream');
 
 my @pool = $source =~ /ngx_strcmp\(value\[0\]\.data, "(\w+)"\) == 0/g;
 

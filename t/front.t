@@ -1,13 +1,15 @@
 # Copyright (C) The nginx-dsa authors
 #
-# Two hosts behind conf/nginx-front.conf: callers stay with the host that has
-# their prefixes, whichever header has their key; no request is lost and none is
-# billed twice while an engine restarts or a host's nginx is reloaded, stopped
-# or killed; and a tenant that floods is refused by its own excess.
+# Three hosts, each with an address of its own and TLS, behind
+# conf/nginx-front.conf: conversations stay with the host that has their
+# prefixes, whichever header has the key; no request is lost and none is billed
+# twice while an engine restarts, a host's nginx is reloaded or stopped, or a
+# host dies; and a tenant that floods is refused by its own excess.
 
 use strict;
 use warnings;
 
+use List::Util qw/ sum /;
 use Test::More;
 
 use lib 't/lib';
@@ -15,20 +17,25 @@ use DSA::Fake qw/ ask /;
 use DSA::HTTP;
 use DSA::Keys;
 use DSA::Process;
+use DSA::TLS;
 use DSA::Test;
 
 my $chat = '/v1/chat/completions';
-my @names = map { "caller$_" } 1 .. 8;
+my @names = map { "caller$_" } 1 .. 24;
 my @keys = map { key_entry($_) } @names, 'flood';
 
 my $front = DSA::Test->new('front');
 my $redis = $front->start_redis();
-my (@host, %engine);
+my (@host, %engine, %address);
 
-for my $name ('a', 'b') {
+make_ca($front->dir, 'ca');
+make_certificate($front->dir, 'ca', 'host', 'DNS:hosts.internal');
+
+for my $name ('a', 'b', 'c') {
     my $t = DSA::Test->new("front-$name");
 
     push @host, $t;
+    $address{$t} = '127.0.0.' . (@host + 1);
     write_keys($t->path('keys'), @keys);
 
     $engine{$t} = $t->start_engine(conf => {
@@ -46,7 +53,10 @@ sub start {
         'dsa_keys file=%%DIR%%/keys zone=keys:1m;
          dsa_redis 127.0.0.1:' . $redis->port . ' ttl=1h;
          log_format host "$dsa_key $status $dsa_cached_tokens";
-         access_log %%DIR%%/host.log host;');
+         access_log %%DIR%%/host.log host;',
+        server => "listen $address{$t}:" . $t->port(2) . ' ssl;
+         ssl_certificate ' . $front->path('host.pem') . ';
+         ssl_certificate_key ' . $front->path('host.key') . ';');
 }
 
 
@@ -55,10 +65,13 @@ sub start {
 my $conf = read_file("$DSA::Test::root/conf/nginx-front.conf");
 my @servers = $conf =~ /^ *server +(\S+) +max_fails=0;$/mg;
 
-is(scalar @servers, 2, 'the configuration has two hosts');
-like($conf, qr/proxy_next_upstream_tries +2;/, 'and tries as many');
+is(scalar @servers, 3, 'the configuration has three hosts');
+like($conf, qr/proxy_next_upstream_tries +3;/, 'and tries as many');
 
-$conf =~ s/\Q$servers[$_]\E/"127.0.0.1:" . $host[$_]->port/e for 0, 1;
+$conf =~ s/\Q$servers[$_]\E/"$address{$host[$_]}:" . $host[$_]->port(2)/e
+    for 0 .. $#host;
+$conf =~ s{/etc/ssl/certs/hosts-ca\.pem}{%%DIR%%/ca.pem};
+$conf =~ s/^load_module\s.*\n//m;
 $conf =~ s/^(?:user|worker_processes|worker_rlimit_nofile|pid)\s.*\n//mg;
 $conf =~ s/^error_log\s.*\n//m;
 $conf =~ s{/var/log/nginx/}{%%DIR%%/}g;
@@ -106,12 +119,16 @@ sub count {
 }
 
 
-# A caller always goes to one host, and all hosts have some
+# A conversation always goes to one host.  There are eight, or as many as it
+# takes until each host has one.
 
 my (%home, %on);
 my $prompt = join ' ', 'Remember this.', map { "word$_" } 1 .. 200;
 
-for my $name (@names) {
+for my $name (splice @names) {
+    last if @names >= 8 && keys %on == @host;
+    push @names, $name;
+
     my @before = map { count($_, $name) } @host;
     my @hits;
 
@@ -125,19 +142,19 @@ for my $name (@names) {
 
     wait_until(sub { 3 == eval { my $n = 0;
                                  $n += count($host[$_], $name) - $before[$_]
-                                     for 0, 1; $n } }, 30, 'the logs');
+                                     for 0 .. $#host; $n } }, 30, 'the logs');
 
-    my @n = map { count($host[$_], $name) - $before[$_] } 0, 1;
+    my @n = map { count($host[$_], $name) - $before[$_] } 0 .. $#host;
 
-    is(join(' ', sort @n), '0 3', "$name: one host, with either header");
+    is(join(' ', sort @n), '0 0 3', "$name: one host, with either header");
     is($hits[0], 0, "$name: the first has no prefix");
     cmp_ok($hits[$_], '>', 100, "$name: the next find it") for 1, 2;
 
-    $home{$name} = $n[0] ? 0 : 1;
+    ($home{$name}) = grep { $n[$_] } 0 .. $#host;
     $on{ $home{$name} }++;
 }
 
-is(scalar keys %on, 2, 'both hosts have callers') or diag(explain(\%home));
+is(scalar keys %on, 3, 'all hosts have some') or diag(explain(\%home));
 
 
 # The load: each caller repeats its prompt, in streams and in one piece.  A
@@ -252,7 +269,7 @@ sub loaded {
 }
 
 
-# The sums of the ledger, of both hosts together.
+# The sums of the ledger, of all hosts together.
 
 sub ledger {
     my $r = $front->redis($redis);
@@ -285,6 +302,25 @@ sub billed {
     is_deeply(ledger(), \%want, "$name: each answer is billed, once");
 }
 
+# All processes of a host end where they are.
+
+sub die_at_once {
+    my ($t) = @_;
+
+    my $master = $t->nginx_pid;
+    my @pids = ($master, $t->workers);
+
+    kill 'KILL', @pids;
+    $engine{$t}->kill9();
+
+    for (@pids) {
+        DSA::Process::wait_gone($_, 20) or die "nginx $_ does not end\n";
+    }
+
+    return;
+}
+
+
 # Waits until each worker of a host has its engine.
 
 sub ready {
@@ -312,7 +348,7 @@ for my $t (@host) {
     $t->stop_nginx('QUIT');
     progress('without a host', 4);
     start($t);
-    progress('with both', 4);
+    progress('with all', 4);
 }
 
 my $got = loaded();
@@ -336,7 +372,8 @@ for my $name (@names) {
 
 
 # An engine and a host that are killed.  What was streamed is broken; what was
-# not is computed by the other host, and billed once.
+# not is computed by another host, and billed once: a host that died before its
+# answer was complete has billed nothing.
 
 $before = ledger();
 load(name => 'killed');
@@ -346,12 +383,18 @@ $engine{ $host[0] }->kill9();
 progress('without an engine', 4);
 $engine{ $host[0] }->restart();
 ready($host[0]);
-progress('with both', 2);
+progress('with all', 2);
 
 $host[1]->stop_nginx('TERM');
 progress('without a host', 4);
 start($host[1]);
-progress('with both', 2);
+progress('with all', 2);
+
+die_at_once($host[2]);
+progress('without a host that died', 4);
+$engine{ $host[2] }->restart();
+start($host[2]);
+progress('with all', 2);
 
 $got = loaded();
 
@@ -365,12 +408,11 @@ billed('kills', $before, $got);
 
 my %flood;
 my @streams;
-my ($light) = grep { $home{$_} == 0 } @names;
 my @asked = map { count($_, 'flood') } @host;
 
 for (1 .. 60) {
     push @streams, $front->stream(
-        ask("flood $_", model => 'v32', max_tokens => 400, ignore_eos =>
+        ask('flood', model => 'v32', max_tokens => 400, ignore_eos =>
             JSON::PP::true), key('flood'), head => 0);
 }
 
@@ -392,15 +434,15 @@ for (@streams) {
     $_->close();
 }
 
-cmp_ok($flood{429} // 0, '>=', 60 - 4 - 12 - 1, 'the excess is refused');
+cmp_ok($flood{429} // 0, '>=', 60 - @host * (4 + 12 + 1),
+       'the excess is refused');
 is_deeply([ grep { !/^(?:200|429|waits)$/ } keys %flood ], [],
           'by nothing else') or diag(explain(\%flood));
 
-wait_until(sub { 60 == eval { my $n = 0; $n += count($host[$_], 'flood')
-                                              - $asked[$_] for 0, 1; $n } },
-           30, 'the logs');
-is(join(' ', sort map { count($host[$_], 'flood') - $asked[$_] } 0, 1), '0 60',
-   'by one host alone');
+sub flooded { sum(map { count($host[$_], 'flood') - $asked[$_] } 0 .. $#host) }
+
+wait_until(sub { (eval { flooded() } // 0) >= 60 }, 30, 'the logs');
+is(flooded(), 60, 'each request has had one host');
 
 
 # nothing is left: an error in the form of the API

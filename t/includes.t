@@ -67,7 +67,7 @@ my %may_include = (
 
     'engine/service/'    => [ 'base/', 'engine/', 'grammar/' ],
     room('ngx_module/', [ 'base/', 'context/', 'redis_schema/', 'engine/link' ],
-         [ qw/ core api http ledger redis engine store account submission
+         [ qw/ core api http front ledger redis engine store account submission
                objects request responses observe / ]),
     'ngx_module/ngx_http_dsa_module.c' => [ 'base/', 'context/',
                                             'redis_schema/', 'ngx_module/' ],

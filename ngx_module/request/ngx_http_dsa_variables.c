@@ -15,6 +15,7 @@
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_module/core/ngx_http_dsa_series.h"
 #include "ngx_module/engine/ngx_http_dsa_models.h"
+#include "ngx_module/front/ngx_http_dsa_prefix.h"
 #include "ngx_module/http/ngx_http_dsa_trace.h"
 #include "ngx_http_dsa_request.h"
 #include "ngx_http_dsa_variables.h"
@@ -67,6 +68,9 @@ static ngx_http_variable_t  ngx_http_dsa_vars[] = {
     { ngx_string("dsa_conversation"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_request_t, conversation.id),
       NGX_HTTP_VAR_NOCACHEABLE, 0 },
+
+    { ngx_string("dsa_prefix"), NULL, ngx_http_dsa_prefix_variable,
+      0, 0, 0 },
 
     { ngx_string("dsa_context"), NULL, ngx_http_dsa_variable_str,
       offsetof(ngx_http_dsa_request_t, strategy),
