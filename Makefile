@@ -23,7 +23,7 @@ SAN      ?=
 WARN      = -Wall -Wextra -Werror -Wpointer-arith -Wno-unused-parameter
 CFLAGS    = -std=gnu11 $(OPT) $(WARN) -I. -D_GNU_SOURCE $(SAN)
 LDFLAGS   = $(SAN)
-LIBS      = -lyajl -lpcre2-8 -lcrypto -lxxhash -lhiredis -lm -lpthread
+LIBS      = -lyajl -lpcre2-8 -lssl -lcrypto -lxxhash -lhiredis -lm -lpthread
 
 # the ops run on any x86-64 or arm64; -O3 and no trapping lets them vectorize,
 # and without contraction they have the same bits on all (kernels/core/simd.h)

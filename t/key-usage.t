@@ -256,6 +256,12 @@ sub folding {
 
         while (defined(my $n = <$s>)) {
             my @words = map { <$s>; scalar <$s> } 1 .. $n =~ s/\D//gr;
+
+            if ($words[0] =~ /^PING/) {
+                print $s "+PONG\r\n";
+                next;
+            }
+
             my ($period) = $words[1] =~ /:ledger:([\d-]+)/;
             my @fields;
 

@@ -597,7 +597,7 @@ $redis->cmd('CONFIG', 'SET', 'requirepass', 'other');
 my $password = write_file($t->path('password'), "secret\n");
 
 refused('NOAUTH', 'redis: no password', 'list', @where);
-refused('reply to AUTH is "WRONGPASS', 'redis: a wrong password', 'list',
+refused('reply to AUTH is WRONGPASS', 'redis: a wrong password', 'list',
         @where, '--password-file', $password);
 refused('expected --password-file', 'redis: a user without password', 'list',
         @where, '--user', 'admin');

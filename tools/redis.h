@@ -11,14 +11,17 @@
 #include <hiredis/hiredis.h>
 
 #include "base/error.h"
+#include "engine/pages/redis_tls.h"
 #include "redis_schema/schema.h"
 #include "tools/options.h"
 
 
 /*
  * One connection to Redis, on which a command waits for its reply.  If a node
- * of a Redis Cluster does not have the key, its reply (MOVED) has the address
- * of the node that has it, and the client connects to that node.
+ * of a Redis Cluster does not have the key, its reply (MOVED, or ASK while the
+ * key's slot is moved) has the address of the node that has it, and the client
+ * connects to that node.  While the keys of a command are on two nodes
+ * (TRYAGAIN), the command is repeated for at most 5 seconds.
  */
 
 typedef struct {
@@ -26,6 +29,7 @@ typedef struct {
     const char         *user;           /* NULL: the default user */
     const char         *password_file;  /* NULL: no password */
     uint32_t            db;
+    dsa_redis_tls_conf_t  tls;          /* its strings are not owned */
 } dsa_client_conf_t;
 
 
@@ -63,21 +67,40 @@ enum {
     DSA_CLIENT_OPT_ADDRESS = 2 * DSA_OPTIONS_FIRST, /* a command's are lower */
     DSA_CLIENT_OPT_USER,
     DSA_CLIENT_OPT_PASSWORD,
-    DSA_CLIENT_OPT_DB
+    DSA_CLIENT_OPT_DB,
+    DSA_CLIENT_OPT_TLS,
+    DSA_CLIENT_OPT_TLS_CA,
+    DSA_CLIENT_OPT_TLS_CERTIFICATE,
+    DSA_CLIENT_OPT_TLS_KEY,
+    DSA_CLIENT_OPT_TLS_NAME,
+    DSA_CLIENT_OPT_TLS_VERIFY
 };
 
 #define DSA_CLIENT_OPTIONS                                                    \
     { "redis", required_argument, NULL, DSA_CLIENT_OPT_ADDRESS },             \
     { "user", required_argument, NULL, DSA_CLIENT_OPT_USER },                 \
     { "password-file", required_argument, NULL, DSA_CLIENT_OPT_PASSWORD },    \
-    { "db", required_argument, NULL, DSA_CLIENT_OPT_DB }
+    { "db", required_argument, NULL, DSA_CLIENT_OPT_DB },                     \
+    { "tls", no_argument, NULL, DSA_CLIENT_OPT_TLS },                         \
+    { "tls-ca", required_argument, NULL, DSA_CLIENT_OPT_TLS_CA },             \
+    { "tls-certificate", required_argument, NULL,                             \
+      DSA_CLIENT_OPT_TLS_CERTIFICATE },                                       \
+    { "tls-key", required_argument, NULL, DSA_CLIENT_OPT_TLS_KEY },           \
+    { "tls-name", required_argument, NULL, DSA_CLIENT_OPT_TLS_NAME },         \
+    { "tls-verify", required_argument, NULL, DSA_CLIENT_OPT_TLS_VERIFY }
 
 #define DSA_CLIENT_USAGE                                                      \
     "  --redis ADDRESS        HOST:PORT or unix:PATH, as in dsa_redis; the\n" \
     "                         environment variable DSA_REDIS by default\n"    \
     "  --user NAME            with --password-file\n"                         \
     "  --password-file PATH   a file with nothing but the password\n"         \
-    "  --db N                 a number; 0 by default\n"
+    "  --db N                 a number; 0 by default\n"                       \
+    "  --tls                  with TLS, as tls in dsa_redis\n"                \
+    "  --tls-ca PATH          CAs of the server; by default the system's\n"   \
+    "  --tls-certificate PATH, with\n"                                        \
+    "  --tls-key PATH         if the server requires a certificate\n"         \
+    "  --tls-name NAME        of the server, if it is not its address\n"      \
+    "  --tls-verify on|off    off: any certificate is accepted\n"
 
 /* Without --redis, the address is the environment variable DSA_REDIS. */
 void dsa_client_default(dsa_client_conf_t *conf);

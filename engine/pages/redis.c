@@ -71,6 +71,7 @@ dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err)
 
     c->conf = *conf;
     c->conf.address = NULL;
+    memset(&c->conf.tls, 0, sizeof(c->conf.tls));
     c->conf.user = conf->user != NULL ? strdup(conf->user) : NULL;
     c->conf.password = conf->password != NULL ? strdup(conf->password) : NULL;
     memcpy(c->fingerprint, conf->fingerprint, sizeof(c->fingerprint));
@@ -90,7 +91,13 @@ dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err)
         return NULL;
     }
 
-    if (dsa_redis_start(c, conf, err) != DSA_OK) {
+    if (conf->tls.on) {
+        c->tls = dsa_redis_tls_create(&conf->tls, err);
+    }
+
+    if ((conf->tls.on && c->tls == NULL)
+        || dsa_redis_start(c, conf, err) != DSA_OK)
+    {
         dsa_redis_close(c);
         return NULL;
     }
@@ -190,6 +197,7 @@ dsa_redis_close(dsa_redis_t *c)
 
     free(c->conf.password);
     free(c->conf.user);
+    dsa_redis_tls_destroy(c->tls);
     (void) pthread_condattr_destroy(&c->clock);
     (void) pthread_mutex_destroy(&c->mutex);
     free(c);

@@ -8,6 +8,7 @@
 #define _DSA_REDIS_H_INCLUDED_
 
 
+#include "engine/pages/redis_tls.h"
 #include "engine/pages/tier.h"
 
 
@@ -55,6 +56,7 @@ typedef struct {
     uint32_t            connections;    /* to each server, 1 .. 64 */
     char               *user;           /* NULL: the default user */
     char               *password;       /* NULL: no AUTH */
+    dsa_redis_tls_conf_t  tls;          /* its files are read at open */
     uint64_t            ttl_s;          /* of a page; >= 1 */
     uint64_t            max_bandwidth;  /* bytes/s of writes to all servers
                                            together; 0: no limit */
@@ -95,7 +97,7 @@ typedef struct dsa_redis_s  dsa_redis_t;
 /*
  * Starts the threads.  conf and the data that it points to are copied.  A
  * server that cannot be reached is not an error.  NULL with err: an address is
- * not valid or occurs twice, or memory is short.
+ * not valid or occurs twice, a file of tls cannot be used, or memory is short.
  */
 dsa_redis_t *dsa_redis_open(const dsa_redis_conf_t *conf, dsa_err_t *err);
 

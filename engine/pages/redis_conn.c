@@ -35,16 +35,21 @@ _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 #define DSA_CONN_ELEMENTS   (32 * DSA_CLUSTER_SLOTS)
 
 
-#define DSA_CONN_SANDBOX                                                      \
-    "; if the engine is a unit of systemd, look at its IPAddressAllow, "      \
-    "RestrictAddressFamilies and PrivateNetwork"
+#define DSA_CONN_REPLY_ELEMENTS  (1U << 26)     /* of a reply of any kind */
 
 
 static int dsa_conn_fail(dsa_redis_conn_t *c);
-static int dsa_conn_refused(const char *cause, dsa_err_t *err);
+static int dsa_conn_refused(const dsa_redis_conn_t *c, const char *cause,
+    dsa_err_t *err);
+static int dsa_conn_handshake(dsa_redis_conn_t *c, const char *host,
+    dsa_err_t *err);
 static int dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err);
 static int dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n,
     dsa_err_t *err);
+static ssize_t dsa_conn_write(dsa_redis_conn_t *c, const struct msghdr *msg,
+    short *events, dsa_err_t *err);
+static ssize_t dsa_conn_read(dsa_redis_conn_t *c, const struct iovec *iov,
+    int n, short *events, dsa_err_t *err);
 static int dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n,
     size_t *size, dsa_err_t *err);
 static int dsa_conn_reply(dsa_redis_conn_t *c, size_t want,
@@ -84,8 +89,8 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
                          : redisConnectUnixNonBlock(a->host);
 
     if (redis == NULL || redis->err != 0) {
-        (void) dsa_conn_refused(redis != NULL ? redis->errstr
-                                : strerror(ENOMEM), err);
+        (void) dsa_conn_refused(c, redis != NULL ? redis->errstr
+                                   : strerror(ENOMEM), err);
         redisFree(redis);
         return DSA_ERROR;
     }
@@ -97,7 +102,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     (void) fcntl(c->fd, F_SETFD, FD_CLOEXEC);
 
     if (dsa_conn_wait(c, POLLOUT, &waited) != DSA_OK) {
-        return dsa_conn_refused(waited.text, err);
+        return dsa_conn_refused(c, waited.text, err);
     }
 
     error = 0;
@@ -108,8 +113,12 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     }
 
     if (error != 0) {
-        (void) dsa_conn_refused(strerror(error), err);
+        (void) dsa_conn_refused(c, strerror(error), err);
         return dsa_conn_fail(c);
+    }
+
+    if (c->tls != NULL && dsa_conn_handshake(c, a->host, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     if (dsa_conn_auth(c, user, password, err) != DSA_OK) {
@@ -139,7 +148,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
  */
 
 static int
-dsa_conn_refused(const char *cause, dsa_err_t *err)
+dsa_conn_refused(const dsa_redis_conn_t *c, const char *cause, dsa_err_t *err)
 {
     size_t       i;
     const char  *hint;
@@ -149,17 +158,50 @@ dsa_conn_refused(const char *cause, dsa_err_t *err)
 
     hint = "";
 
-    if (strstr(cause, "timed out") != NULL) {
-        hint = DSA_CONN_SANDBOX;
+    if (c->hint != NULL && strstr(cause, "timed out") != NULL) {
+        hint = c->hint;
     }
 
     for (i = 0; i < sizeof(forbidden) / sizeof(forbidden[0]); i++) {
-        if (strstr(cause, strerror(forbidden[i])) != NULL) {
-            hint = DSA_CONN_SANDBOX;
+        if (c->hint != NULL && strstr(cause, strerror(forbidden[i])) != NULL) {
+            hint = c->hint;
         }
     }
 
     return dsa_error(err, "cannot connect: %s%s", cause, hint);
+}
+
+
+static int
+dsa_conn_handshake(dsa_redis_conn_t *c, const char *host, dsa_err_t *err)
+{
+    int        rc;
+    short      events;
+    dsa_err_t  waited;
+
+    c->ssl = dsa_redis_ssl_create(c->tls, c->fd, host, err);
+
+    if (c->ssl == NULL) {
+        return dsa_conn_fail(c);
+    }
+
+    for ( ;; ) {
+        rc = dsa_redis_ssl_handshake(c->tls, c->ssl, host, &events, err);
+
+        if (rc == DSA_OK) {
+            return DSA_OK;
+        }
+
+        if (rc == DSA_ERROR) {
+            return dsa_conn_fail(c);
+        }
+
+        /* a port without TLS may wait for the rest of a line */
+
+        if (dsa_conn_wait(c, events, &waited) != DSA_OK) {
+            return dsa_error(err, DSA_REDIS_TLS_FAILED ": %s", waited.text);
+        }
+    }
 }
 
 
@@ -206,6 +248,9 @@ dsa_conn_auth(dsa_redis_conn_t *c, const char *user, const char *password,
 void
 dsa_redis_conn_close(dsa_redis_conn_t *c)
 {
+    dsa_redis_ssl_destroy(c->ssl);
+    c->ssl = NULL;
+
     if (c->fd != -1) {
         (void) close(c->fd);
         c->fd = -1;
@@ -221,7 +266,51 @@ dsa_redis_conn_idle(const dsa_redis_conn_t *c)
     p.fd = c->fd;
     p.events = POLLIN;
 
-    return c->fd != -1 && c->pos == c->len && poll(&p, 1, 0) == 0;
+    if (c->fd == -1 || c->pos != c->len) {
+        return 0;
+    }
+
+    return poll(&p, 1, 0) == 0
+           || (c->ssl != NULL && dsa_redis_ssl_idle(c->ssl));
+}
+
+
+redisReply *
+dsa_redis_conn_call(dsa_redis_conn_t *c, int argc, const char **argv,
+    const size_t *argvlen, dsa_err_t *err)
+{
+    int            n, rc;
+    char          *text;
+    dsa_resp_t    *resp;
+    redisReply    *reply;
+    struct iovec   iov;
+
+    n = redisFormatCommandArgv(&text, argc, argv, argvlen);
+    resp = dsa_resp_create(DSA_REDIS_REPLY, DSA_CONN_REPLY_ELEMENTS);
+    reply = NULL;
+
+    if (n < 0 || resp == NULL) {
+        (void) dsa_error(err, "%s", strerror(ENOMEM));
+        rc = dsa_conn_fail(c);
+
+    } else {
+        iov.iov_base = text;
+        iov.iov_len = (size_t) n;
+
+        rc = dsa_conn_send(c, &iov, 1, err);
+    }
+
+    if (n >= 0) {
+        redisFreeCommand(text);
+    }
+
+    if (rc == DSA_OK && dsa_conn_array(c, resp, &reply, err) != DSA_OK) {
+        (void) dsa_conn_fail(c);
+    }
+
+    dsa_resp_destroy(resp);
+
+    return reply;
 }
 
 
@@ -628,6 +717,7 @@ dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err)
 static int
 dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
 {
+    short          events;
     ssize_t        size;
     struct msghdr  msg;
 
@@ -636,23 +726,18 @@ dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
     msg.msg_iovlen = (size_t) n;
 
     while (msg.msg_iovlen != 0) {
-        size = sendmsg(c->fd, &msg, MSG_NOSIGNAL);
+        size = dsa_conn_write(c, &msg, &events, err);
 
-        if (size == -1 && errno == EINTR) {
-            continue;
+        if (size == -1) {
+            return dsa_conn_fail(c);
         }
 
-        if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            if (dsa_conn_wait(c, POLLOUT, err) != DSA_OK) {
+        if (size == 0) {
+            if (dsa_conn_wait(c, events, err) != DSA_OK) {
                 return DSA_ERROR;
             }
 
             continue;
-        }
-
-        if (size == -1) {
-            (void) dsa_error(err, "cannot send: %s", strerror(errno));
-            return dsa_conn_fail(c);
         }
 
         c->last_ms = dsa_clock_ms();
@@ -673,16 +758,54 @@ dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
 }
 
 
+/*
+ * Returns the bytes that were sent; 0: the socket must be ready for *events
+ * first; -1 with err.  No iov is empty.
+ */
+
+static ssize_t
+dsa_conn_write(dsa_redis_conn_t *c, const struct msghdr *msg, short *events,
+    dsa_err_t *err)
+{
+    int      rc;
+    size_t   n;
+    ssize_t  size;
+
+    if (c->ssl != NULL) {
+        rc = dsa_redis_ssl_write(c->ssl, msg->msg_iov->iov_base,
+                                 msg->msg_iov->iov_len, &n, events, err);
+
+        return rc == DSA_OK ? (ssize_t) n : rc == DSA_AGAIN ? 0 : -1;
+    }
+
+    do {
+        size = sendmsg(c->fd, msg, MSG_NOSIGNAL);
+    } while (size == -1 && errno == EINTR);
+
+    if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        *events = POLLOUT;
+        return 0;
+    }
+
+    if (size == -1) {
+        (void) dsa_error(err, "cannot send: %s", strerror(errno));
+    }
+
+    return size;
+}
+
+
 /* Receives at least one byte, and at most as many as iov has room for. */
 
 static int
 dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n, size_t *size,
     dsa_err_t *err)
 {
+    short    events;
     ssize_t  rc;
 
     for ( ;; ) {
-        rc = readv(c->fd, iov, n);
+        rc = dsa_conn_read(c, iov, n, &events, err);
 
         if (rc > 0) {
             c->last_ms = dsa_clock_ms();
@@ -690,23 +813,54 @@ dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n, size_t *size,
             return DSA_OK;
         }
 
-        if (rc == -1 && errno == EINTR) {
-            continue;
+        if (rc == -1) {
+            return dsa_conn_fail(c);
         }
 
-        if (rc == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-            if (dsa_conn_wait(c, POLLIN, err) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            continue;
+        if (dsa_conn_wait(c, events, err) != DSA_OK) {
+            return DSA_ERROR;
         }
-
-        (void) dsa_error(err, rc == 0 ? "Redis closed the connection"
-                                      : "cannot receive: %s", strerror(errno));
-
-        return dsa_conn_fail(c);
     }
+}
+
+
+/*
+ * Returns the bytes that were received; 0: the socket must be ready for
+ * *events first; -1 with err.
+ */
+
+static ssize_t
+dsa_conn_read(dsa_redis_conn_t *c, const struct iovec *iov, int n,
+    short *events, dsa_err_t *err)
+{
+    int      rc;
+    size_t   len;
+    ssize_t  size;
+
+    if (c->ssl != NULL) {
+        rc = dsa_redis_ssl_read(c->ssl, iov->iov_base, iov->iov_len, &len,
+                                events, err);
+
+        return rc == DSA_OK ? (ssize_t) len : rc == DSA_AGAIN ? 0 : -1;
+    }
+
+    do {
+        size = readv(c->fd, iov, n);
+    } while (size == -1 && errno == EINTR);
+
+    if (size > 0) {
+        return size;
+    }
+
+    if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+        *events = POLLIN;
+        return 0;
+    }
+
+    (void) dsa_error(err, size == 0 ? "Redis closed the connection"
+                                    : "cannot receive: %s", strerror(errno));
+
+    return -1;
 }
 
 

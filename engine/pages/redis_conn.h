@@ -10,6 +10,7 @@
 
 #include "engine/pages/redis_cluster.h"
 #include "engine/pages/redis_reply.h"
+#include "engine/pages/redis_tls.h"
 #include "engine/pages/digest.h"
 #include "redis_schema/kv.h"
 
@@ -17,7 +18,8 @@
 /*
  * A connection to a Redis server, used by one thread.  The socket is
  * non-blocking: a function waits in poll() until the reply is complete, a
- * timeout expires, or one of two eventfds becomes readable.
+ * timeout expires, or one of two eventfds becomes readable.  The engine and the
+ * commands of dsa use it, with TLS and without.
  *
  * After DSA_ERROR, err has the cause and the connection is closed.  An error
  * reply of Redis is DSA_OK.
@@ -26,9 +28,14 @@
 #define DSA_REDIS_CHUNK     512         /* most keys of one round trip */
 #define DSA_REDIS_SLOWEST   10000       /* bytes/ms: least speed of a page */
 #define DSA_REDIS_INPUT     4096
+#define DSA_REDIS_REPLY     (1U << 30)  /* most bytes of any reply */
 
 
 typedef struct {
+    dsa_redis_tls_t    *tls;            /* of the owner; NULL: without TLS */
+    dsa_redis_ssl_t    *ssl;            /* of a connection with TLS */
+    const char         *hint;           /* follows errors that a sandbox may
+                                           cause; NULL: nothing */
     int                 fd;             /* -1: closed */
     int                 off_fd;         /* eventfds that end a wait; -1:
                                            none */
@@ -51,7 +58,8 @@ typedef struct {
 void dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes);
 
 /*
- * Connects, and sends AUTH if there is a password, and PING.  Unlike in the
+ * Connects, with TLS if there is tls, and sends AUTH if there is a password,
+ * and PING.  Unlike in the
  * other functions, an error reply is a DSA_ERROR.  user: NULL is the default
  * user.  A host name is resolved by getaddrinfo(), without a timeout.
  */
@@ -66,6 +74,14 @@ void dsa_redis_conn_close(dsa_redis_conn_t *c);
  * server.
  */
 int dsa_redis_conn_idle(const dsa_redis_conn_t *c);
+
+/*
+ * Sends a command and reads its reply, of any kind and at most
+ * DSA_REDIS_REPLY bytes.  Returns the reply, which the caller frees with
+ * freeReplyObject(), or NULL with err.
+ */
+redisReply *dsa_redis_conn_call(dsa_redis_conn_t *c, int argc,
+    const char **argv, const size_t *argvlen, dsa_err_t *err);
 
 /* Sends a command of few bytes and reads a reply of one line. */
 int dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,

@@ -21,6 +21,10 @@
 #include "engine/pages/redis_state.h"
 
 
+#define DSA_REDIS_SANDBOX                                                     \
+    "; if the engine is a unit of systemd, look at its IPAddressAllow, "      \
+    "RestrictAddressFamilies and PrivateNetwork"
+
 #define DSA_REDIS_BACKOFF       100     /* ms until the first reconnect, then */
 #define DSA_REDIS_BACKOFF_MAX   5000    /* twice as long, up to this */
 #define DSA_REDIS_MAP_MS        1000    /* ms between reads of the map while a
@@ -120,6 +124,8 @@ dsa_redis_server_start(dsa_redis_server_t *s, dsa_err_t *err)
         t = &s->thread[s->n_threads];
         t->server = s;
         t->number = s->n_threads;
+        t->conn.tls = c->tls;
+        t->conn.hint = DSA_REDIS_SANDBOX;
         t->conn.fd = -1;
         t->conn.off_fd = s->off_fd;
         t->conn.timeout_ms = c->conf.timeout_ms;

@@ -119,7 +119,8 @@ struct dsa_redis_server_s {
 
 
 struct dsa_redis_s {
-    dsa_redis_conf_t        conf;       /* address is not used */
+    dsa_redis_conf_t        conf;       /* address and tls are not used */
+    dsa_redis_tls_t        *tls;        /* NULL: without TLS */
     char                    fingerprint[33];
 
     _Atomic uint32_t        on;         /* servers; written when locked */

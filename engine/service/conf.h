@@ -35,6 +35,7 @@ typedef struct {
     uint32_t            connections;    /* to each server, 1 .. 64 */
     char               *user;           /* NULL: the default user */
     char               *password;       /* NULL: none; never logged */
+    dsa_redis_tls_conf_t  tls;
     uint64_t            ttl_s;          /* of a page; >= 1 */
     uint64_t            max_bandwidth;  /* bytes/s of writes; 0: no limit */
 } dsa_conf_cache_t;

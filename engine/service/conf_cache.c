@@ -30,7 +30,8 @@ typedef int (*dsa_conf_cache_pt)(dsa_conf_reader_t *r, const char *value);
 
 
 typedef struct {
-    const char         *name;               /* including the "=" */
+    const char         *name;               /* including the "="; without
+                                               one the whole word */
     dsa_conf_cache_pt   set;
 } dsa_conf_cache_parameter_t;
 
@@ -46,6 +47,16 @@ static int dsa_conf_cache_password_set(dsa_conf_reader_t *r,
     const char *path, const dsa_buf_t *text);
 static int dsa_conf_cache_ttl(dsa_conf_reader_t *r, const char *value);
 static int dsa_conf_cache_bandwidth(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_on(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_ca(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_certificate(dsa_conf_reader_t *r,
+    const char *value);
+static int dsa_conf_cache_tls_key(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_name(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_verify(dsa_conf_reader_t *r, const char *value);
+static int dsa_conf_cache_tls_text(dsa_conf_reader_t *r, const char *name,
+    const char *value, char **field);
+static int dsa_conf_cache_tls(dsa_conf_reader_t *r);
 
 
 static const dsa_conf_cache_parameter_t  dsa_conf_cache_parameters[] = {
@@ -53,7 +64,13 @@ static const dsa_conf_cache_parameter_t  dsa_conf_cache_parameters[] = {
     { "connections=", dsa_conf_cache_connections },
     { "password_file=", dsa_conf_cache_password },
     { "ttl=", dsa_conf_cache_ttl },
-    { "max_bandwidth=", dsa_conf_cache_bandwidth }
+    { "max_bandwidth=", dsa_conf_cache_bandwidth },
+    { "tls", dsa_conf_cache_tls_on },
+    { "tls_ca=", dsa_conf_cache_tls_ca },
+    { "tls_certificate=", dsa_conf_cache_tls_certificate },
+    { "tls_key=", dsa_conf_cache_tls_key },
+    { "tls_name=", dsa_conf_cache_tls_name },
+    { "tls_verify=", dsa_conf_cache_tls_verify }
 };
 
 
@@ -94,7 +111,7 @@ dsa_conf_redis_cache(dsa_conf_reader_t *r, size_t offset, uint64_t min,
                              cache->user);
     }
 
-    return DSA_OK;
+    return dsa_conf_cache_tls(r);
 }
 
 
@@ -113,6 +130,10 @@ dsa_conf_cache_free(dsa_conf_cache_t *cache)
 
     free(cache->password);
     free(cache->user);
+    free(cache->tls.ca);
+    free(cache->tls.certificate);
+    free(cache->tls.key);
+    free(cache->tls.name);
 }
 
 
@@ -128,7 +149,9 @@ dsa_conf_cache_word(dsa_conf_reader_t *r, const char *word, uint32_t *seen)
         p = &dsa_conf_cache_parameters[i];
         len = strlen(p->name);
 
-        if (strncmp(word, p->name, len) != 0) {
+        if (strncmp(word, p->name, len) != 0
+            || (p->name[len - 1] != '=' && word[len] != '\0'))
+        {
             continue;
         }
 
@@ -160,7 +183,9 @@ dsa_conf_cache_address(dsa_conf_reader_t *r, const char *text)
         return dsa_conf_fail(r, "\"%s\" is neither an address nor a parameter "
                              "of \"redis_cache\"; expected HOST:PORT, "
                              "unix:PATH, user=, connections=, "
-                             "password_file=, ttl= or max_bandwidth=", text);
+                             "password_file=, ttl=, max_bandwidth=, tls, "
+                             "tls_ca=, tls_certificate=, tls_key=, tls_name= "
+                             "or tls_verify=", text);
     }
 
     for (i = 0; i < cache->addresses; i++) {
@@ -313,6 +338,117 @@ dsa_conf_cache_bandwidth(dsa_conf_reader_t *r, const char *value)
     }
 
     r->conf->cache.max_bandwidth = bytes;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conf_cache_tls_on(dsa_conf_reader_t *r, const char *value)
+{
+    r->conf->cache.tls.on = 1;
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_conf_cache_tls_ca(dsa_conf_reader_t *r, const char *value)
+{
+    return dsa_conf_cache_tls_text(r, "tls_ca", value, &r->conf->cache.tls.ca);
+}
+
+
+static int
+dsa_conf_cache_tls_certificate(dsa_conf_reader_t *r, const char *value)
+{
+    return dsa_conf_cache_tls_text(r, "tls_certificate", value,
+                                   &r->conf->cache.tls.certificate);
+}
+
+
+static int
+dsa_conf_cache_tls_key(dsa_conf_reader_t *r, const char *value)
+{
+    return dsa_conf_cache_tls_text(r, "tls_key", value,
+                                   &r->conf->cache.tls.key);
+}
+
+
+static int
+dsa_conf_cache_tls_name(dsa_conf_reader_t *r, const char *value)
+{
+    return dsa_conf_cache_tls_text(r, "tls_name", value,
+                                   &r->conf->cache.tls.name);
+}
+
+
+static int
+dsa_conf_cache_tls_text(dsa_conf_reader_t *r, const char *name,
+    const char *value, char **field)
+{
+    if (*value == '\0') {
+        return dsa_conf_fail(r, "\"%s\" of \"redis_cache\" is empty; expected "
+                             "%s", name, strcmp(name, "tls_name") == 0
+                             ? "a name or an IP address" : "a file in PEM");
+    }
+
+    *field = strdup(value);
+
+    return *field != NULL ? DSA_OK : dsa_conf_fail(r, "out of memory");
+}
+
+
+static int
+dsa_conf_cache_tls_verify(dsa_conf_reader_t *r, const char *value)
+{
+    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0) {
+        return dsa_conf_fail(r, "\"tls_verify\" of \"redis_cache\" is \"%s\"; "
+                             "expected on or off", value);
+    }
+
+    r->conf->cache.tls.insecure = (strcmp(value, "off") == 0);
+
+    return DSA_OK;
+}
+
+
+/* Checks the parameters of TLS together, and that its files can be used. */
+
+static int
+dsa_conf_cache_tls(dsa_conf_reader_t *r)
+{
+    uint32_t               i;
+    dsa_err_t              err;
+    dsa_redis_tls_t       *tls;
+    dsa_redis_tls_conf_t  *conf;
+
+    conf = &r->conf->cache.tls;
+
+    if (!conf->on) {
+        return conf->ca == NULL && conf->certificate == NULL
+               && conf->key == NULL && conf->name == NULL && !conf->insecure
+               ? DSA_OK
+               : dsa_conf_fail(r, "\"redis_cache\" has a parameter of TLS "
+                               "without \"tls\"; expected \"tls\" as well");
+    }
+
+    for (i = 0; i < r->conf->cache.addresses; i++) {
+        if (strncmp(r->conf->cache.address[i], "unix:", 5) == 0) {
+            return dsa_conf_fail(r, "\"redis_cache\" has \"tls\" and \"%s\", "
+                                 "on which Redis has no TLS; expected "
+                                 "HOST:PORT",
+                                 r->conf->cache.address[i]);
+        }
+    }
+
+    tls = dsa_redis_tls_create(conf, &err);
+
+    if (tls == NULL) {
+        return dsa_conf_fail(r, "\"redis_cache\": %s", err.text);
+    }
+
+    dsa_redis_tls_destroy(tls);
 
     return DSA_OK;
 }

@@ -17,7 +17,7 @@
  * values) and conf_cache.c (redis_cache).
  */
 
-#define DSA_CONF_CACHE_PARAMETERS   5
+#define DSA_CONF_CACHE_PARAMETERS   11
 
 /* name and values of a directive; redis_cache has the most */
 #define DSA_CONF_ARGS       (1 + DSA_REDIS_SERVERS + DSA_CONF_CACHE_PARAMETERS)

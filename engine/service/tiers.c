@@ -132,6 +132,7 @@ dsa_service_redis(const dsa_conf_t *conf, const dsa_backend_t *backend,
     cache.connections = conf->cache.connections;
     cache.user = conf->cache.user;
     cache.password = conf->cache.password;
+    cache.tls = conf->cache.tls;
     cache.ttl_s = conf->cache.ttl_s;
     cache.max_bandwidth = conf->cache.max_bandwidth;
     cache.timeout_ms = DSA_TIERS_TIMEOUT_MS;

@@ -502,12 +502,26 @@ static const fault_t  tiers_faults[] = {
     { BASE "redis_cache a:1;", "\"redis_cache\" needs \"host_memory\", "
       "because pages pass through host memory" },
     { BASE "host_memory 0; redis_cache a:1;", "needs \"host_memory\"" },
-    { BASE "redis_cache;", "\"redis_cache\" has 0 values; expected 1 to 69" },
+    { BASE "redis_cache;", "\"redis_cache\" has 0 values; expected 1 to 75" },
     { HOST "connections=4;", "has no address; expected HOST:PORT or "
       "unix:PATH" },
     { HOST "localhost;", "\"localhost\" is neither an address nor a "
       "parameter of \"redis_cache\"; expected HOST:PORT, unix:PATH, user=, "
-      "connections=, password_file=, ttl= or max_bandwidth=" },
+      "connections=, password_file=, ttl=, max_bandwidth=, tls, tls_ca=, "
+      "tls_certificate=, tls_key=, tls_name= or tls_verify=" },
+    { HOST "a:1 tls_ca=x;", "has a parameter of TLS without \"tls\"" },
+    { HOST "a:1 tls_verify=off;", "without \"tls\"" },
+    { HOST "a:1 tls tls;", "\"tls\" of \"redis_cache\" is repeated" },
+    { HOST "a:1 tlss;", "\"tlss\" is neither an address nor" },
+    { HOST "a:1 tls tls_ca=;", "\"tls_ca\" of \"redis_cache\" is empty; "
+      "expected a file in PEM" },
+    { HOST "a:1 tls tls_name=;", "expected a name or an IP address" },
+    { HOST "a:1 tls tls_verify=no;", "is \"no\"; expected on or off" },
+    { HOST "a:1 tls tls_ca=/none.pem;", "tls_ca=/none.pem cannot be used: No "
+      "such file or directory; expected a file in PEM" },
+    { HOST "a:1 tls tls_key=/none.pem;", "one of tls_certificate= and "
+      "tls_key= is given; expected both or none" },
+    { HOST "unix:b tls;", "on which Redis has no TLS; expected HOST:PORT" },
     { HOST ":6379;", "\":6379\" is neither" },
     { HOST "a:;", "neither" },
     { HOST "a:0;", "neither" },
@@ -567,7 +581,7 @@ test_tiers_faults(void **state)
     dsa_conf_free(&conf);
     strcpy(text + n, " b:1;");
     bad(text, "more than 64 addresses");
-    strcpy(text + n, " 1 2 3 4 5 6");
+    strcpy(text + n, " 1 2 3 4 5 6 7 8 9 10 11 12");
     bad(text, "\"redis_cache\" has too many values, or no \";\" follows it");
     free(text);
 }
