@@ -62,9 +62,9 @@ sub median { quantile(0.5, distances(@_)) }
 
 
 # By how much, in units of the logits' root mean square, a token with another
-# choice is less probable than the best one: the mean over all tokens.  35 of 320
-# tokens have another choice with two ranks of the CPU, so that the widest of
-# these margins is as it happens to be, and the mean is not.
+# choice is less probable than the best one: the mean over all tokens.  35 of
+# 320 tokens have another choice with two ranks of the CPU, so that the widest
+# of these margins is as it happens to be, and the mean is not.
 
 sub margin {
     my ($got, $want) = @_;

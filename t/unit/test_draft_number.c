@@ -91,8 +91,8 @@ stairs(uint32_t sequences, uint32_t verified, uint32_t made)
 
 /*
  * An H200 with the weights of one GPU of eight of DeepSeek-V3.2, by streams and
- * drafts, and without a draft layer (bench/results/2026-11-24-drafts.md, context
- * 1K).
+ * drafts, and without a draft layer (bench/results/2026-11-24-drafts.md; the
+ * context is 1K).
  */
 
 #define STREAMS 7
@@ -327,9 +327,9 @@ test_speed(void **state)
 
 /*
  * With shares of accepted drafts from those of a trained draft layer to none,
- * against the best number and an engine without the draft layer.  Where no draft
- * pays, what is lost is the first row of the draft layer, which every step
- * computes, and the trials.
+ * against the best number and an engine without the draft layer.  Where no
+ * draft pays, what is lost is the first row of the draft layer, which every
+ * step computes, and the trials.
  */
 
 static void
