@@ -13,7 +13,8 @@
 # make fuzz       each fuzz target for FUZZ_TIME seconds
 # make bench      the load clients, against nginx's proxy_pass (bench/README.md)
 # make deb        packages for Debian in build/deb; "make deb-install" tries
-#                 them in a Debian of their own
+#                 them in a Debian of their own, "make containers" the images of
+#                 containers/ that have them
 # make install    module, programs, units and examples (DESTDIR=, PREFIX=)
 
 BUILD    ?= build
@@ -301,7 +302,7 @@ $(BUILD)/t/golden_weights: $(BUILD)/obj/t/golden/weights.o \
 
 
 .PHONY: deps demo test test-clients test-gpu asan tsan soak fuzz fuzzers bench deb \
-        deb-install cuda-toolkit install clean
+        deb-install containers cuda-toolkit install clean
 
 deps:
 	$(DEPS) build
@@ -407,6 +408,11 @@ deb:
 
 deb-install: model
 	debian/test-install $(BUILD) $(CUDA)
+
+# as root, after "make deb"
+
+containers: model
+	containers/test-run $(BUILD)
 
 # for debian/rules
 

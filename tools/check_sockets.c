@@ -255,7 +255,8 @@ dsa_check_group(dsa_check_t *c, const dsa_check_engine_t *e)
     } else {
         dsa_check_line(c, DSA_CHECK_FAIL, e->file, "nginx's workers are "
                        "\"%s\", which is not in socket_group \"%s\", so they "
-                       "cannot connect; expected a group of theirs", user, name);
+                       "cannot connect; expected a group of theirs", user,
+                       name);
     }
 }
 
