@@ -10,10 +10,20 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::Test;
+use DSA::TLS;
 
 my $t = DSA::Test->new('check-host');
 my $dir = $t->dir;
-my $server = $t->start_redis();
+my $tls = $t->free_port;
+
+make_ca($dir, 'ca');
+make_ca($dir, 'other');
+make_certificate($dir, 'ca', 'redis', 'IP:127.0.0.1');
+
+my $server = $t->start_redis(conf => {
+    'tls-port' => $tls, 'tls-cert-file' => "$dir/redis.pem",
+    'tls-key-file' => "$dir/redis.key", 'tls-ca-cert-file' => "$dir/ca.pem",
+    'tls-auth-clients' => 'no' });
 my $redis = $t->redis;
 my $sock = $t->path('e0.sock');
 
@@ -45,7 +55,7 @@ sub engine_conf {
 }
 
 sub nginx_conf {
-    my (%change) = (redis => 'queue_file=' . "$queue/q",
+    my (%change) = (redis => 'queue_file=' . "$queue/q", at => '%%REDIS%%',
                     pool => join(' ', map { "engine unix:$dir/e$_.sock;" }
                                       0, 1), main => '', @_);
 
@@ -58,7 +68,7 @@ http {
     # } a comment; with marks {
     map \$arg_a \$b { default "a;b{c}"; '~x"\\'y' \${arg_c}; }
     dsa_pool "v32" { $change{pool} }
-    dsa_redis %%REDIS%% $change{redis};
+    dsa_redis $change{at} $change{redis};
     server { listen 127.0.0.1:%%PORT%%; location / { dsa_pass v32; } }
 }
 EOC
@@ -201,6 +211,14 @@ finds('a password', 0, qr/^ok    dsa_redis: \S+ answers/m,
       nginx_conf(redis => "queue_file=$queue/q password_file=$dir/password"),
       @one);
 finds('no password', 1, qr/^FAIL  dsa_redis: .*NOAUTH/m, nginx_conf(), @one);
+finds('TLS', 0, qr/^ok    dsa_redis: 127\.0\.0\.1:$tls answers/m,
+      nginx_conf(at => "127.0.0.1:$tls", redis => "queue_file=$queue/q "
+                 . "password_file=$dir/password tls tls_ca=$dir/ca.pem"), @one);
+finds('TLS with another CA', 1,
+      qr/^FAIL  dsa_redis: .*certificate of Redis is not accepted/m,
+      nginx_conf(at => "127.0.0.1:$tls", redis => "queue_file=$queue/q "
+                 . "password_file=$dir/password tls tls_ca=$dir/other.pem"),
+      @one);
 finds('a cache that does not evict', 1,
       qr/^warn  redis_cache: .*"maxmemory-policy allkeys-lru"$/m, nginx_conf(),
       '--engine', engine_conf('cache.conf', host_memory => '16m',

@@ -177,14 +177,6 @@ dsa_check_state(dsa_check_t *c, const dsa_statement_t *s)
     memset(&server, 0, sizeof(server));
     server.what = "dsa_redis";
 
-    for (i = 1; i < s->n; i++) {
-        if (dsa_str_eqz(s->words[i], "tls")) {
-            dsa_check_line(c, DSA_CHECK_WARN, "dsa_redis", "not checked, "
-                           "because it uses TLS");
-            return;
-        }
-    }
-
     if (dsa_statement_value(s, "sentinel=", c->arena) != NULL) {
         dsa_check_line(c, DSA_CHECK_WARN, "dsa_redis", "not checked, because "
                        "its addresses are those of Sentinels");
@@ -196,7 +188,9 @@ dsa_check_state(dsa_check_t *c, const dsa_statement_t *s)
     server.conf.db = db != NULL ? (uint32_t) strtoul(db, NULL, 10) : 0;
 
     for (i = 1; i < s->n; i++) {
-        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL) {
+        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL
+            && !dsa_str_eqz(s->words[i], "tls"))
+        {
             server.conf.address = dsa_statement_word(s, i, c->arena);
             dsa_check_server(c, &server);
         }
@@ -224,15 +218,9 @@ dsa_check_cache(dsa_check_t *c, const dsa_check_engine_t *e)
     dsa_check_login(c, s, &server.conf);
 
     for (i = 1; i < s->n; i++) {
-        if (dsa_str_eqz(s->words[i], "tls")) {
-            dsa_check_line(c, DSA_CHECK_WARN, "redis_cache", "not checked, "
-                           "because it uses TLS");
-            return;
-        }
-    }
-
-    for (i = 1; i < s->n; i++) {
-        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL) {
+        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL
+            && !dsa_str_eqz(s->words[i], "tls"))
+        {
             server.conf.address = dsa_statement_word(s, i, c->arena);
             dsa_check_server(c, &server);
         }
@@ -244,8 +232,23 @@ static void
 dsa_check_login(dsa_check_t *c, const dsa_statement_t *s,
     dsa_client_conf_t *conf)
 {
+    uint32_t     i;
+    const char  *verify;
+
     conf->user = dsa_statement_value(s, "user=", c->arena);
     conf->password_file = dsa_statement_value(s, "password_file=", c->arena);
+    conf->tls.ca = (char *) dsa_statement_value(s, "tls_ca=", c->arena);
+    conf->tls.certificate =
+        (char *) dsa_statement_value(s, "tls_certificate=", c->arena);
+    conf->tls.key = (char *) dsa_statement_value(s, "tls_key=", c->arena);
+    conf->tls.name = (char *) dsa_statement_value(s, "tls_name=", c->arena);
+
+    verify = dsa_statement_value(s, "tls_verify=", c->arena);
+    conf->tls.insecure = (verify != NULL && strcmp(verify, "off") == 0);
+
+    for (i = 1; i < s->n; i++) {
+        conf->tls.on |= dsa_str_eqz(s->words[i], "tls");
+    }
 }
 
 
