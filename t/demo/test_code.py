@@ -20,7 +20,7 @@ except cage.NoCage as e:
     no_cage = f'no isolation: {e}'
 
 
-def python(code, seconds=20):
+def python(code, seconds=100):
     """Returns the result of a run in the interpreter, or the error."""
 
     x = interpreter.Interpreter(seconds)
@@ -55,7 +55,7 @@ class Refused(unittest.TestCase):
 @unittest.skipIf(no_cage, no_cage)
 class Cage(unittest.TestCase):
 
-    def run_python(self, code, seconds=20):
+    def run_python(self, code, seconds=100):
         return cage.run({'x.py': code}, ['/usr/bin/python3', 'x.py'], seconds)
 
     def test_files(self):
@@ -93,7 +93,7 @@ class Cage(unittest.TestCase):
     def test_time_and_output(self):
         self.assertEqual(cage.run({}, ['/usr/bin/sleep', '99'], 1),
                          (None, '\n[ended: more than 1 seconds]'))
-        status, text = cage.run({}, ['/usr/bin/yes'], 20)
+        status, text = cage.run({}, ['/usr/bin/yes'], 100)
         self.assertIsNone(status)
         self.assertLess(len(text), cage.OUTPUT + 100)
         self.assertRegex(text, 'more than 200000 bytes of output')
@@ -104,9 +104,10 @@ class Cage(unittest.TestCase):
 
         status, text = self.run_python(
             'import os, time\ntry:\n    for n in range(100):\n'
-            '        if os.fork() == 0:\n            time.sleep(60)\n'
+            '        if os.fork() == 0:\n            os.close(1)\n'
+            '            os.close(2)\n            time.sleep(120)\n'
             'except OSError as e:\n'
-            '    print(n < 30, e.strerror)\n', 3)
+            '    print(n < 30, e.strerror)\n', 120)
         self.assertRegex(text, '^True Resource temporarily unavailable')
 
     def test_nothing_is_left(self):
@@ -136,20 +137,20 @@ class Interpreter(unittest.TestCase):
     def test_bounds(self):
         for code, seconds, why in (
                 ('import os, time\nfor _ in range(100):\n'
-                 '    if os.fork() == 0:\n        time.sleep(60)', 20,
+                 '    if os.fork() == 0:\n        time.sleep(60)', 100,
                  'temporarily unavailable'),
-                ('x = bytearray(10 * 2 ** 30)', 20, 'MemoryError'),
+                ('x = bytearray(10 * 2 ** 30)', 100, 'MemoryError'),
                 ('while True:\n    pass', 1,
                  'error: more than 1 seconds; the variables are lost'),
-                ('import os\nos._exit(3)', 20, 'error: the interpreter ended'),
-                ('import sys\nsys.__stdout__.write("x\\n")', 20,
+                ('import os\nos._exit(3)', 100, 'error: the interpreter ended'),
+                ('import sys\nsys.__stdout__.write("x\\n")', 100,
                  'error: the interpreter was disturbed'),
-                ('open("/etc/passwd")', 20, 'No such file'),
-                ('open("/usr/x", "w")', 20, 'Read-only'),
+                ('open("/etc/passwd")', 100, 'No such file'),
+                ('open("/usr/x", "w")', 100, 'Read-only'),
                 ('import socket\nsocket.create_connection(("203.0.113.9", '
-                 '80))', 20, 'unreachable'),
-                ('exit()', 20, 'SystemExit'),
-                ('def f(', 20, 'SyntaxError')):
+                 '80))', 100, 'unreachable'),
+                ('exit()', 100, 'SystemExit'),
+                ('def f(', 100, 'SyntaxError')):
             self.assertRegex(python(code, seconds), why, code)
 
         long = python('print("x" * 10 ** 7)')
@@ -158,11 +159,13 @@ class Interpreter(unittest.TestCase):
 
         # after it was ended, the tool goes on without variables
 
-        x = interpreter.Interpreter(1)
+        x = interpreter.Interpreter()
         self.addCleanup(x.close)
         x.run('a = 1')
+        x.seconds = 1
         with self.assertRaises(ValueError):
             x.run('while True: pass')
+        x.seconds = interpreter.SECONDS
         self.assertRegex(x.run('a')['output'], 'NameError')
 
     def test_tasks(self):
