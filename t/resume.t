@@ -340,7 +340,8 @@ is($m->{usage}{prompt_cache_hit_tokens}, 60, 'with the hits of the first');
 like(last_submit($pair[1]), qr/ resume=0,1,2/, 'the tokens so far are sent');
 
 
-# After a death it moves once.  Engines that reject it are left out.
+# If it dies in the same place, it does not move again.  Engines that reject it
+# are left out.
 
 my ($four, @four) = fakes('four', [], [], [], []);
 
@@ -367,7 +368,9 @@ is(scalar(submitted($four[$_])), 1, "engine $_ was tried") for 1, 2;
 $four[3]->kill9;
 $m = DSA::HTTP->gather($s->events);
 is_deeply([ map { $_->{message} } @{ $m->{errors} } ], [ $gone ],
-          'the next one dies as well: an error');
+          'the next one dies in the same place: an error');
+is($four->logged(qr/has lost 2 engines, the last two after 1 and 2 tokens/), 1,
+   'which is logged');
 is($m->{done}, 0, 'and no end');
 is(scalar(submitted($four[$_])), 1, "engine $_ is left alone") for 1, 2;
 
@@ -426,6 +429,38 @@ $m = killed($four, 2, \%ask, '/short/chat/completions');
 is("$m->{content} $m->{finish_reason}", 'ab length',
    'a timeout ends it with the text of both');
 is($m->{usage}{completion_tokens}, 2, 'and the tokens of both');
+
+
+# Deaths in different places: it moves after four of them.
+
+my ($many, @many) = fakes('many', map { [] } 1 .. 6);
+
+for my $i (0 .. 5) {
+    script_of($many, $i, 'T ' . join('|', ($i) x 8) . "\nhold");
+}
+
+$s = $many->stream({ %ask, stream => $true });
+
+my $texts = '';
+
+for my $i (0 .. 4) {
+    my $want = $texts . $i x 8;
+
+    while (length $texts < length $want) {
+        my $e = $s->next_event or last;
+        $texts .= $e->{json}{choices}[0]{delta}{content} // '';
+    }
+
+    is($texts, $want, "the text of engine $i");
+    $many[$i]->kill9;
+}
+
+$m = DSA::HTTP->gather($s->events);
+is_deeply([ map { $_->{message} } @{ $m->{errors} } ], [ $gone ],
+          'the fifth engine dies: an error');
+is(scalar(submitted($many[5])), 0, 'and the sixth is spared');
+is($many->metrics->{dsa_resumed_answers_total}, 4, 'four moves');
+$many->done;
 
 
 # What another engine cannot continue.

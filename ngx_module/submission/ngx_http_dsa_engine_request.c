@@ -47,6 +47,8 @@ static void ngx_http_dsa_engine_request_lost(
     ngx_http_dsa_engine_request_t *er);
 static ngx_uint_t ngx_http_dsa_engine_request_move(
     ngx_http_dsa_engine_request_t *er, ngx_uint_t stopped);
+static ngx_uint_t ngx_http_dsa_engine_request_survives(
+    ngx_http_dsa_engine_request_t *er);
 static void ngx_http_dsa_engine_request_retry(
     ngx_http_dsa_engine_request_t *er);
 static void ngx_http_dsa_engine_request_flush(void *data);
@@ -551,11 +553,10 @@ ngx_http_dsa_engine_request_move(ngx_http_dsa_engine_request_t *er,
         return 1;
     }
 
-    if (!stopped && er->lost) {
+    if (!stopped && !ngx_http_dsa_engine_request_survives(er)) {
         return 0;
     }
 
-    er->lost |= !stopped;
     er->stopped = stopped ? 1 : 0;
 
     /*
@@ -567,6 +568,38 @@ ngx_http_dsa_engine_request_move(ngx_http_dsa_engine_request_t *er,
     er->moved = 1;
 
     ngx_http_dsa_usage_record_move(&er->usage, er->ids.len != 0);
+
+    return 1;
+}
+
+
+/*
+ * Counts the death of an engine.  Returns 0 if the request may be the cause: the
+ * engine that continued it died in the same place, or it has lost too many.  The
+ * place is that of the last token received, and engines that die of the same
+ * token may have sent a few tokens more or less before it.
+ */
+
+static ngx_uint_t
+ngx_http_dsa_engine_request_survives(ngx_http_dsa_engine_request_t *er)
+{
+    size_t  place;
+
+    place = er->ids.len / sizeof(uint32_t);
+
+    if (er->deaths != 0
+        && (er->deaths == NGX_HTTP_DSA_ENGINE_DEATHS
+            || place - er->place < NGX_HTTP_DSA_ENGINE_PLACE))
+    {
+        ngx_log_error(NGX_LOG_ERR, er->request->connection->log, 0,
+                      "dsa: request %V has lost %uD engines, the last two after "
+                      "%uz and %uz tokens of its answer; no further one gets "
+                      "it", er->id, er->deaths + 1, er->place, place);
+        return 0;
+    }
+
+    er->deaths++;
+    er->place = place;
 
     return 1;
 }

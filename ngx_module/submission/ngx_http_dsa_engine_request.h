@@ -58,6 +58,17 @@ typedef enum {
 } ngx_http_dsa_engine_end_e;
 
 
+/*
+ * An answer moves after the deaths of so many engines, and no more if one dies
+ * within so many tokens of the place where the last one died: a step has at
+ * most 8 tokens of an answer, so two engines that die in the same step are at
+ * most 7 tokens apart.
+ */
+
+#define NGX_HTTP_DSA_ENGINE_DEATHS  4
+#define NGX_HTTP_DSA_ENGINE_PLACE   (DSA_LINK_DRAFTS + 1)
+
+
 /* What an owner is called with; a callback that is not used is NULL. */
 
 typedef struct {
@@ -123,6 +134,10 @@ struct ngx_http_dsa_engine_request_s {
     dsa_buf_t                           ids;    /* uint32_t ids of the tokens
                                                    received, for another engine
                                                    to continue */
+    size_t                              place;  /* tokens in ids when an
+                                                   engine died last */
+    uint32_t                            deaths; /* of engines after which it
+                                                   moved */
     unsigned                            more:1; /* counted is a lower bound */
     unsigned                            pending:1;  /* it is to be submitted */
     unsigned                            accepted:1; /* by some engine */
@@ -132,8 +147,6 @@ struct ngx_http_dsa_engine_request_s {
                                                    the answer */
     unsigned                            moved:1;    /* its first engine is
                                                    gone */
-    unsigned                            lost:1;     /* an engine of it was
-                                                   lost */
     unsigned                            stopped:1;  /* its last engine was
                                                    stopped */
 };
