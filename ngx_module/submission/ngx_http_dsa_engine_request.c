@@ -574,10 +574,10 @@ ngx_http_dsa_engine_request_move(ngx_http_dsa_engine_request_t *er,
 
 
 /*
- * Counts the death of an engine.  Returns 0 if the request may be the cause: the
- * engine that continued it died in the same place, or it has lost too many.  The
- * place is that of the last token received, and engines that die of the same
- * token may have sent a few tokens more or less before it.
+ * Counts the death of an engine.  Returns 0 if the request may be the cause:
+ * the engine that continued it died in the same place, or it has lost too many.
+ * The place is that of the last token received, and engines that die of the
+ * same token may have sent a few tokens more or less before it.
  */
 
 static ngx_uint_t
@@ -592,8 +592,8 @@ ngx_http_dsa_engine_request_survives(ngx_http_dsa_engine_request_t *er)
             || place - er->place < NGX_HTTP_DSA_ENGINE_PLACE))
     {
         ngx_log_error(NGX_LOG_ERR, er->request->connection->log, 0,
-                      "dsa: request %V has lost %uD engines, the last two after "
-                      "%uz and %uz tokens of its answer; no further one gets "
+                      "dsa: request %V has lost %uD engines, the last two "
+                      "after %uz and %uz tokens of its answer; no further one gets "
                       "it", er->id, er->deaths + 1, er->place, place);
         return 0;
     }
