@@ -304,21 +304,37 @@ DSA_LUA_COUNT                                                                 \
 
 /*
  * Counts of the ledger, as strings: a number of Lua is a double, which is exact
- * up to 2^53.  room() is whether HINCRBY of add to old neither fails nor leaves
- * 64 bits: Redis reads no other form of a number than this.  A negative one is
- * an amount that an operator has set.
+ * up to 2^53, and only sums of short numbers are one.  plus() is what HINCRBY
+ * of add to old makes, or false if it fails or leaves 64 bits: Redis reads no
+ * other form of a number than this.  A negative one is an amount that an
+ * operator has set.
  */
 
-#define DSA_LUA_ROOM                                                          \
-"local function room(old, add)\n"                                             \
-"  if not old or old == '0' then return true end\n"                           \
-"  if old:find('^%-[1-9]%d*$') then return #old <= 19 end\n"                  \
-"  if not old:find('^[1-9]%d*$') then return false end\n"                     \
-"  local low = tonumber(old:sub(-9)) + tonumber(add:sub(-9))\n"               \
-"  local high = (tonumber(old:sub(1, -10)) or 0)"                             \
-" + (tonumber(add:sub(1, -10)) or 0) + math.floor(low / 1000000000)\n"        \
-"  return high < 9223372036"                                                  \
-" or high == 9223372036 and low % 1000000000 <= 854775807\n"                  \
+#define DSA_LUA_PLUS                                                          \
+"local function plus(old, add)\n"                                             \
+"  if not old or old == '0' then return add end\n"                            \
+"  if #old <= 15 and #add <= 15 and old:find('^[1-9]%d*$') then\n"            \
+"    return old + add\n"                                                      \
+"  end\n"                                                                     \
+"  local sign, digits = old:match('^(%-?)([1-9]%d*)$')\n"                     \
+"  if not digits then return false end\n"                                     \
+"  if sign == '-' and #digits > 18 then return false end\n"                   \
+"  local low = tonumber(digits:sub(-9))\n"                                    \
+"  local high = tonumber(digits:sub(1, -10)) or 0\n"                          \
+"  if sign == '-' then low, high = -low, -high end\n"                         \
+"  low = low + add:sub(-9)\n"                                                 \
+"  high = high + (tonumber(add:sub(1, -10)) or 0) + math.floor(low / 1e9)\n"  \
+"  low = low % 1e9\n"                                                         \
+"  if high > 9223372036 or high == 9223372036 and low > 854775807 then\n"     \
+"    return false\n"                                                          \
+"  end\n"                                                                     \
+"  sign = high < 0 and '-' or ''\n"                                           \
+"  if sign == '-' then\n"                                                     \
+"    high = low > 0 and -high - 1 or -high\n"                                 \
+"    low = low > 0 and 1e9 - low or 0\n"                                      \
+"  end\n"                                                                     \
+"  return sign .. (high > 0 and string.format('%.0f%09.0f', high, low)\n"     \
+"    or string.format('%.0f', low))\n"                                        \
 "end\n"
 
 
@@ -336,7 +352,8 @@ DSA_LUA_COUNT                                                                 \
  *
  * It returns whether an entry of the day `of` belongs to the sum of its month,
  * because that day is folded or old enough for it.  Then it folds nothing: two
- * writes of a call never add to the same field, so room() is right for both.
+ * writes of a call never add to the same field, so plus() is right for both.
+ * had is the value of rolled.
  */
 
 #define DSA_LUA_ROLL                                                          \
@@ -360,8 +377,8 @@ DSA_LUA_COUNT                                                                 \
 "  if t ~= 'hash' and t ~= 'none' then return end\n"                          \
 "  local all = call('HGETALL', day)\n"                                        \
 "  for i = 1, #all, 2 do\n"                                                   \
-"    if not all[i + 1]:find('^%d+$') or not room(all[i + 1], '0')"            \
-" or not room(call('HGET', month, all[i]), all[i + 1]) then\n"                \
+"    if not all[i + 1]:find('^%d+$') or not plus(all[i + 1], '0')"            \
+" or not plus(call('HGET', month, all[i]), all[i + 1]) then\n"                \
 "      return\n"                                                              \
 "    end\n"                                                                   \
 "  end\n"                                                                     \
@@ -375,11 +392,11 @@ DSA_LUA_COUNT                                                                 \
 "  end\n"                                                                     \
 "  write('EXPIRE', day, -1)\n"                                                \
 "end\n"                                                                       \
-"local function roll(ledger, rolled, spend, keep, of)\n"                   \
+"local function roll(ledger, rolled, had, spend, keep, of)\n"                 \
 "  local last = math.floor(tonumber(call('TIME')[1]) / 86400) - keep\n"       \
-"  local n = call('GET', rolled)\n"                                           \
+"  local n = had\n"                                                           \
 "  n = n and n:find('^%d+$') and #n <= 7 and tonumber(n) or last - 400\n"     \
-"  if of < math.max(n, last) then return true end\n"                       \
+"  if of < math.max(n, last) then return true end\n"                          \
 "  local first = n\n"                                                         \
 "  while n < last do\n"                                                       \
 "    local day = ledger:sub(1, -11) .. date(n)\n"                             \

@@ -401,6 +401,54 @@ test_overflow(void **state)
 }
 
 
+/*
+ * Sums are what HINCRBY of Redis itself makes: of numbers around the powers of
+ * ten and of two, and of amounts that an operator has set.
+ */
+
+static void
+test_sums(void **state)
+{
+    int                  again;
+    char                 want[32];
+    size_t               i, k;
+    int64_t              now;
+    dsa_schema_entry_t   r;
+
+    static const char *const  had[] = {
+        "0", "1", "-1", "-5", "999999999", "1000000000", "-999999999",
+        "-1000000000", "-1000000001", "4294967296", "9007199254740991",
+        "9007199254740993", "-9007199254740993", "999999999999999",
+        "1000000000000000", "123456789012345678", "-123456789012345678",
+        "-999999999999999999", "8223372036854775808"
+    };
+    static const int64_t  more[] = {
+        0, 1, 5, 999999999, 1000000000, 1000000001, 2147483648, 999999999999999,
+        1000000000000000, 9007199254740992, 123456789012345678,
+        999999999999999999
+    };
+
+    now = time(NULL);
+
+    for (i = 0; i < sizeof(had) / sizeof(had[0]); i++) {
+        for (k = 0; k < sizeof(more) / sizeof(more[0]); k++) {
+            (void) text("HSET %s m|x|cost_miss %s", ledger(now, 10), had[i]);
+            (void) text("HSET want n %s", had[i]);
+            (void) text("HINCRBY want n %lld", (long long) more[k]);
+
+            r = entry(now, "");
+            r.cost_miss = more[k];
+            r.cost_hit = 0;
+            r.cost_output = 0;
+
+            assert_int_equal(send_entry(&r, &again), DSA_OK);
+            (void) snprintf(want, sizeof(want), "%s", text("HGET want n"));
+            assert_text(want, "HGET %s m|x|cost_miss", ledger(now, 10));
+        }
+    }
+}
+
+
 static void
 test_types(void **state)
 {
@@ -509,6 +557,7 @@ main(void)
         test(test_late),
         test(test_unfit),
         test(test_overflow),
+        test(test_sums),
         test(test_types),
         test(test_refused),
         test(test_entry)
