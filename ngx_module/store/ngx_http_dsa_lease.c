@@ -11,6 +11,7 @@
 
 #include "redis_schema/conversations.h"
 
+#include "ngx_module/redis/ngx_http_dsa_redis_command.h"
 #include "ngx_http_dsa_lease.h"
 
 
@@ -24,8 +25,8 @@ typedef int (*ngx_http_dsa_lease_command_pt)(dsa_schema_command_t *cmd,
 
 
 static void ngx_http_dsa_lease_renew(ngx_event_t *ev);
-static void ngx_http_dsa_lease_send(ngx_http_dsa_lease_t *lease,
-    ngx_http_dsa_lease_command_pt command);
+static ngx_http_dsa_redis_command_t *ngx_http_dsa_lease_send(
+    ngx_http_dsa_lease_t *lease, ngx_http_dsa_lease_command_pt command);
 
 
 void
@@ -55,9 +56,20 @@ ngx_http_dsa_lease_renew(ngx_event_t *ev)
 {
     ngx_connection_t *dumb = ev->data;
 
-    ngx_http_dsa_lease_t  *lease = dumb->data;
+    ngx_http_dsa_lease_t          *lease = dumb->data;
+    ngx_http_dsa_redis_command_t  *command;
 
-    ngx_http_dsa_lease_send(lease, dsa_schema_renew);
+    command = ngx_http_dsa_lease_send(lease, dsa_schema_renew);
+
+    /*
+     * A renewal that a node of a cluster refuses is not sent again: it could
+     * be executed after the release, and hold back the next turn.  The next
+     * renewal comes soon enough.
+     */
+
+    if (command != NULL) {
+        command->until = ngx_current_msec;
+    }
 
     ngx_add_timer(&lease->timer, DSA_SCHEMA_LEASE / 3);
 }
@@ -82,7 +94,7 @@ ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease)
     }
 
     ngx_http_dsa_lease_stored(lease);
-    ngx_http_dsa_lease_send(lease, dsa_schema_release);
+    (void) ngx_http_dsa_lease_send(lease, dsa_schema_release);
 }
 
 
@@ -91,30 +103,37 @@ ngx_http_dsa_lease_release(ngx_http_dsa_lease_t *lease)
  * before the reply.  If the command is lost, the lease expires.
  */
 
-static void
+static ngx_http_dsa_redis_command_t *
 ngx_http_dsa_lease_send(ngx_http_dsa_lease_t *lease,
     ngx_http_dsa_lease_command_pt command)
 {
-    const char            *why;
-    dsa_arena_t           *arena;
-    dsa_schema_command_t   cmd;
+    const char                    *why;
+    dsa_arena_t                   *arena;
+    dsa_schema_command_t           cmd;
+    ngx_http_dsa_redis_command_t  *sent;
 
     why = "nginx is out of memory";
+    sent = NULL;
     arena = dsa_arena_create(NGX_HTTP_DSA_LEASE_ARENA);
 
-    if (arena == NULL
-        || command(&cmd, arena,
+    if (arena != NULL
+        && command(&cmd, arena,
                    dsa_str(lease->tenant.data, lease->tenant.len),
                    dsa_str(lease->conversation.data, lease->conversation.len),
                    dsa_str(lease->owner.data, lease->owner.len))
-           != DSA_OK
-        || ngx_http_dsa_redis_command(lease->redis, &cmd, NULL, NULL, &why)
-           == NULL)
+           == DSA_OK)
     {
+        sent = ngx_http_dsa_redis_command(lease->redis, &cmd, NULL, NULL,
+                                          &why);
+    }
+
+    if (sent == NULL) {
         ngx_log_error(NGX_LOG_INFO, ngx_cycle->log, 0,
                       "dsa: the lease of conversation \"%V\" is neither "
                       "renewed nor ended: %s", &lease->conversation, why);
     }
 
     dsa_arena_destroy(arena);
+
+    return sent;
 }
