@@ -593,8 +593,8 @@ ngx_http_dsa_engine_request_survives(ngx_http_dsa_engine_request_t *er)
     {
         ngx_log_error(NGX_LOG_ERR, er->request->connection->log, 0,
                       "dsa: request %V has lost %uD engines, the last two "
-                      "after %uz and %uz tokens of its answer; no further one gets "
-                      "it", er->id, er->deaths + 1, er->place, place);
+                      "after %uz and %uz tokens of its answer; no further one "
+                      "gets it", er->id, er->deaths + 1, er->place, place);
         return 0;
     }
 
