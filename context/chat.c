@@ -71,12 +71,12 @@ dsa_read_chat(dsa_reader_t *r, const dsa_json_t *root)
     if (dsa_read_unsupported(r, root) != DSA_OK
         || dsa_read_tools(r, NULL, root, &chat->tools) != DSA_OK
         || dsa_read_thinking(r, root) != DSA_OK
+        || dsa_read_rollout(r, root) != DSA_OK
         || dsa_read_sampling(r, root) != DSA_OK
         || dsa_read_window(r, root) != DSA_OK
         || dsa_read_bias(r, root) != DSA_OK
         || dsa_read_logprobs(r, root) != DSA_OK
         || dsa_read_stream(r, root) != DSA_OK
-        || dsa_read_rollout(r, root) != DSA_OK
         || dsa_read_format(r, root) != DSA_OK
         || dsa_read_tool_choice(r, root) != DSA_OK)
     {

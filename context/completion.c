@@ -73,12 +73,12 @@ dsa_completion_read(dsa_chat_t *chat, dsa_arena_t *arena,
            == DSA_ERROR
         || dsa_read_unsupported(&r, root) != DSA_OK
         || dsa_completion_read_thinking(&r, root) != DSA_OK
+        || dsa_read_rollout(&r, root) != DSA_OK
         || dsa_read_sampling(&r, root) != DSA_OK
         || dsa_read_bias(&r, root) != DSA_OK
         || dsa_completion_read_logprobs(&r, root) != DSA_OK
         || dsa_completion_read_echo(&r, root) != DSA_OK
-        || dsa_read_stream(&r, root) != DSA_OK
-        || dsa_read_rollout(&r, root) != DSA_OK)
+        || dsa_read_stream(&r, root) != DSA_OK)
     {
         return DSA_ERROR;
     }

@@ -170,7 +170,7 @@ int dsa_read_bias(dsa_reader_t *r, const dsa_json_t *root);
 int dsa_read_window(dsa_reader_t *r, const dsa_json_t *root);
 
 
-/* rollout.c: "rollout", another extension of this server. */
+/* rollout.c: "rollout", another extension of this server; before sampling. */
 
 int dsa_read_rollout(dsa_reader_t *r, const dsa_json_t *root);
 

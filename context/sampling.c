@@ -115,7 +115,10 @@ dsa_read_unsupported_sampling(dsa_reader_t *r, const dsa_json_t *root)
 }
 
 
-/* Reads the first n numbers. */
+/*
+ * Reads the first n numbers.  Thinking ignores them as the published API does,
+ * but a trainer, who requests a rollout, decides how its samples are drawn.
+ */
 
 static int
 dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root, size_t n)
@@ -140,7 +143,7 @@ dsa_sampling_read_numbers(dsa_reader_t *r, const dsa_json_t *root, size_t n)
                                     + dsa_sampling_numbers[i].offset);
         *asked = (float) value;
 
-        if (r->chat->thinking) {
+        if (r->chat->thinking && !r->chat->rollout) {
             value = dsa_sampling_numbers[i].value;
         }
 

@@ -300,6 +300,18 @@ my ($thinking, $thought) = rollout($t, $chat, ask(
 
 check('thinking', $thinking, 12, temperature => 1, top_p => 0.95);
 
+# unlike those of other requests, the sampling fields count in thinking, too
+
+for my $given ({ temperature => 0.7, top_p => 0.5 }, { temperature => 0 }) {
+    my ($rows) = rollout($t, $chat, ask(
+        'hi', max_tokens => 12, seed => 3, ignore_eos => $true, %$given,
+        thinking => { type => 'enabled' },
+        rollout => { mask => $true, prompt => $true, experts => $true }));
+
+    check("thinking, temperature $given->{temperature}", $rows, 12,
+          top_p => 0.95, %$given);
+}
+
 my $format = ask('json', max_tokens => 12, seed => 3, temperature => 1,
                  top_p => 1, response_format => { type => 'json_object' },
                  rollout => { mask => $true });

@@ -287,6 +287,20 @@ test_thinking(void **state)
     assert_true(chat.sampling.presence_penalty == 0);
     assert_true(chat.has_seed);
 
+    /* a trainer decides how its samples are drawn, wherever the fields are */
+
+    must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"temperature\":0,"
+                                  "\"top_p\":0.5,\"frequency_penalty\":2,"
+                                  "\"presence_penalty\":1,\"rollout\":{}"));
+    assert_true(chat.thinking);
+    assert_true(chat.sampling.temperature == 0);
+    assert_true(chat.sampling.top_p == 0.5f);
+    assert_true(chat.sampling.frequency_penalty == 2);
+    assert_true(chat.sampling.presence_penalty == 1);
+
+    must_read(&chat, arena, MODEL("deepseek-reasoner", ",\"rollout\":{}"));
+    assert_true(isnan(chat.sampling.temperature) && isnan(chat.sampling.top_p));
+
     dsa_arena_destroy(arena);
 }
 
