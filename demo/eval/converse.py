@@ -31,7 +31,8 @@ class Outcome:
     calls       tool calls, without those of a message that was cut off
     parsed      those of the calls that were JSON and fit the tool's schema
     prompt_tokens, of which cached_tokens came from the cache
-    completion_tokens, of which reasoning_tokens were reasoning
+    completion_tokens, of which reasoning_tokens were reasoning, and
+                accepted_tokens drafts that the engine accepted
     finish      the finish_reason of each message
     """
     why: Optional[str] = None
@@ -42,6 +43,7 @@ class Outcome:
     cached_tokens: int = 0
     completion_tokens: int = 0
     reasoning_tokens: int = 0
+    accepted_tokens: int = 0
     finish: List[str] = field(default_factory=list)
 
     def count(self, completion):
@@ -58,6 +60,7 @@ class Outcome:
             'cached_tokens', usage.get('prompt_cache_hit_tokens', 0))
         self.completion_tokens += usage['completion_tokens']
         self.reasoning_tokens += made.get('reasoning_tokens', 0)
+        self.accepted_tokens += made.get('accepted_draft_tokens', 0)
 
 
 class Unanswered(Exception):

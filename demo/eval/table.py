@@ -53,6 +53,29 @@ def accuracy(runs):
     """Returns a table with a row for each family, each kind and all tasks, and
     a column for each run."""
 
+    def cell(results):
+        return share(sum(r['right'] for r in results), len(results))
+
+    return grid(['right, % (95 %)', 'tasks', *runs], by_family(runs, cell))
+
+
+def drafts(runs):
+    """Returns a table like accuracy() of the tokens of an answer in a step of
+    the engine."""
+
+    def cell(results):
+        made = sum(r['completion_tokens'] for r in results)
+        steps = made - sum(r['accepted_tokens'] for r in results)
+
+        return f'{made / steps:.2f}' if steps else ''
+
+    return grid(['tokens a step', 'tasks', *runs], by_family(runs, cell))
+
+
+def by_family(runs, cell):
+    """Returns rows of cells, each made of some results of a run: a row for
+    each family, each kind, and all tasks."""
+
     groups = defaultdict(dict)      # kind -> families in order
 
     for results in runs.values():
@@ -62,23 +85,16 @@ def accuracy(runs):
     kinds = sorted(groups, key=KINDS.index)
 
     def row(label, of):
-        cells = []
+        some = [[r for r in results if of(r)] for results in runs.values()]
 
-        for results in runs.values():
-            rs = [r['right'] for r in results if of(r)]
-            cells.append(share(sum(rs), len(rs)))
-
-        n = max(sum(of(r) for r in results) for results in runs.values())
-
-        return [label, str(n), *cells]
+        return [label, str(max(map(len, some))), *map(cell, some)]
 
     rows = [row(family, lambda r: r['family'] == family)
             for kind in kinds for family in groups[kind]]
     rows += [row(f'**all {kind}**', lambda r: r['kind'] == kind)
              for kind in kinds]
-    rows += [row('**all**', lambda r: True)]
 
-    return grid(['right, % (95 %)', 'tasks', *runs], rows)
+    return rows + [row('**all**', lambda r: True)]
 
 
 def parsed(runs):
@@ -200,6 +216,10 @@ def tables(of, pairs):
             for name, seeds in of.items()}
 
     parts = [accuracy(runs), parsed(runs)]
+
+    if any(r['accepted_tokens'] for rs in runs.values() for r in rs):
+        parts.append(drafts(runs))
+
     parts += [compare(a, b, of) for a, b in pairs]
 
     return '\n\n'.join('\n'.join(lines) for lines in parts) + '\n'

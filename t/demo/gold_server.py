@@ -29,7 +29,8 @@ from tasks.task import CHAT, RETAIN, assistant
 USAGE = {
     'prompt_tokens': 100, 'completion_tokens': 10, 'total_tokens': 110,
     'prompt_tokens_details': {'cached_tokens': 64},
-    'completion_tokens_details': {'reasoning_tokens': 4},
+    'completion_tokens_details': {'reasoning_tokens': 4,
+                                  'accepted_draft_tokens': 3},
 }
 
 

@@ -147,6 +147,7 @@ class TestRun(unittest.TestCase):
             'right': True, 'why': None, 'rounds': 5, 'calls': 3, 'parsed': 3,
             'prompt_tokens': 500, 'cached_tokens': 320,
             'completion_tokens': 50, 'reasoning_tokens': 20,
+            'accepted_tokens': 15,
             'finish': ['tool_calls', 'tool_calls', 'stop', 'tool_calls',
                        'stop']})
 
@@ -376,7 +377,7 @@ def result(seed, right, family='sums', kind='multi', **more):
     return {'family': family, 'kind': kind, 'seed': seed, 'right': right,
             'rounds': 2, 'calls': 1, 'parsed': 1, 'prompt_tokens': 1000,
             'cached_tokens': 600, 'completion_tokens': 100,
-            'reasoning_tokens': 40, **more}
+            'reasoning_tokens': 40, 'accepted_tokens': 0, **more}
 
 
 class TestTable(unittest.TestCase):
@@ -428,6 +429,26 @@ class TestTable(unittest.TestCase):
             '| --- | ---: | ---: | ---: |',
             '| one | 15 | 2 | 86.7 (62.1-96.3) |',
             '| two | 0 | 0 |  |',
+            '')))
+
+    def test_tokens_a_step(self):
+        text = self.table([
+            ('one', 1, [result(1, True, completion_tokens=100,
+                               accepted_tokens=50),
+                        result(2, False, completion_tokens=60,
+                               accepted_tokens=30),
+                        result(9, True, 'trip', 'plan', completion_tokens=40,
+                               accepted_tokens=10)]),
+            ('two', 1, [result(1, True, completion_tokens=80)])])
+
+        self.assertEqual(text.split('\n\n')[-1], '\n'.join((
+            '| tokens a step | tasks | one | two |',
+            '| --- | ---: | ---: | ---: |',
+            '| sums | 2 | 2.00 | 1.00 |',
+            '| trip | 1 | 1.33 |  |',
+            '| **all multi** | 2 | 2.00 | 1.00 |',
+            '| **all plan** | 1 | 1.33 |  |',
+            '| **all** | 3 | 1.82 | 1.00 |',
             '')))
 
     def test_compare(self):
