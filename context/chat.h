@@ -182,8 +182,8 @@ typedef struct {
      * Parameters of the request, or their defaults; NAN in temperature and
      * top_p: the model's default.  In thinking mode without rollout,
      * temperature, top_p and the penalties have their defaults in any case,
-     * because the published API ignores them there.  top_p may be 0, because a small double can become 0
-     * as a float.
+     * because the published API ignores them there.  top_p may be 0, because a
+     * small double can become 0 as a float.
      */
     dsa_sampling_t      sampling;
     dsa_sampling_t      asked;          /* temperature, top_p and the penalties
