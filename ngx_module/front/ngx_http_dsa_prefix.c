@@ -130,8 +130,13 @@ ngx_http_dsa_prefix_text(ngx_http_request_t *r, ngx_str_t *text)
 
     for (cl = r->request_body->bufs; cl != NULL; cl = cl->next) {
         n = ngx_min((size_t) (cl->buf->last - cl->buf->pos), size);
-        p = ngx_cpymem(p, cl->buf->pos, n);
-        size -= n;
+
+        /* the end of a chunked body is a buffer without memory */
+
+        if (n != 0) {
+            p = ngx_cpymem(p, cl->buf->pos, n);
+            size -= n;
+        }
     }
 
     return NGX_OK;
