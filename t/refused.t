@@ -80,7 +80,7 @@ my %needs = (
     set      => { turn => 503 },
     hset     => { entry => 1, turn => 200, create => 1, store => 1 },
     expire   => { entry => 1, turn => 200, create => 1, store => 1 },
-    hincrby  => { entry => 1, turn => 200 },
+    hincrby  => { turn => 200 },
     eval     => { entry => 1, turn => 503, create => 1, store => 1 });
 
 for my $command (sort keys %needs) {
