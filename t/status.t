@@ -188,13 +188,13 @@ is(redis()->{queue_capacity}, 20000, 'which has 20000 places');
 
 # a request that runs, and entries that Redis refuses
 
-$redis->cmd(qw/ ACL SETUSER default -hincrby /);
+$redis->cmd(qw/ ACL SETUSER default -hset /);
 $s = $t->stream(script("t a\nhold\n"));
 $t->post($chat, script("t a\n")) for 1 .. 2;
 wait_until(sub { !redis()->{writable} }, 10, 'a refusal');
 is_deeply([ @{ redis() }{qw/ up queue queue_used /} ],
           [ JSON::PP::true, 2, 3 ], 'two entries wait and one request runs');
-$redis->cmd(qw/ ACL SETUSER default +hincrby /);
+$redis->cmd(qw/ ACL SETUSER default +hset /);
 $s->close;
 wait_until(sub { redis()->{writable} && redis()->{queue_used} == 0 }, 10,
            'the entries to be written');
