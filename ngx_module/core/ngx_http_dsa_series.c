@@ -187,9 +187,15 @@ ngx_http_dsa_series_find(ngx_http_dsa_series_table_t *t,
         for (k = 0; k < NGX_HTTP_DSA_SERIES_LABELS; k++) {
             len = ngx_http_dsa_series_len(&s->label[k]);
 
-            if (ngx_memcmp(row->label[k], s->label[k].data, len) != 0
-                || row->label[k][len] != '\0')
+            /* an empty label may have no data */
+
+            if (len != 0
+                && ngx_memcmp(row->label[k], s->label[k].data, len) != 0)
             {
+                break;
+            }
+
+            if (row->label[k][len] != '\0') {
                 break;
             }
         }
@@ -207,6 +213,7 @@ static ngx_http_dsa_series_t *
 ngx_http_dsa_series_new(ngx_http_dsa_series_table_t *t,
     const ngx_http_dsa_series_sample_t *s)
 {
+    size_t                  len;
     ngx_uint_t              i;
     ngx_http_dsa_series_t  *row;
 
@@ -217,8 +224,11 @@ ngx_http_dsa_series_new(ngx_http_dsa_series_table_t *t,
     ngx_memzero(row, sizeof(ngx_http_dsa_series_t));
 
     for (i = 0; i < NGX_HTTP_DSA_SERIES_LABELS; i++) {
-        ngx_memcpy(row->label[i], s->label[i].data,
-                   ngx_http_dsa_series_len(&s->label[i]));
+        len = ngx_http_dsa_series_len(&s->label[i]);
+
+        if (len != 0) {
+            ngx_memcpy(row->label[i], s->label[i].data, len);
+        }
     }
 
     ngx_memory_barrier();
