@@ -599,12 +599,12 @@ PROJECT = topics('''
 + metrics, Prometheus
 
 = asks for the health check
-~ dsa_health|the page /healthz
+~ dsa_health|the page /readyz
 - How do I check its health?
 - Where is the health check?
 - How do I see whether the engine is alive?
-> The page /healthz answers 200, or 503 when no engine can serve.
-+ healthz, 200, 503
+> The page /readyz answers 200, or 503 when no engine can serve.
++ readyz, 200, 503
 
 = asks how conversations are kept
 - How do I keep a conversation?
