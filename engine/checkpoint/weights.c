@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 #include "base/file.h"
 #include "engine/checkpoint/fingerprint.h"
@@ -103,10 +102,6 @@ dsa_weights_close(dsa_weights_t *w)
     ck = (dsa_checkpoint_t *) w;
 
     dsa_shards_close(&ck->shards);
-
-    if (w->made != NULL) {
-        (void) munmap(w->made, w->made_size);
-    }
 
     free(ck->experts);
     free(w->layer);

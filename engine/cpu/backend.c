@@ -12,7 +12,6 @@
 #include "engine/checkpoint/scan.h"
 #include "engine/cpu/drafter.h"
 #include "engine/cpu/model.h"
-#include "engine/quantize.h"
 #include "kernels/sample/sample.h"
 
 
@@ -96,11 +95,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_backend_cpu_close;
 
     cpu->weights = dsa_weights_open(conf->model, err);
-
-    if (cpu->weights == NULL
-        || (conf->quantize
-            && dsa_weights_quantize(cpu->weights, err) != DSA_OK))
-    {
+    if (cpu->weights == NULL) {
         goto failed;
     }
 
@@ -177,7 +172,8 @@ dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
 
     if (!conf->persistent) {
         b->sampled = 1;
-        dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint, conf);
+        dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint,
+                                conf->precision);
 
         return DSA_OK;
     }
@@ -186,7 +182,7 @@ dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
         return DSA_ERROR;
     }
 
-    dsa_backend_fingerprint(b, full, conf);
+    dsa_backend_fingerprint(b, full, conf->precision);
 
     return DSA_OK;
 }
