@@ -13,14 +13,12 @@ from train.ops import region, wide
 PIECE = 16384           # tokens; the same for all batches
 
 
-def cross_entropy(hidden, head, targets, weights, total=None):
+def cross_entropy(hidden, head, targets, weights):
     """hidden [N,H], head [V,H], targets [N] int64, weights [N] -> the weighted
-    mean, or, if these are some tokens of a batch with this total of weights,
-    their part of its mean."""
+    mean."""
 
     weights = weights.to(wide(hidden).dtype)
-    total = weights.sum() if total is None else total
-    weights = weights / total.clamp(min=1e-6)
+    weights = weights / weights.sum().clamp(min=1e-6)
     learn = torch.is_grad_enabled() and (hidden.requires_grad
                                          or head.requires_grad)
 
