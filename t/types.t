@@ -129,7 +129,7 @@ sub part {
     return 0 if ref $v ne 'HASH';
 
     if ($name =~ /^(\w+)\?(.*)/) {
-        return 0 if ref $v->{$1} ne 'HASH' || $v->{$1}{type} ne $2;
+        return 0 if ref $v->{$1} ne 'HASH' || ($v->{$1}{type} // '') ne $2;
         return part($v->{$1}, $what, @rest);
     }
 
