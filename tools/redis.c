@@ -77,10 +77,10 @@ dsa_client_open(const dsa_client_conf_t *conf, dsa_err_t *err)
     }
 
     client->conf = conf;
-    client->conn.fd = -1;
-    client->conn.off_fd = -1;
-    client->conn.stop_fd = -1;
-    client->conn.timeout_ms = DSA_CLIENT_TIMEOUT;
+    client->conn.wire.fd = -1;
+    client->conn.wire.off_fd = -1;
+    client->conn.wire.stop_fd = -1;
+    client->conn.wire.timeout_ms = DSA_CLIENT_TIMEOUT;
 
     /* a server that closes its connection must not end the program */
 
@@ -137,7 +137,7 @@ dsa_client_tls(dsa_client_t *client, dsa_err_t *err)
     }
 
     client->tls = dsa_redis_tls_create(tls, err);
-    client->conn.tls = client->tls;
+    client->conn.wire.tls = client->tls;
 
     return client->tls != NULL ? DSA_OK : DSA_ERROR;
 }

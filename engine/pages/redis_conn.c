@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -38,20 +37,10 @@ _Static_assert(DSA_KV_KEY == 72, "commands contain the length of a key");
 #define DSA_CONN_REPLY_ELEMENTS  (1U << 26)     /* of a reply of any kind */
 
 
-static int dsa_conn_fail(dsa_redis_conn_t *c);
 static int dsa_conn_refused(const dsa_redis_conn_t *c, const char *cause,
     dsa_err_t *err);
 static int dsa_conn_handshake(dsa_redis_conn_t *c, const char *host,
     dsa_err_t *err);
-static int dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err);
-static int dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n,
-    dsa_err_t *err);
-static ssize_t dsa_conn_write(dsa_redis_conn_t *c, const struct msghdr *msg,
-    short *events, dsa_err_t *err);
-static ssize_t dsa_conn_read(dsa_redis_conn_t *c, const struct iovec *iov,
-    int n, short *events, dsa_err_t *err);
-static int dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n,
-    size_t *size, dsa_err_t *err);
 static int dsa_conn_reply(dsa_redis_conn_t *c, size_t want,
     dsa_redis_reply_t *r, dsa_err_t *err);
 static int dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
@@ -66,8 +55,9 @@ static int dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp,
 void
 dsa_redis_conn_begin(dsa_redis_conn_t *c, uint64_t bytes)
 {
-    c->last_ms = dsa_clock_ms();
-    c->deadline_ms = c->last_ms + c->timeout_ms + bytes / DSA_REDIS_SLOWEST;
+    c->wire.last_ms = dsa_clock_ms();
+    c->wire.deadline_ms = c->wire.last_ms + c->wire.timeout_ms
+                          + bytes / DSA_REDIS_SLOWEST;
 }
 
 
@@ -83,7 +73,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     redisContext       *redis;
     dsa_redis_reply_t   r;
 
-    assert(c->fd == -1);
+    assert(c->wire.fd == -1);
 
     redis = a->port != 0 ? redisConnectNonBlock(a->host, a->port)
                          : redisConnectUnixNonBlock(a->host);
@@ -95,29 +85,29 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
         return DSA_ERROR;
     }
 
-    c->fd = redisFreeKeepFd(redis);
+    c->wire.fd = redisFreeKeepFd(redis);
     c->pos = 0;
     c->len = 0;
 
-    (void) fcntl(c->fd, F_SETFD, FD_CLOEXEC);
+    (void) fcntl(c->wire.fd, F_SETFD, FD_CLOEXEC);
 
-    if (dsa_conn_wait(c, POLLOUT, &waited) != DSA_OK) {
+    if (dsa_redis_wire_wait(&c->wire, POLLOUT, &waited) != DSA_OK) {
         return dsa_conn_refused(c, waited.text, err);
     }
 
     error = 0;
     size = sizeof(error);
 
-    if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1) {
+    if (getsockopt(c->wire.fd, SOL_SOCKET, SO_ERROR, &error, &size) == -1) {
         error = errno;
     }
 
     if (error != 0) {
         (void) dsa_conn_refused(c, strerror(error), err);
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
-    if (c->tls != NULL && dsa_conn_handshake(c, a->host, err) != DSA_OK) {
+    if (c->wire.tls != NULL && dsa_conn_handshake(c, a->host, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -135,7 +125,7 @@ dsa_redis_conn_open(dsa_redis_conn_t *c, const dsa_redis_address_t *a,
     if (r.type != DSA_REPLY_STATUS) {
         (void) dsa_error(err, "the reply to PING is %s",
                          r.type == DSA_REPLY_ERROR ? r.text : "not a status");
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     return DSA_OK;
@@ -179,26 +169,27 @@ dsa_conn_handshake(dsa_redis_conn_t *c, const char *host, dsa_err_t *err)
     short      events;
     dsa_err_t  waited;
 
-    c->ssl = dsa_redis_ssl_create(c->tls, c->fd, host, err);
+    c->wire.ssl = dsa_redis_ssl_create(c->wire.tls, c->wire.fd, host, err);
 
-    if (c->ssl == NULL) {
-        return dsa_conn_fail(c);
+    if (c->wire.ssl == NULL) {
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     for ( ;; ) {
-        rc = dsa_redis_ssl_handshake(c->tls, c->ssl, host, &events, err);
+        rc = dsa_redis_ssl_handshake(c->wire.tls, c->wire.ssl, host, &events,
+                                     err);
 
         if (rc == DSA_OK) {
             return DSA_OK;
         }
 
         if (rc == DSA_ERROR) {
-            return dsa_conn_fail(c);
+            return dsa_redis_wire_fail(&c->wire);
         }
 
         /* a port without TLS may wait for the rest of a line */
 
-        if (dsa_conn_wait(c, events, &waited) != DSA_OK) {
+        if (dsa_redis_wire_wait(&c->wire, events, &waited) != DSA_OK) {
             return dsa_error(err, DSA_REDIS_TLS_FAILED ": %s", waited.text);
         }
     }
@@ -238,7 +229,7 @@ dsa_conn_auth(dsa_redis_conn_t *c, const char *user, const char *password,
     if (r.type != DSA_REPLY_STATUS) {
         (void) dsa_error(err, "the reply to AUTH is %s",
                          r.type == DSA_REPLY_ERROR ? r.text : "not a status");
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     return DSA_OK;
@@ -248,13 +239,7 @@ dsa_conn_auth(dsa_redis_conn_t *c, const char *user, const char *password,
 void
 dsa_redis_conn_close(dsa_redis_conn_t *c)
 {
-    dsa_redis_ssl_destroy(c->ssl);
-    c->ssl = NULL;
-
-    if (c->fd != -1) {
-        (void) close(c->fd);
-        c->fd = -1;
-    }
+    dsa_redis_wire_close(&c->wire);
 }
 
 
@@ -263,15 +248,15 @@ dsa_redis_conn_idle(const dsa_redis_conn_t *c)
 {
     struct pollfd  p;
 
-    p.fd = c->fd;
+    p.fd = c->wire.fd;
     p.events = POLLIN;
 
-    if (c->fd == -1 || c->pos != c->len) {
+    if (c->wire.fd == -1 || c->pos != c->len) {
         return 0;
     }
 
     return poll(&p, 1, 0) == 0
-           || (c->ssl != NULL && dsa_redis_ssl_idle(c->ssl));
+           || (c->wire.ssl != NULL && dsa_redis_ssl_idle(c->wire.ssl));
 }
 
 
@@ -291,13 +276,13 @@ dsa_redis_conn_call(dsa_redis_conn_t *c, int argc, const char **argv,
 
     if (n < 0 || resp == NULL) {
         (void) dsa_error(err, "%s", strerror(ENOMEM));
-        rc = dsa_conn_fail(c);
+        rc = dsa_redis_wire_fail(&c->wire);
 
     } else {
         iov.iov_base = text;
         iov.iov_len = (size_t) n;
 
-        rc = dsa_conn_send(c, &iov, 1, err);
+        rc = dsa_redis_wire_send(&c->wire, &iov, 1, err);
     }
 
     if (n >= 0) {
@@ -305,7 +290,7 @@ dsa_redis_conn_call(dsa_redis_conn_t *c, int argc, const char **argv,
     }
 
     if (rc == DSA_OK && dsa_conn_array(c, resp, &reply, err) != DSA_OK) {
-        (void) dsa_conn_fail(c);
+        (void) dsa_redis_wire_fail(&c->wire);
     }
 
     dsa_resp_destroy(resp);
@@ -326,13 +311,13 @@ dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,
 
     if (n < 0) {
         (void) dsa_error(err, "%s", strerror(ENOMEM));
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     iov.iov_base = text;
     iov.iov_len = (size_t) n;
 
-    rc = dsa_conn_send(c, &iov, 1, err);
+    rc = dsa_redis_wire_send(&c->wire, &iov, 1, err);
     redisFreeCommand(text);
 
     if (rc != DSA_OK
@@ -344,7 +329,7 @@ dsa_redis_conn_command(dsa_redis_conn_t *c, int argc, const char **argv,
     if (r->type == DSA_REPLY_STRING) {
         (void) dsa_error(err, "protocol error: the reply to %s is a string",
                          argv[0]);
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     return dsa_conn_end(c, err);
@@ -378,7 +363,7 @@ dsa_redis_conn_exists(dsa_redis_conn_t *c, const dsa_digest_t **digest,
     iov.iov_base = out;
     iov.iov_len = (size_t) (p - out);
 
-    if (dsa_conn_send(c, &iov, 1, err) != DSA_OK) {
+    if (dsa_redis_wire_send(&c->wire, &iov, 1, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -392,7 +377,7 @@ dsa_redis_conn_exists(dsa_redis_conn_t *c, const dsa_digest_t **digest,
         if (reply.type != DSA_REPLY_INTEGER && reply.type != DSA_REPLY_ERROR) {
             (void) dsa_error(err, "protocol error: the reply to EXISTS is "
                              "neither an integer nor an error");
-            return dsa_conn_fail(c);
+            return dsa_redis_wire_fail(&c->wire);
         }
 
         if (*found != i) {
@@ -434,7 +419,7 @@ dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
     n = snprintf(line, sizeof(line), "$%llu\r\n",
                  (unsigned long long) (DSA_KV_HEADER + bytes));
 
-    if (dsa_conn_send(c, iov, 3, err) != DSA_OK
+    if (dsa_redis_wire_send(&c->wire, iov, 3, err) != DSA_OK
         || dsa_conn_reply(c, (size_t) n, r, err) != DSA_OK)
     {
         return DSA_ERROR;
@@ -445,7 +430,7 @@ dsa_redis_conn_get(dsa_redis_conn_t *c, const char *key, uint8_t *header,
     }
 
     if ((uint64_t) r->number != DSA_KV_HEADER + bytes) {
-        (void) dsa_conn_fail(c);
+        (void) dsa_redis_wire_fail(&c->wire);
         return DSA_OK;
     }
 
@@ -477,7 +462,8 @@ dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
     left = DSA_KV_HEADER + bytes + sizeof(end);
 
     while (left != 0) {
-        if (dsa_conn_receive(c, p, (int) (iov + 3 - p), &size, err) != DSA_OK)
+        if (dsa_redis_wire_receive(&c->wire, p, (int) (iov + 3 - p), &size, err)
+            != DSA_OK)
         {
             return DSA_ERROR;
         }
@@ -498,7 +484,7 @@ dsa_conn_body(dsa_redis_conn_t *c, uint8_t *header, uint8_t *page,
     if (end[0] != '\r' || end[1] != '\n') {
         (void) dsa_error(err, "protocol error: a string does not end with CR "
                          "and LF");
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     return DSA_OK;
@@ -534,7 +520,7 @@ dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     iov[5].iov_base = ttl;
     iov[5].iov_len = (size_t) n;
 
-    if (dsa_conn_send(c, iov, 6, err) != DSA_OK
+    if (dsa_redis_wire_send(&c->wire, iov, 6, err) != DSA_OK
         || dsa_conn_reply(c, DSA_REDIS_INPUT, r, err) != DSA_OK)
     {
         return DSA_ERROR;
@@ -543,7 +529,7 @@ dsa_redis_conn_set(dsa_redis_conn_t *c, const char *key,
     if (r->type != DSA_REPLY_STATUS && r->type != DSA_REPLY_ERROR) {
         (void) dsa_error(err, "protocol error: the reply to SET is neither a "
                          "status nor an error");
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     return dsa_conn_end(c, err);
@@ -566,7 +552,7 @@ dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
     iov.iov_base = (void *) command;
     iov.iov_len = sizeof(command) - 1;
 
-    if (dsa_conn_send(c, &iov, 1, err) != DSA_OK) {
+    if (dsa_redis_wire_send(&c->wire, &iov, 1, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -574,7 +560,7 @@ dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
 
     if (resp == NULL) {
         (void) dsa_error(err, "%s", strerror(ENOMEM));
-        return dsa_conn_fail(c);
+        return dsa_redis_wire_fail(&c->wire);
     }
 
     rc = dsa_conn_array(c, resp, &reply, err);
@@ -590,7 +576,7 @@ dsa_redis_conn_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from,
 
     dsa_resp_destroy(resp);
 
-    return rc == DSA_OK ? DSA_OK : dsa_conn_fail(c);
+    return rc == DSA_OK ? DSA_OK : dsa_redis_wire_fail(&c->wire);
 }
 
 
@@ -611,7 +597,7 @@ dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp, redisReply **reply,
         iov.iov_base = c->in;
         iov.iov_len = sizeof(c->in);
 
-        if (dsa_conn_receive(c, &iov, 1, &size, err) != DSA_OK
+        if (dsa_redis_wire_receive(&c->wire, &iov, 1, &size, err) != DSA_OK
             || dsa_resp_feed(resp, c->in, size, err) != DSA_OK)
         {
             return DSA_ERROR;
@@ -643,227 +629,6 @@ dsa_conn_array(dsa_redis_conn_t *c, dsa_resp_t *resp, redisReply **reply,
 }
 
 
-/* Closes the connection.  The caller has set err. */
-
-static int
-dsa_conn_fail(dsa_redis_conn_t *c)
-{
-    dsa_redis_conn_close(c);
-
-    return DSA_ERROR;
-}
-
-
-/*
- * Waits until the socket is readable or writable.  timeout_ms is counted from
- * the last byte; the deadline is that of the whole operation.
- */
-
-static int
-dsa_conn_wait(dsa_redis_conn_t *c, short events, dsa_err_t *err)
-{
-    int            n;
-    uint64_t       now, until;
-    struct pollfd  p[3];
-
-    for ( ;; ) {
-        now = dsa_clock_ms();
-        until = c->last_ms + c->timeout_ms;
-
-        if (now >= until) {
-            (void) dsa_error(err, "timed out: not a byte in %llu ms",
-                             (unsigned long long) c->timeout_ms);
-            break;
-        }
-
-        until = until < c->deadline_ms ? until : c->deadline_ms;
-
-        if (now >= until) {
-            (void) dsa_error(err, "timed out: less than %d MB/s",
-                             DSA_REDIS_SLOWEST / 1000);
-            break;
-        }
-
-        p[0].fd = c->fd;
-        p[0].events = events;
-        p[1].fd = c->off_fd;
-        p[1].events = POLLIN;
-        p[2].fd = c->stop_fd;
-        p[2].events = POLLIN;
-
-        n = poll(p, 3, (int) (until - now));
-
-        if (n == -1 && errno != EINTR) {
-            (void) dsa_error(err, "poll() failed: %s", strerror(errno));
-            break;
-        }
-
-        if (n > 0 && (p[1].revents != 0 || p[2].revents != 0)) {
-            (void) dsa_error(err, "interrupted");
-            break;
-        }
-
-        if (n > 0) {
-            return DSA_OK;
-        }
-    }
-
-    return dsa_conn_fail(c);
-}
-
-
-/* Sends everything; changes iov. */
-
-static int
-dsa_conn_send(dsa_redis_conn_t *c, struct iovec *iov, int n, dsa_err_t *err)
-{
-    short          events;
-    ssize_t        size;
-    struct msghdr  msg;
-
-    memset(&msg, 0, sizeof(msg));
-    msg.msg_iov = iov;
-    msg.msg_iovlen = (size_t) n;
-
-    while (msg.msg_iovlen != 0) {
-        size = dsa_conn_write(c, &msg, &events, err);
-
-        if (size == -1) {
-            return dsa_conn_fail(c);
-        }
-
-        if (size == 0) {
-            if (dsa_conn_wait(c, events, err) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            continue;
-        }
-
-        c->last_ms = dsa_clock_ms();
-
-        while (msg.msg_iovlen != 0 && (size_t) size >= msg.msg_iov->iov_len) {
-            size -= (ssize_t) msg.msg_iov->iov_len;
-            msg.msg_iov++;
-            msg.msg_iovlen--;
-        }
-
-        if (msg.msg_iovlen != 0) {
-            msg.msg_iov->iov_base = (char *) msg.msg_iov->iov_base + size;
-            msg.msg_iov->iov_len -= (size_t) size;
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * Returns the bytes that were sent; 0: the socket must be ready for *events
- * first; -1 with err.  No iov is empty.
- */
-
-static ssize_t
-dsa_conn_write(dsa_redis_conn_t *c, const struct msghdr *msg, short *events,
-    dsa_err_t *err)
-{
-    int      rc;
-    size_t   n;
-    ssize_t  size;
-
-    if (c->ssl != NULL) {
-        rc = dsa_redis_ssl_write(c->ssl, msg->msg_iov->iov_base,
-                                 msg->msg_iov->iov_len, &n, events, err);
-
-        return rc == DSA_OK ? (ssize_t) n : rc == DSA_AGAIN ? 0 : -1;
-    }
-
-    do {
-        size = sendmsg(c->fd, msg, MSG_NOSIGNAL);
-    } while (size == -1 && errno == EINTR);
-
-    if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        *events = POLLOUT;
-        return 0;
-    }
-
-    if (size == -1) {
-        (void) dsa_error(err, "cannot send: %s", strerror(errno));
-    }
-
-    return size;
-}
-
-
-/* Receives at least one byte, and at most as many as iov has room for. */
-
-static int
-dsa_conn_receive(dsa_redis_conn_t *c, struct iovec *iov, int n, size_t *size,
-    dsa_err_t *err)
-{
-    short    events;
-    ssize_t  rc;
-
-    for ( ;; ) {
-        rc = dsa_conn_read(c, iov, n, &events, err);
-
-        if (rc > 0) {
-            c->last_ms = dsa_clock_ms();
-            *size = (size_t) rc;
-            return DSA_OK;
-        }
-
-        if (rc == -1) {
-            return dsa_conn_fail(c);
-        }
-
-        if (dsa_conn_wait(c, events, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
-    }
-}
-
-
-/*
- * Returns the bytes that were received; 0: the socket must be ready for
- * *events first; -1 with err.
- */
-
-static ssize_t
-dsa_conn_read(dsa_redis_conn_t *c, const struct iovec *iov, int n,
-    short *events, dsa_err_t *err)
-{
-    int      rc;
-    size_t   len;
-    ssize_t  size;
-
-    if (c->ssl != NULL) {
-        rc = dsa_redis_ssl_read(c->ssl, iov->iov_base, iov->iov_len, &len,
-                                events, err);
-
-        return rc == DSA_OK ? (ssize_t) len : rc == DSA_AGAIN ? 0 : -1;
-    }
-
-    do {
-        size = readv(c->fd, iov, n);
-    } while (size == -1 && errno == EINTR);
-
-    if (size > 0) {
-        return size;
-    }
-
-    if (size == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-        *events = POLLIN;
-        return 0;
-    }
-
-    (void) dsa_error(err, size == 0 ? "Redis closed the connection"
-                                    : "cannot receive: %s", strerror(errno));
-
-    return -1;
-}
-
-
 /*
  * Reads the first line of a reply.  Not more than want bytes are read before
  * the line is complete or known to be longer.
@@ -886,7 +651,7 @@ dsa_conn_reply(dsa_redis_conn_t *c, size_t want, dsa_redis_reply_t *r,
         }
 
         if (rc == DSA_ERROR) {
-            return dsa_conn_fail(c);
+            return dsa_redis_wire_fail(&c->wire);
         }
 
         memmove(c->in, c->in + c->pos, c->len - c->pos);
@@ -896,7 +661,7 @@ dsa_conn_reply(dsa_redis_conn_t *c, size_t want, dsa_redis_reply_t *r,
         iov.iov_base = c->in + c->len;
         iov.iov_len = c->len < want ? want - c->len : sizeof(c->in) - c->len;
 
-        if (dsa_conn_receive(c, &iov, 1, &size, err) != DSA_OK) {
+        if (dsa_redis_wire_receive(&c->wire, &iov, 1, &size, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
@@ -917,5 +682,5 @@ dsa_conn_end(dsa_redis_conn_t *c, dsa_err_t *err)
 
     (void) dsa_error(err, "protocol error: Redis sent more than a reply");
 
-    return dsa_conn_fail(c);
+    return dsa_redis_wire_fail(&c->wire);
 }

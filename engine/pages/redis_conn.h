@@ -10,7 +10,7 @@
 
 #include "engine/pages/redis_cluster.h"
 #include "engine/pages/redis_reply.h"
-#include "engine/pages/redis_tls.h"
+#include "engine/pages/redis_wire.h"
 #include "engine/pages/digest.h"
 #include "redis_schema/kv.h"
 
@@ -26,23 +26,14 @@
  */
 
 #define DSA_REDIS_CHUNK     512         /* most keys of one round trip */
-#define DSA_REDIS_SLOWEST   10000       /* bytes/ms: least speed of a page */
 #define DSA_REDIS_INPUT     4096
 #define DSA_REDIS_REPLY     (1U << 30)  /* most bytes of any reply */
 
 
 typedef struct {
-    dsa_redis_tls_t    *tls;            /* of the owner; NULL: without TLS */
-    dsa_redis_ssl_t    *ssl;            /* of a connection with TLS */
+    dsa_redis_wire_t    wire;
     const char         *hint;           /* follows errors that a sandbox may
                                            cause; NULL: nothing */
-    int                 fd;             /* -1: closed */
-    int                 off_fd;         /* eventfds that end a wait; -1:
-                                           none */
-    int                 stop_fd;
-    uint64_t            timeout_ms;     /* without a byte */
-    uint64_t            last_ms;        /* when a byte was moved */
-    uint64_t            deadline_ms;    /* of the operation */
     size_t              pos;            /* of in[]: begin of the unparsed
                                            bytes */
     size_t              len;

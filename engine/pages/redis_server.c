@@ -124,11 +124,11 @@ dsa_redis_server_start(dsa_redis_server_t *s, dsa_err_t *err)
         t = &s->thread[s->n_threads];
         t->server = s;
         t->number = s->n_threads;
-        t->conn.tls = c->tls;
+        t->conn.wire.tls = c->tls;
         t->conn.hint = DSA_REDIS_SANDBOX;
-        t->conn.fd = -1;
-        t->conn.off_fd = s->off_fd;
-        t->conn.timeout_ms = c->conf.timeout_ms;
+        t->conn.wire.fd = -1;
+        t->conn.wire.off_fd = s->off_fd;
+        t->conn.wire.timeout_ms = c->conf.timeout_ms;
 
         rc = pthread_create(&t->thread, NULL, dsa_redis_thread, t);
         s->n_threads += rc == 0;

@@ -187,7 +187,7 @@ dsa_redis_connect(dsa_redis_thread_t *t)
     dsa_redis_unlock(c);
 
     dsa_redis_conn_close(&t->conn);
-    t->conn.stop_fd = c->stop_fd;
+    t->conn.wire.stop_fd = c->stop_fd;
     dsa_redis_conn_begin(&t->conn, 0);
 
     is_cluster = 0;
@@ -389,7 +389,7 @@ dsa_redis_execute(dsa_redis_thread_t *t, dsa_redis_task_t *task,
 
     /* a SET is completed even when the cache is closing */
 
-    t->conn.stop_fd = op->kind == DSA_TIER_WRITE ? -1 : c->stop_fd;
+    t->conn.wire.stop_fd = op->kind == DSA_TIER_WRITE ? -1 : c->stop_fd;
 
     dsa_redis_conn_begin(&t->conn, op->kind == DSA_TIER_PROBE
                                    ? 0 : DSA_KV_HEADER + c->conf.page_bytes);
@@ -750,7 +750,7 @@ dsa_redis_read_map(dsa_redis_thread_t *t)
     s->busy++;
     dsa_redis_unlock(c);
 
-    t->conn.stop_fd = c->stop_fd;
+    t->conn.wire.stop_fd = c->stop_fd;
     dsa_redis_conn_begin(&t->conn, 0);
     rc = dsa_redis_ready(t, &err);
 

@@ -57,12 +57,12 @@ check_get(dsa_redis_conn_t *c, const uint8_t *data, size_t size)
     }
 
     if (rc == DSA_OK && r.type == DSA_REPLY_STRING && r.number != SENT
-        && r.number != -1 && c->fd != -1)
+        && r.number != -1 && c->wire.fd != -1)
     {
         abort();
     }
 
-    if (rc != DSA_OK && c->fd != -1) {
+    if (rc != DSA_OK && c->wire.fd != -1) {
         abort();
     }
 
@@ -82,7 +82,7 @@ check_map(dsa_redis_conn_t *c, const dsa_redis_address_t *from)
     static dsa_cluster_map_t  map;
 
     if (dsa_redis_conn_map(c, from, &map, &is_cluster, &err) != DSA_OK) {
-        if (c->fd != -1) {
+        if (c->wire.fd != -1) {
             abort();
         }
 
@@ -174,10 +174,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(digest, 0, sizeof(digest));
     memset(page, 1, sizeof(page));
     memset(header, 2, sizeof(header));
-    c.fd = fd[0];
-    c.off_fd = -1;
-    c.stop_fd = -1;
-    c.timeout_ms = 1000;
+    c.wire.fd = fd[0];
+    c.wire.off_fd = -1;
+    c.wire.stop_fd = -1;
+    c.wire.timeout_ms = 1000;
     dsa_redis_conn_begin(&c, 0);
 
     p[0] = &digest[0];
