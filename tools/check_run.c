@@ -28,7 +28,10 @@ dsa_check_run(char *const argv[], dsa_buf_t *out, dsa_buf_t *errors,
     int    fd[2], status;
     pid_t  pid;
 
-    /* files in memory: nobody has to read while the program writes */
+    /*
+     * The program writes to files in memory: with pipes it would block if this
+     * one did not read both at the same time.
+     */
 
     fd[0] = memfd_create("stdout", MFD_CLOEXEC);
     fd[1] = memfd_create("stderr", MFD_CLOEXEC);

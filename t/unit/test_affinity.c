@@ -140,7 +140,7 @@ test_forms(void **state)
 }
 
 
-/* An id counts more than messages, wherever it is. */
+/* If a body has the id of a conversation, its messages do not count. */
 
 static void
 test_ids(void **state)
