@@ -164,6 +164,7 @@ dsa_bits_inputs(dsa_bits_op_t *o)
     o->cache.page = DSA_BITS_PART;
     o->cache.keys = 64 * DSA_CUDA_RECORD;
     o->cache.pages = DSA_BITS_PAGES;
+    o->cache.bf16 = 0;
     o->cache.base = dsa_bench_alloc(b, (size_t) DSA_BITS_PAGES
                                        * DSA_BITS_PART);
     o->slot = dsa_bench_alloc(b, (size_t) DSA_BITS_ROWS * DSA_BITS_TOPK * 4);

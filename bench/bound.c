@@ -94,6 +94,15 @@ dsa_bound_layers(dsa_bound_t *b, const dsa_model_config_t *s,
 }
 
 
+/* Bytes of a token's latent, in the format that is the default. */
+
+static double
+dsa_bound_record(const dsa_model_config_t *s)
+{
+    return dsa_cuda_record(dsa_model_config_dense(s));
+}
+
+
 /* own: the layer has an indexer. */
 
 static void
@@ -138,10 +147,11 @@ dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
 {
     double  keys, kv_b;
 
-    keys = step->start < s->index_topk ? step->start : s->index_topk;
+    keys = dsa_model_config_topk(s);
+    keys = step->start < keys ? step->start : keys;
     kv_b = heads * (s->qk_nope_head_dim + s->v_head_dim) * DSA_CUDA_LATENT;
 
-    b->bytes += 2 * kv_b + step->tokens * keys * DSA_CUDA_RECORD;
+    b->bytes += 2 * kv_b + step->tokens * keys * dsa_bound_record(s);
     b->bf16 += 2 * step->tokens
                * (kv_b + keys * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT));
 
@@ -165,7 +175,7 @@ dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     double  n, k, end, all, below, above, selected, absorbed;
 
     n = step->tokens;
-    k = s->index_topk;
+    k = dsa_model_config_topk(s);
     end = step->start + n;
 
     all = n * (step->start + end) / 2;
@@ -184,7 +194,7 @@ dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     absorbed = selected * 2 * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT);
 
     b->bf16 += all < absorbed ? all : absorbed;
-    b->bytes += end * DSA_CUDA_RECORD;
+    b->bytes += end * dsa_bound_record(s);
 
     if (own && end > k) {
         b->bytes += end * DSA_BOUND_INDEX;

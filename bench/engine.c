@@ -369,7 +369,8 @@ dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err)
     for (e->layers = config.num_hidden_layers; e->layers > 1; e->layers--) {
         dsa_model_config_resize(&config, e->layers);
 
-        dsa_cuda_cache_layout(&cache, &config, 0);
+        dsa_cuda_cache_layout(&cache, &config, 0,
+                              dsa_model_config_dense(&config));
         page = tokens / DSA_PAGE_TOKENS * cache.page;
 
         if (dsa_cuda_weights_size(&config, &shard, 0) + page < left) {

@@ -63,12 +63,15 @@ void dsa_bench_row(dsa_bench_t *b, const char *op, const char *shape,
 void dsa_bench_elementwise(dsa_bench_t *b);
 void dsa_bench_moe(dsa_bench_t *b);
 void dsa_bench_gemm(dsa_bench_t *b);
+void dsa_bench_gemm_bf16(dsa_bench_t *b);
 void dsa_bench_moe_gemm(dsa_bench_t *b);
+void dsa_bench_moe_gemm_bf16(dsa_bench_t *b);
 void dsa_bench_index(dsa_bench_t *b);
 void dsa_bench_topk(dsa_bench_t *b);
 void dsa_bench_sample(dsa_bench_t *b);
 void dsa_bench_attention_decode(dsa_bench_t *b);
 void dsa_bench_attention_prefill(dsa_bench_t *b);
+void dsa_bench_attention_dense(dsa_bench_t *b);
 void dsa_bench_attention_heads(dsa_bench_t *b);
 void dsa_bench_attention_forms(dsa_bench_t *b);
 

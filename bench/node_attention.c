@@ -70,7 +70,7 @@ dsa_node_qkv_a(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     dsa_fp8_weight_t  w;
 
-    w = l->qkv_a;
+    w = l->qkv_a.fp8;
 
     if (!n->own) {
         w.rows = n->weights.at_kv + DSA_NODE_KEY;
@@ -95,7 +95,7 @@ static int
 dsa_node_q_b(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_gemm_fp8(n->gemm, n->work.q, l->q_b.rows, &n->work.qr8,
-                             &l->q_b, n->step.tokens, n->b.stream);
+                             &l->q_b.fp8, n->step.tokens, n->b.stream);
 }
 
 
@@ -113,6 +113,7 @@ dsa_node_cache(const dsa_node_t *n, dsa_cuda_cache_t *cache)
     cache->page = n->cache.page;
     cache->keys = n->cache.keys;
     cache->pages = n->pages;
+    cache->bf16 = 0;
 }
 
 
@@ -141,7 +142,7 @@ static int
 dsa_node_index_q(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_gemm_fp8(n->gemm, n->work.index_q, l->index_q.rows,
-                             &n->work.qr8, &l->index_q, n->step.tokens,
+                             &n->work.qr8, &l->index_q.fp8, n->step.tokens,
                              n->b.stream);
 }
 
@@ -415,7 +416,7 @@ dsa_node_kv_b(dsa_node_t *n, const dsa_cuda_layer_t *l)
                                        n->b.stream));
 
     return dsa_cuda_gemm_fp8(n->gemm, n->work.kv, l->kv_b.rows,
-                             &n->work.latents8, &l->kv_b, end, n->b.stream);
+                             &n->work.latents8, &l->kv_b.fp8, end, n->b.stream);
 }
 
 
@@ -453,7 +454,7 @@ static int
 dsa_node_o(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_gemm_fp8(n->gemm, n->work.x, l->o.rows, &n->work.o8,
-                             &l->o, n->step.tokens, n->b.stream);
+                             &l->o.fp8, n->step.tokens, n->b.stream);
 }
 
 

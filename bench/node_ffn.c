@@ -104,7 +104,7 @@ dsa_node_expert_up_some(dsa_node_t *n, const dsa_cuda_layer_t *l,
     uint32_t count)
 {
     return dsa_cuda_moe_gemm(&n->b.state, n->work.pair_gu, &n->work.pair8,
-                             &l->expert_gate_up, &n->work.plan,
+                             &l->expert_gate_up.fp8, &n->work.plan,
                              dsa_node_experts(n), dsa_node_pairs(n, count),
                              n->b.stream);
 }
@@ -113,7 +113,7 @@ dsa_node_expert_up_some(dsa_node_t *n, const dsa_cuda_layer_t *l,
 static int
 dsa_node_expert_act(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
-    return dsa_cuda_swiglu(&n->work.pair_act, n->work.pair_gu, 0,
+    return dsa_cuda_swiglu(&n->work.pair_act8, n->work.pair_gu, 0,
                            l->expert_down.cols, &n->work.plan,
                            dsa_node_experts(n), (int) n->config.ue8m0,
                            n->b.stream);
@@ -124,8 +124,8 @@ static int
 dsa_node_expert_down_some(dsa_node_t *n, const dsa_cuda_layer_t *l,
     uint32_t count)
 {
-    return dsa_cuda_moe_gemm(&n->b.state, n->work.pair_y, &n->work.pair_act,
-                             &l->expert_down, &n->work.plan,
+    return dsa_cuda_moe_gemm(&n->b.state, n->work.pair_y, &n->work.pair_act8,
+                             &l->expert_down.fp8, &n->work.plan,
                              dsa_node_experts(n), dsa_node_pairs(n, count),
                              n->b.stream);
 }
@@ -216,7 +216,7 @@ static int
 dsa_node_up(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_gemm_fp8(n->gemm, n->work.gu, l->gate_up.rows,
-                             &n->work.y8, &l->gate_up, n->step.tokens,
+                             &n->work.y8, &l->gate_up.fp8, n->step.tokens,
                              n->b.stream);
 }
 
@@ -224,7 +224,7 @@ dsa_node_up(dsa_node_t *n, const dsa_cuda_layer_t *l)
 static int
 dsa_node_act(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
-    return dsa_cuda_swiglu(&n->work.act, n->work.gu, n->step.tokens,
+    return dsa_cuda_swiglu(&n->work.act8, n->work.gu, n->step.tokens,
                            l->down.cols, NULL, 0, (int) n->config.ue8m0,
                            n->b.stream);
 }
@@ -234,7 +234,7 @@ static int
 dsa_node_down(dsa_node_t *n, const dsa_cuda_layer_t *l)
 {
     return dsa_cuda_gemm_fp8(n->gemm, l->moe ? n->work.shared : n->work.x,
-                             l->down.rows, &n->work.act, &l->down,
+                             l->down.rows, &n->work.act8, &l->down.fp8,
                              n->step.tokens, n->b.stream);
 }
 

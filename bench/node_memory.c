@@ -38,6 +38,7 @@ typedef struct {
     dsa_node_place(m, (v).scale, (v).ld * ((cols) / 128))
 
 
+static int dsa_node_check(const dsa_model_config_t *s, dsa_err_t *err);
 static int dsa_node_device(dsa_node_t *n, dsa_err_t *err);
 static int dsa_node_weights(dsa_node_t *n, dsa_err_t *err);
 static int dsa_node_pages(dsa_node_t *n, dsa_err_t *err);
@@ -60,6 +61,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
 
     if (dsa_model_config_read(s, model, err) != DSA_OK
         || dsa_cuda_check_config(s, err) != DSA_OK
+        || dsa_node_check(s, err) != DSA_OK
         || dsa_shard_init(&n->shard, s, 0, gpus, attention, err)
            != DSA_OK)
     {
@@ -83,7 +85,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->router.normalize = s->norm_topk_prob;
     n->router.scale = s->routed_scaling_factor;
 
-    dsa_cuda_cache_layout(&n->cache, s, 0);
+    dsa_cuda_cache_layout(&n->cache, s, 0, 0);
 
     if (dsa_node_device(n, err) != DSA_OK
         || dsa_node_weights(n, err) != DSA_OK
@@ -111,6 +113,29 @@ dsa_node_close(dsa_node_t *n)
     if (n->b.stream != NULL) {
         (void) cudaStreamDestroy(n->b.stream);
     }
+}
+
+
+/* The ops of a layer are those of sparse attention with FP8 weights. */
+
+static int
+dsa_node_check(const dsa_model_config_t *s, dsa_err_t *err)
+{
+    uint32_t  i;
+
+    if (dsa_model_config_dense(s)) {
+        return dsa_error(err, "config.json: layers attend to all positions; "
+                         "\"dsa bench node\" expects an indexer");
+    }
+
+    for (i = 0; i < DSA_MATRICES; i++) {
+        if (s->format[i] != DSA_FORMAT_FP8) {
+            return dsa_error(err, "config.json: the weights are BF16; \"dsa "
+                             "bench node\" expects FP8 (quantization_config)");
+        }
+    }
+
+    return DSA_OK;
 }
 
 
@@ -304,10 +329,10 @@ dsa_node_layout_ffn(dsa_node_memory_t *m, dsa_node_t *n, uint64_t tokens,
     dsa_node_place(m, w->plan.row, places);
     dsa_node_place_fp8(m, w->pair8, places, hidden);
     dsa_node_place(m, w->pair_gu, places * 2 * moe);
-    dsa_node_place_fp8(m, w->pair_act, places, moe);
+    dsa_node_place_fp8(m, w->pair_act8, places, moe);
     dsa_node_place(m, w->pair_y, places * hidden);
     dsa_node_place(m, w->gu, tokens * 2 * inter);
-    dsa_node_place_fp8(m, w->act, tokens, inter);
+    dsa_node_place_fp8(m, w->act8, tokens, inter);
     dsa_node_place(m, w->shared, tokens * hidden);
 
     w->plan.places = (uint32_t) places;

@@ -169,7 +169,7 @@ dsa_node_run(dsa_bench_t *b, void *ctx, int set)
     n->work.y8.ld = dsa_cuda_ld(n->step.tokens);
     n->work.qr8.ld = dsa_cuda_ld(n->step.tokens);
     n->work.o8.ld = dsa_cuda_ld(n->step.tokens);
-    n->work.act.ld = dsa_cuda_ld(n->step.tokens);
+    n->work.act8.ld = dsa_cuda_ld(n->step.tokens);
 
     n->own = c->part != DSA_NODE_SHARED;
 

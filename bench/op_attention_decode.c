@@ -70,6 +70,7 @@ dsa_bench_decode_cache(dsa_bench_t *b, dsa_bench_decode_t *d)
     d->cache.page = 64 * DSA_CUDA_RECORD;
     d->cache.keys = 0;
     d->cache.pages = DSA_BENCH_TOKENS / 64;
+    d->cache.bf16 = 0;
     d->cache.base = dsa_bench_alloc(b, (size_t) DSA_BENCH_TOKENS
                                        * DSA_CUDA_RECORD);
     rope = dsa_bench_alloc(b, (size_t) DSA_BENCH_TOKENS * DSA_CUDA_ROPE * 2);

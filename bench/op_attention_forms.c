@@ -409,6 +409,7 @@ dsa_bench_attention_forms(dsa_bench_t *b)
     f.cache.page = BENCH_FORMS_PAGE;
     f.cache.keys = 64 * DSA_CUDA_RECORD;
     f.cache.pages = (uint32_t) (n / 64);
+    f.cache.bf16 = 0;
     f.cache.base = dsa_bench_alloc(b, n / 64 * BENCH_FORMS_PAGE);
     f.pages = dsa_bench_alloc(b, n / 64 * sizeof(int32_t));
     f.position = dsa_bench_alloc(b, n * sizeof(int32_t));

@@ -214,6 +214,7 @@ dsa_bench_rows_alloc(dsa_bench_t *b, dsa_bench_rows_t *t)
     t->cache.keys = 64 * DSA_CUDA_RECORD;
     t->cache.page = t->cache.keys + 64 * 132;
     t->cache.pages = DSA_BENCH_PAGES;
+    t->cache.bf16 = 0;
     t->cache.base = dsa_bench_alloc(b, DSA_BENCH_PAGES * t->cache.page);
 
     return t->in == NULL || t->out == NULL || t->residual == NULL

@@ -306,3 +306,66 @@ failed:
     b->failed = 1;
     dsa_cuda_gemm_destroy(c.gemm);
 }
+
+
+/* The layers of GLM-4.7-Flash and of JoyAI-LLM-Flash, in BF16. */
+
+void
+dsa_bench_gemm_bf16(dsa_bench_t *b)
+{
+    int           rc;
+    void         *work;
+    size_t        i, j, size;
+    bench_gemm_t  c;
+
+    static const struct {
+        uint32_t  out, in;
+    } shape[] = {
+        { 1344, 2048 }, { 5120, 768 }, { 8960, 512 }, { 2048, 5120 },
+        { 20480, 2048 }, { 2048, 10240 }, { 3072, 2048 }, { 2048, 1536 },
+        { 2112, 2048 }, { 6144, 1536 }, { 2048, 4096 }
+    };
+
+    static const uint32_t  rows[] = { 32, 1, 8, 64, 128, 256, 512, 2048,
+                                      8192 };
+
+    memset(&c, 0, sizeof(c));
+
+    c.heads = 1;
+    size = (size_t) 20480 * 2048 * 2 + (BENCH_COLD);
+
+    work = dsa_bench_alloc(b, dsa_cuda_gemm_work());
+    c.w = dsa_bench_alloc(b, size);
+    c.y = dsa_bench_alloc(b, (size_t) 8192 * 20480 * 2);
+    c.x = dsa_bench_alloc(b, (size_t) 8192 * 10240 * 2);
+
+    if (b->failed) {
+        return;
+    }
+
+    rc = dsa_cuda_gemm_create(&c.gemm, &b->state, work);
+    rc = rc != 0 ? rc : dsa_cuda_random_bf16(c.w, size / 2, 0, 0.05f, 1,
+                                             b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_bf16(c.x, (size_t) 8192 * 10240, 0, 1,
+                                             2, b->stream);
+    rc = rc != 0 ? rc : (int) cudaStreamSynchronize(b->stream);
+
+    for (j = 0; rc == 0 && j < sizeof(rows) / sizeof(rows[0]); j++) {
+        for (i = 0; i < sizeof(shape) / sizeof(shape[0]); i++) {
+            c.out = shape[i].out;
+            c.in = shape[i].in;
+            c.rows = rows[j];
+            c.step = (size_t) c.out * c.in * 2;
+
+            bench_row(b, &c, bench_bf16, "dense BF16", DSA_BENCH_BF16);
+        }
+    }
+
+    if (rc != 0) {
+        (void) fprintf(stderr, "dsa bench: dense_bf16: %s\n",
+                       dsa_cuda_error(rc));
+        b->failed = 1;
+    }
+
+    dsa_cuda_gemm_destroy(c.gemm);
+}

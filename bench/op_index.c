@@ -303,6 +303,7 @@ dsa_bench_index(dsa_bench_t *b)
     x.cache.page = DSA_BENCH_INDEX_PAGE;
     x.cache.keys = 64 * DSA_CUDA_RECORD;
     x.cache.pages = DSA_BENCH_INDEX_PAGES;
+    x.cache.bf16 = 0;
     x.cache.base = dsa_bench_alloc(b, n * DSA_BENCH_INDEX_PAGE);
     x.score = dsa_bench_alloc(b, DSA_BENCH_INDEX_SCORES * sizeof(float));
     x.q = dsa_bench_alloc(b, (size_t) DSA_BENCH_INDEX_ROWS * 64 * 128);

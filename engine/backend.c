@@ -24,8 +24,36 @@
 
 #define DSA_BACKEND_LAYOUT  "layout 1"
 
+/* Change this name when "weights fp8" rounds in another way. */
+
+#define DSA_BACKEND_FP8     " fp8 1"
+
 
 static int dsa_backend_pinned(const dsa_backend_t *b, const void *host);
+
+
+int
+dsa_kv_named(dsa_kv_e *kv, const char *name)
+{
+    if (strcmp(name, "fp8") != 0 && strcmp(name, "bf16") != 0) {
+        return DSA_ERROR;
+    }
+
+    *kv = name[0] == 'f' ? DSA_KV_FP8 : DSA_KV_BF16;
+
+    return DSA_OK;
+}
+
+
+uint32_t
+dsa_kv_bf16(dsa_backend_e kind, dsa_kv_e kv, const dsa_model_config_t *config)
+{
+    if (kv == DSA_KV_AUTO) {
+        return kind == DSA_BACKEND_CUDA && dsa_model_config_dense(config);
+    }
+
+    return kv == DSA_KV_BF16;
+}
 
 
 /* Sets hash to the hash of text in hexadecimal. */
@@ -44,17 +72,19 @@ dsa_backend_hash(char hash[36], const char *text)
 
 void
 dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
-    dsa_precision_e precision)
+    const dsa_backend_conf_t *conf)
 {
     char         text[128];
-    const char  *name;
+    const char  *name, *change;
 
-    name = precision == DSA_SERVED ? "served" : "exact";
+    name = conf->precision != DSA_SERVED ? "exact"
+           : b->kv_bf16 ? "served kv bf16" : "served";
+    change = conf->quantize ? DSA_BACKEND_FP8 : "";
 
-    (void) snprintf(text, sizeof(text), "%s %s", model, name);
+    (void) snprintf(text, sizeof(text), "%s%s %s", model, change, name);
     dsa_backend_hash(b->identity, text);
 
-    (void) snprintf(text, sizeof(text), "%s %s %s%s", model, name,
+    (void) snprintf(text, sizeof(text), "%s%s %s %s%s", model, change, name,
                     DSA_BACKEND_LAYOUT, b->drafts != 0 ? " drafts 2" : "");
     dsa_backend_hash(b->fingerprint, text);
 }

@@ -46,6 +46,14 @@ typedef enum {
 } dsa_precision_e;
 
 
+typedef enum {
+    DSA_KV_AUTO = 0,            /* cuda: BF16 for models whose layers attend to
+                                   all positions; otherwise FP8 */
+    DSA_KV_FP8,
+    DSA_KV_BF16                 /* cuda, for these models only */
+} dsa_kv_e;
+
+
 /*
  * The results of a sequence in a step besides its samples, for reinforcement
  * learning.  The experts of a token are those to which its forward pass was
@@ -181,7 +189,11 @@ typedef struct {
                                            random */
     uint32_t            layers;         /* with random: number of layers; 0:
                                            all */
+    uint32_t            quantize;       /* cpu, cuda: 1: the weights, which are
+                                           BF16 or F32, are quantized to FP8
+                                           while they are loaded */
     dsa_precision_e     precision;
+    dsa_kv_e            kv;             /* latents in the pages, served */
     uint32_t            gpus;           /* 1 .. DSA_MAX_GPUS; cpu: ranks that
                                            the CPU computes in turn, for
                                            tests */
@@ -191,6 +203,9 @@ typedef struct {
                                            value of config.json */
     uint64_t            kv_memory;      /* bytes for pages on each GPU; 0: the
                                            backend chooses */
+    uint64_t            gpu_memory;     /* bytes of each GPU, for
+                                           dsa_backend_plan() only; 0: those of
+                                           the GPUs of this machine */
     uint64_t            host_memory;    /* bytes for pages in host memory, for
                                            dsa_backend_plan() only; 0: none */
     uint32_t            max_tokens;     /* most input tokens of a step, on all
@@ -278,6 +293,7 @@ struct dsa_backend_s {
     uint32_t            splits;         /* 1: an entry may have copies */
     uint32_t            rollouts;       /* 1: reports rollouts; 0: each rollout
                                            must be NULL */
+    uint32_t            kv_bf16;        /* 1: latents in pages are BF16 */
     char                identity[36];   /* of the model and the precision: a
                                            backend with the same one continues
                                            an answer as this one would */
@@ -397,6 +413,13 @@ dsa_rank_tokens(uint32_t max_tokens, uint32_t gpus, dsa_attention_e attention)
  */
 int dsa_backend_named(dsa_backend_e *kind, const char *name);
 
+/* Sets kv to the format of that name, fp8 or bf16; DSA_ERROR: neither. */
+int dsa_kv_named(dsa_kv_e *kv, const char *name);
+
+/* Returns 1 if a backend keeps latents in BF16. */
+uint32_t dsa_kv_bf16(dsa_backend_e kind, dsa_kv_e kv,
+    const dsa_model_config_t *config);
+
 /* Opens a backend of this kind; NULL with err. */
 dsa_backend_t *dsa_backend_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
@@ -429,20 +452,27 @@ int dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
 int dsa_backend_plan_host(uint64_t host_memory, uint64_t page_bytes,
     dsa_buf_t *text, dsa_err_t *err);
 
-/* dsa_backend_plan() for the CUDA backend. */
+/*
+ * dsa_backend_plan() for the CUDA backend, and the bytes of a page of a model
+ * with this config.
+ */
 #if (DSA_CUDA)
 int dsa_backend_cuda_plan(const dsa_backend_conf_t *conf, dsa_buf_t *text,
     dsa_err_t *err);
+uint64_t dsa_backend_cuda_page(const dsa_backend_conf_t *conf,
+    const dsa_model_config_t *config);
 #endif
 
 /*
  * Sets b->identity and b->fingerprint.  Backends with equal fingerprints have
- * the same model, precision and page layout, so that they may share pages.  The
- * layout has the draft layer if b->drafts is not 0; the text of an answer does
- * not depend on it.  model is the fingerprint of the weights.
+ * the same model, precision and page layout, so that they may share pages.
+ * b->kv_bf16 is part of the precision.  The layout has the draft layer if
+ * b->drafts is not 0; the text of an answer does not depend on it.  model is
+ * the fingerprint of the checkpoint; weights that conf->quantize changes are
+ * others.
  */
 void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
-    dsa_precision_e precision);
+    const dsa_backend_conf_t *conf);
 
 /*
  * Logs why "speculate auto" makes no drafts, unless the model is published

@@ -18,7 +18,8 @@ use Test::More;
 
 my @interface = ('engine/backend.', 'engine/forward.h');
 
-my @engine = (@interface, 'engine/link', 'engine/checkpoint/',
+my @engine = (@interface, 'engine/quantize.', 'engine/link',
+              'engine/checkpoint/',
               'engine/tokenizer/', 'engine/pages/redis', 'engine/cuda/group.h');
 
 my %may_include = (
@@ -50,15 +51,17 @@ my %may_include = (
     'engine/backend.'    => [ 'base/', 'engine/checkpoint/',
                               'engine/backend.' ],
 
+    'engine/quantize.'   => [ 'base/', 'kernels/', 'engine/checkpoint/',
+                              'engine/quantize.' ],
     'engine/tokenizer/'  => [ 'base/' ],
     'engine/checkpoint/' => [ 'base/' ],
     'engine/pages/'      => [ 'base/', 'redis_schema/', @interface ],
     'engine/schedule/'   => [ 'base/', 'engine/pages/', @interface ],
 
     'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/checkpoint/',
-                              @interface ],
+                              'engine/quantize.', @interface ],
     'engine/cuda/'       => [ 'base/', 'kernels/', 'engine/checkpoint/',
-                              @interface ],
+                              'engine/quantize.', @interface ],
 
     # its tokens are those of the vocabulary
 

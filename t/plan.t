@@ -174,8 +174,6 @@ if ($out =~ /built without nvcc/) {
 # The CUDA backend refuses a model by what it does not implement.
 
 for (
-    [ $dense, 'layer 0 attends to all positions; "backend cuda" expects an '
-              . 'indexer in this or in an earlier layer' ],
     [ variant('no_q', model_type => 'deepseek_v3', q_lora_rank => undef),
       '"q_lora_rank" is missing, so that q_proj makes the queries; "backend '
       . 'cuda" expects q_a_proj and q_b_proj' ],
@@ -186,9 +184,7 @@ for (
       . 'expects 128 and 128, or 192 and 256' ],
     [ variant('v', v_head_dim => 256),
       '"qk_nope_head_dim" is 128 and "v_head_dim" is 256; "backend cuda" '
-      . 'expects 128 and 128, or 192 and 256' ],
-    [ variant('bf16', quantization_config => undef),
-      '(quantization_config of config.json); this one is not quantized' ]
+      . 'expects 128 and 128, or 192 and 256' ]
 ) {
     my ($model, $reason) = @$_;
 
@@ -295,6 +291,22 @@ sub weighs {
 }
 
 
+# Models without an indexer have latents in BF16 unless they are to be FP8.
+
+for (['', 1152], ['kv fp8;', 656], ['kv bf16;', 1152]) {
+    my ($kv, $bytes) = @$_;
+
+    (undef, $out) = check($dense, "$cuda gpus 8; $kv host_memory 1g;");
+    like($out, qr/with ${\ sprintf '%.2f', 64e-6 * $bytes * 61} MB each/,
+         "no indexers, $kv: the size of a page");
+}
+
+($rc, $out) = check($v32, "$cuda gpus 8; kv bf16;");
+is($rc, 1, 'BF16 latents of a model with an indexer');
+like($out, qr/"kv bf16" is for models whose layers attend to all positions/,
+     'with the reason');
+
+
 weighs(1, 'data', $v32, %v32);
 weighs(2, 'data', $v32, %v32);
 weighs(8, 'data', $v32, %v32);
@@ -304,6 +316,8 @@ weighs(8, 'tensor', $v32, %v32);
 weighs(16, 'tensor', $v32, %v32);
 
 weighs(8, $_, $v32, %v32, speculate => 5) for qw/ data tensor /;
+
+weighs(8, $_, $dense, %v32, indexers => 0) for qw/ data tensor /;
 
 # other kernels compute heads of these sizes
 

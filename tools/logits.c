@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "engine/checkpoint/safetensors_write.h"
+#include "engine/quantize.h"
 #include "tools/dsa.h"
 #include "tools/logits.h"
 
@@ -25,6 +26,9 @@
 
 static int dsa_logits_options(dsa_logits_conf_t *conf, int argc,
     char **argv);
+static int dsa_logits_backend(dsa_logits_conf_t *conf, const char *backend,
+    int argc);
+static int dsa_logits_kv(dsa_kv_e *kv, const char *text);
 static int dsa_logits_number(uint32_t *out, const char *option,
     const char *text);
 static int dsa_logits_steps(uint32_t *out, const char *text);
@@ -53,8 +57,9 @@ static int dsa_logits_write(const dsa_logits_t *l, const char *path,
 
 static const char  dsa_logits_usage[] =
     "usage: dsa logits --model DIR --tokens FILE --out FILE [--exact]\n"
-    "                  [--backend cpu|cuda] [--trace] [--chunk N]\n"
-    "                  [--decode-from N] [--select FILE] [--gpus N]\n"
+    "                  [--fp8] [--backend cpu|cuda] [--kv fp8|bf16]\n"
+    "                  [--trace] [--chunk N] [--decode-from N]\n"
+    "                  [--select FILE] [--gpus N]\n"
     "                  [--attention data|tensor] [--drafts N]\n"
     "\n"
     "Reads the tensor \"tokens\", 32-bit integers, from the safetensors file\n"
@@ -63,6 +68,10 @@ static const char  dsa_logits_usage[] =
     "\n"
     "  --exact          compute in float32 instead of the FP8 of serving; on\n"
     "                   the CPU only\n"
+    "  --fp8            quantize BF16 weights, as \"weights fp8\" does\n"
+    "  --kv F           with --backend cuda, the format of cached latents;\n"
+    "                   bf16 is the default for models without an indexer,\n"
+    "                   and for these only\n"
     "  --trace          write hidden.L, attn_out.L, topk.L, gap.L, expert.L\n"
     "                   and expert_weight.L of every layer L as well; gap.L\n"
     "                   on the CPU only\n"
@@ -144,7 +153,9 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         { "tokens", required_argument, NULL, 't' },
         { "out", required_argument, NULL, 'o' },
         { "exact", no_argument, NULL, 'e' },
+        { "fp8", no_argument, NULL, 'f' },
         { "backend", required_argument, NULL, 'b' },
+        { "kv", required_argument, NULL, 'k' },
         { "trace", no_argument, NULL, 'T' },
         { "chunk", required_argument, NULL, 'c' },
         { "decode-from", required_argument, NULL, 'd' },
@@ -192,8 +203,16 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
             conf->precision = DSA_EXACT;
             break;
 
+        case 'f':
+            conf->quantize = 1;
+            break;
+
         case 'b':
             backend = optarg;
+            break;
+
+        case 'k':
+            rc = dsa_logits_kv(&conf->kv, optarg);
             break;
 
         case 'T':
@@ -230,10 +249,13 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
         }
     }
 
-    if (rc != DSA_OK) {
-        return DSA_ERROR;
-    }
+    return rc == DSA_OK ? dsa_logits_backend(conf, backend, argc) : DSA_ERROR;
+}
 
+
+static int
+dsa_logits_backend(dsa_logits_conf_t *conf, const char *backend, int argc)
+{
 #if !(DSA_CUDA)
     if (strcmp(backend, "cuda") == 0) {
         (void) fprintf(stderr, "dsa logits: --backend cuda is not in this "
@@ -250,6 +272,19 @@ dsa_logits_options(dsa_logits_conf_t *conf, int argc, char **argv)
                      "--backend of cpu or cuda, and nothing behind the "
                      "options\n", stderr);
         (void) fputs(dsa_logits_usage, stderr);
+        return DSA_ERROR;
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_logits_kv(dsa_kv_e *kv, const char *text)
+{
+    if (dsa_kv_named(kv, text) != DSA_OK) {
+        (void) fprintf(stderr, "dsa logits: --kv is \"%s\"; expected fp8 or "
+                       "bf16\n", text);
         return DSA_ERROR;
     }
 
@@ -307,7 +342,10 @@ dsa_logits_run(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     dsa_rows_t  rows;
 
     l->weights = dsa_weights_open(conf->model, err);
-    if (l->weights == NULL) {
+
+    if (l->weights == NULL
+        || (conf->quantize && dsa_weights_quantize(l->weights, err) != DSA_OK))
+    {
         return DSA_ERROR;
     }
 
@@ -401,18 +439,15 @@ static int
 dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
 {
     uint32_t           rows;
-    uint64_t           kv;
     dsa_model_conf_t   model;
 #if (DSA_CUDA)
     uint32_t           i;
+    dsa_cache_t        cache;
     dsa_cuda_conf_t    cuda;
     dsa_cuda_rank_t   *rank;
 #endif
 
     rows = conf->chunk < l->n ? conf->chunk : l->n;
-    kv = dsa_model_kv_memory(&l->weights->config, conf->precision,
-                             conf->drafts != 0, l->n + conf->drafts);
-
 #if (DSA_CUDA)
     if (conf->backend == DSA_BACKEND_CUDA) {
         if (conf->precision != DSA_SERVED) {
@@ -435,13 +470,17 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
             cuda.gpu[i] = i;
         }
 
-        cuda.kv_memory = kv;
+        cuda.kv_bf16 = dsa_kv_bf16(DSA_BACKEND_CUDA, conf->kv,
+                                   &cuda.config);
         cuda.max_tokens = rows;
         cuda.max_seqs = rows;
         cuda.allowed = cuda.config.vocab_size;
         cuda.drafts = conf->drafts != 0;
         cuda.context = (l->n + conf->drafts + DSA_PAGE_TOKENS - 1)
                        / DSA_PAGE_TOKENS * DSA_PAGE_TOKENS;
+
+        dsa_cuda_cache_layout(&cache, &cuda.config, cuda.drafts, cuda.kv_bf16);
+        cuda.kv_memory = cuda.context / DSA_PAGE_TOKENS * cache.page;
 
         l->cuda = dsa_cuda_group_open(&cuda, err);
 
@@ -462,7 +501,9 @@ dsa_logits_open(dsa_logits_t *l, const dsa_logits_conf_t *conf, dsa_err_t *err)
     memset(&model, 0, sizeof(model));
 
     model.precision = conf->precision;
-    model.kv_memory = kv;
+    model.kv_memory = dsa_model_kv_memory(&l->weights->config, conf->precision,
+                                          conf->drafts != 0,
+                                          l->n + conf->drafts);
     model.max_tokens = rows;
     model.gpus = conf->gpus;
     model.attention = conf->attention;

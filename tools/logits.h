@@ -32,7 +32,9 @@ typedef struct {
     uint32_t            chunk;
     uint32_t            decode_from;
     dsa_backend_e       backend;
+    dsa_kv_e            kv;
     uint32_t            drafts;
+    int                 quantize;
     int                 trace;
 } dsa_logits_conf_t;
 

@@ -199,6 +199,24 @@ dsa_model_config_indexed(const dsa_model_config_t *config, uint8_t *indexed)
 }
 
 
+/* Returns 1 if every layer attends to all positions. */
+
+static inline uint32_t
+dsa_model_config_dense(const dsa_model_config_t *config)
+{
+    uint32_t  i;
+
+    for (i = 0; i < config->num_hidden_layers; i++) {
+        if (config->layer[i].selection != DSA_SELECTION_ALL) {
+            return 0;
+        }
+    }
+
+    return config->draft.selection == DSA_SELECTION_ALL
+           || config->num_nextn_predict_layers == 0;
+}
+
+
 /* Returns the most positions that the attention of a layer reads. */
 
 static inline uint32_t

@@ -29,6 +29,8 @@ typedef struct {
     const float    *scale;      /* e4m3: a factor for each block,
                                    [ceil(rows/128), ceil(cols/128)]; else
                                    NULL */
+    uint32_t        made;       /* 1: data and scale are in memory, of
+                                   dsa_weights_quantize(), and not mapped */
 } dsa_tensor_t;
 
 

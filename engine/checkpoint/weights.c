@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/file.h"
 #include "engine/checkpoint/fingerprint.h"
@@ -102,6 +103,10 @@ dsa_weights_close(dsa_weights_t *w)
     ck = (dsa_checkpoint_t *) w;
 
     dsa_shards_close(&ck->shards);
+
+    if (w->made != NULL) {
+        (void) munmap(w->made, w->made_size);
+    }
 
     free(ck->experts);
     free(w->layer);

@@ -16,7 +16,8 @@
 
 /*
  * The weights of a checkpoint in the published layout.  They are pointers into
- * the mapped safetensors files; nothing is copied or converted here.
+ * the mapped safetensors files; nothing is copied or converted here.  Only
+ * dsa_weights_quantize() replaces matrices by others.
  */
 
 typedef struct {                /* a SwiGLU: dense, expert or shared */
@@ -81,6 +82,9 @@ typedef struct {
     dsa_layer_t        *layer;                  /* [num_hidden_layers] */
     dsa_draft_weights_t draft;
     const dsa_shards_t *shards;                 /* the files */
+    void               *made;                   /* memory of quantize.h, or
+                                                   NULL */
+    uint64_t            made_size;
     uint8_t             config_hash[32];        /* SHA-256 of config.json */
     char                sampled_fingerprint[36];/* hex, see fingerprint.h;
                                                    empty after

@@ -12,6 +12,7 @@
 #include "engine/checkpoint/scan.h"
 #include "engine/cpu/drafter.h"
 #include "engine/cpu/model.h"
+#include "engine/quantize.h"
 #include "kernels/sample/sample.h"
 
 
@@ -95,7 +96,11 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->close = dsa_backend_cpu_close;
 
     cpu->weights = dsa_weights_open(conf->model, err);
-    if (cpu->weights == NULL) {
+
+    if (cpu->weights == NULL
+        || (conf->quantize
+            && dsa_weights_quantize(cpu->weights, err) != DSA_OK))
+    {
         goto failed;
     }
 
@@ -172,8 +177,7 @@ dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
 
     if (!conf->persistent) {
         b->sampled = 1;
-        dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint,
-                                conf->precision);
+        dsa_backend_fingerprint(b, cpu->weights->sampled_fingerprint, conf);
 
         return DSA_OK;
     }
@@ -182,7 +186,7 @@ dsa_backend_cpu_identify(dsa_backend_t *b, const dsa_backend_conf_t *conf,
         return DSA_ERROR;
     }
 
-    dsa_backend_fingerprint(b, full, conf->precision);
+    dsa_backend_fingerprint(b, full, conf);
 
     return DSA_OK;
 }

@@ -16,6 +16,8 @@
 #define DSA_CUDA_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 
 
+static int dsa_cuda_sparse(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step);
 static int dsa_cuda_selects(const dsa_cuda_rank_t *rank, uint32_t layer);
 static int dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t tokens);
@@ -42,22 +44,14 @@ static int dsa_cuda_absorbed(dsa_cuda_rank_t *rank, uint32_t layer,
 static int dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_cache_t *cache, const dsa_cuda_seq_t *s,
     const int32_t *pages);
-static int dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    uint32_t row, uint32_t n);
-static int dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
-    uint32_t row, uint32_t n);
 
 
 int
 dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step)
 {
-    int                      own, indexed;
-    uint32_t                 i;
-    const int32_t           *pages;
     dsa_cuda_work_t         *w;
     dsa_cuda_cache_t         cache;
-    const dsa_cuda_seq_t    *s;
     const dsa_cuda_layer_t  *l;
 
     w = &rank->work;
@@ -67,6 +61,7 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     cache.page = rank->cache.page;
     cache.keys = rank->cache.keys;
     cache.pages = rank->pages;
+    cache.bf16 = rank->kv_bf16;
 
     dsa_cuda_try(dsa_cuda_project(rank, l, step->tokens));
     dsa_cuda_try(dsa_cuda_write(rank, l, &cache, rank->input.slot,
@@ -75,6 +70,32 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     if (step->shared) {
         dsa_cuda_try(dsa_cuda_write_peers(rank, layer, step));
     }
+
+    dsa_cuda_try(rank->dense ? dsa_cuda_dense(rank, layer, &cache, step)
+                             : dsa_cuda_sparse(rank, layer, &cache, step));
+
+    if (l->o.fp8.q != NULL) {
+        dsa_cuda_try(dsa_cuda_fp8_quantize(&w->o8, w->o, l->o.cols,
+                                           step->tokens, l->o.cols,
+                                           (int) rank->config.ue8m0,
+                                           rank->stream));
+    }
+
+    return dsa_cuda_product(rank, w->x, &w->o8, w->o, l->o.cols, &l->o,
+                            step->tokens);
+}
+
+
+/* Sets o of all tokens from those that each layer selects. */
+
+static int
+dsa_cuda_sparse(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step)
+{
+    int                    own, indexed;
+    uint32_t               i;
+    const int32_t         *pages;
+    const dsa_cuda_seq_t  *s;
 
     own = dsa_cuda_selects(rank, layer) && !step->shared_pick;
     indexed = step->decode != 0 && step->indexed;
@@ -85,7 +106,8 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     }
 
     if (own && indexed) {
-        dsa_cuda_try(dsa_cuda_index_tokens(rank, l, step->tokens));
+        dsa_cuda_try(dsa_cuda_index_tokens(rank, &rank->weights.layer[layer],
+                                           step->tokens));
     }
 
     if (step->decode != 0) {
@@ -100,7 +122,7 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
             dsa_cuda_try(dsa_cuda_picked(rank, layer, 0, step->decode));
         }
 
-        dsa_cuda_try(dsa_cuda_decode(rank, layer, &cache, step));
+        dsa_cuda_try(dsa_cuda_decode(rank, layer, cache, step));
     }
 
     for (i = 0; i < step->n_seqs; i++) {
@@ -108,19 +130,14 @@ dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
         pages = rank->input.pages + (uint64_t) s->table * rank->ld_pages;
 
         if (s->mha) {
-            dsa_cuda_try(dsa_cuda_mha(rank, layer, &cache, s, pages));
+            dsa_cuda_try(dsa_cuda_mha(rank, layer, cache, s, pages));
 
         } else {
-            dsa_cuda_try(dsa_cuda_absorbed(rank, layer, &cache, s, pages));
+            dsa_cuda_try(dsa_cuda_absorbed(rank, layer, cache, s, pages));
         }
     }
 
-    dsa_cuda_try(dsa_cuda_fp8_quantize(&w->o8, w->o, l->o.cols, step->tokens,
-                                       l->o.cols, (int) rank->config.ue8m0,
-                                       rank->stream));
-
-    return dsa_cuda_gemm_fp8(rank->gemm, w->x, l->o.rows, &w->o8, &l->o,
-                             step->tokens, rank->stream);
+    return 0;
 }
 
 
@@ -147,21 +164,24 @@ static int
 dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t tokens)
 {
+    int               fp8;
     uint32_t          ld;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
     ld = l->qkv_a.rows;
+    fp8 = l->q_b.fp8.q != NULL;
 
-    dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->a, ld, &w->y8, &l->qkv_a,
-                                   tokens, rank->stream));
-    dsa_cuda_try(dsa_cuda_rmsnorm(NULL, 0, &w->qr8, w->a, ld, l->q_norm,
+    dsa_cuda_try(dsa_cuda_product(rank, w->a, &w->y8, w->y, l->qkv_a.cols,
+                                  &l->qkv_a, tokens));
+    dsa_cuda_try(dsa_cuda_rmsnorm(fp8 ? NULL : w->qr, l->q_b.cols,
+                                  fp8 ? &w->qr8 : NULL, w->a, ld, l->q_norm,
                                   tokens, l->q_b.cols,
                                   rank->config.latent_norm_eps,
                                   (int) rank->config.ue8m0, rank->stream));
 
-    return dsa_cuda_gemm_fp8(rank->gemm, w->q, l->q_b.rows, &w->qr8, &l->q_b,
-                             tokens, rank->stream);
+    return dsa_cuda_product(rank, w->q, &w->qr8, w->qr, l->q_b.cols, &l->q_b,
+                            tokens);
 }
 
 
@@ -209,6 +229,7 @@ dsa_cuda_write_peers(dsa_cuda_rank_t *rank, uint32_t layer,
     cache.page = rank->cache.page;
     cache.keys = rank->cache.keys;
     cache.pages = rank->pages;
+    cache.bf16 = rank->kv_bf16;
 
     for (r = 0; r < rank->shard.ranks; r++) {
         if (r == rank->shard.rank) {
@@ -240,9 +261,8 @@ dsa_cuda_index_tokens(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     heads = dsa_cuda_index_heads(&rank->config);
     hidden = rank->config.hidden_size;
 
-    dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->index_q, l->index_q.rows,
-                                   &w->qr8, &l->index_q, tokens,
-                                   rank->stream));
+    dsa_cuda_try(dsa_cuda_product(rank, w->index_q, &w->qr8, w->qr,
+                                  l->index_q.cols, &l->index_q, tokens));
     dsa_cuda_try(dsa_cuda_gemm_bf16(rank->gemm, w->index_w, heads, 1, w->y,
                                     hidden, l->index_w, hidden, tokens, heads,
                                     hidden, rank->stream));
@@ -500,26 +520,50 @@ dsa_cuda_absorbed(dsa_cuda_rank_t *rank, uint32_t layer,
 
 
 /*
- * MHA prefill.  The latents of the whole prompt so far are expanded for every
- * head.  They are read from the cache, where they are FP8, so quantizing them
- * again is exact.
+ * Expands latents for every head.  They are read from the cache; if they are
+ * FP8 there, quantizing them again is exact.
  */
+
+int
+dsa_cuda_keys_values(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_cache_t *cache, const int32_t *pages, uint32_t n)
+{
+    int               ue8m0;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    w->latents8.ld = dsa_cuda_ld(n);
+    ue8m0 = cache->bf16 ? (int) rank->config.ue8m0 : 1;
+
+    dsa_cuda_try(dsa_cuda_cache_latents(w->latents, cache, pages, n,
+                                        rank->stream));
+
+    if (l->kv_b.fp8.q != NULL) {
+        dsa_cuda_try(dsa_cuda_fp8_quantize(&w->latents8, w->latents,
+                                           DSA_CUDA_KEY, n, DSA_CUDA_LATENT,
+                                           ue8m0, rank->stream));
+    }
+
+    return dsa_cuda_product(rank, w->kv, &w->latents8, w->latents,
+                            DSA_CUDA_KEY, &l->kv_b, n);
+}
+
+
+/* MHA prefill, over the expanded latents of the whole prompt so far. */
 
 static int
 dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_cache_t *cache, const dsa_cuda_seq_t *s,
     const int32_t *pages)
 {
-    size_t                   ld;
-    uint32_t                 end, heads, width;
-    uint64_t                 row;
-    dsa_bf16_t              *q;
-    dsa_cuda_work_t         *w;
-    const uint32_t          *mask;
-    const dsa_cuda_layer_t  *l;
+    size_t            ld;
+    uint32_t          end, heads, width;
+    uint64_t          row;
+    dsa_bf16_t       *q;
+    dsa_cuda_work_t  *w;
+    const uint32_t   *mask;
 
     w = &rank->work;
-    l = &rank->weights.layer[layer];
     heads = rank->heads;
     end = s->start + s->n;
     row = s->first;
@@ -537,14 +581,8 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
         mask = w->mask;
     }
 
-    w->latents8.ld = dsa_cuda_ld(end);
-
-    dsa_cuda_try(dsa_cuda_cache_latents(w->latents, cache, pages, end,
-                                        rank->stream));
-    dsa_cuda_try(dsa_cuda_fp8_quantize(&w->latents8, w->latents, DSA_CUDA_KEY,
-                                       end, DSA_CUDA_LATENT, 1, rank->stream));
-    dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->kv, l->kv_b.rows,
-                                   &w->latents8, &l->kv_b, end, rank->stream));
+    dsa_cuda_try(dsa_cuda_keys_values(rank, &rank->weights.layer[layer], cache,
+                                      pages, end));
     dsa_cuda_try(dsa_cuda_rope_query(q, width, rank->shape->nope, q, width,
                                      rank->rope, rank->input.position + row,
                                      s->n, heads, rank->stream));
@@ -557,9 +595,7 @@ dsa_cuda_mha(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* Computes q_latent of n tokens: W_UK^T q_nope, and the rotated q_rope. */
-
-static int
+int
 dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t n)
 {
@@ -587,9 +623,7 @@ dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
 }
 
 
-/* Computes o of n tokens: W_UV u. */
-
-static int
+int
 dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l, uint32_t row,
     uint32_t n)
 {

@@ -20,6 +20,7 @@
 #include "engine/cuda/group.h"
 #include "engine/cuda/moves.h"
 #include "engine/cuda/preview.h"
+#include "engine/quantize.h"
 
 
 /*
@@ -75,7 +76,7 @@ static int dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
 static void dsa_backend_cuda_drafts(dsa_backend_t *b,
     const dsa_backend_cuda_t *c, const dsa_backend_conf_t *conf);
 static int dsa_backend_cuda_random(dsa_backend_t *b,
-    dsa_precision_e precision, dsa_err_t *err);
+    const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cuda_open_gpu(void *data, uint32_t rank, dsa_err_t *err);
@@ -172,15 +173,18 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
         }
 
         dsa_backend_cuda_drafts(b, c, conf);
+        b->kv_bf16 = dsa_kv_bf16(DSA_BACKEND_CUDA, conf->kv, &b->config);
 
-        return dsa_backend_cuda_random(b, conf->precision, err);
+        return dsa_backend_cuda_random(b, conf, err);
     }
 
     /* the group reads the data later, and computes the fingerprint */
 
     c->weights = dsa_weights_open_unread(conf->model, err);
 
-    if (c->weights == NULL) {
+    if (c->weights == NULL
+        || (conf->quantize && dsa_weights_quantize(c->weights, err) != DSA_OK))
+    {
         return DSA_ERROR;
     }
 
@@ -217,7 +221,7 @@ dsa_backend_cuda_drafts(dsa_backend_t *b, const dsa_backend_cuda_t *c,
  */
 
 static int
-dsa_backend_cuda_random(dsa_backend_t *b, dsa_precision_e precision,
+dsa_backend_cuda_random(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     dsa_err_t *err)
 {
     char      model[48];
@@ -231,7 +235,7 @@ dsa_backend_cuda_random(dsa_backend_t *b, dsa_precision_e precision,
                     (unsigned long long) number[0],
                     (unsigned long long) number[1]);
 
-    dsa_backend_fingerprint(b, model, precision);
+    dsa_backend_fingerprint(b, model, conf);
 
     return DSA_OK;
 }
@@ -248,6 +252,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     group.weights = c->weights;
     group.outputs = b->max_outputs;
     group.drafts = b->drafts != 0;
+    b->kv_bf16 = group.kv_bf16;
 
     b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
     b->rank_tokens = group.max_tokens;
@@ -264,7 +269,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     if (c->weights != NULL) {
-        dsa_backend_fingerprint(b, c->group->fingerprint, conf->precision);
+        dsa_backend_fingerprint(b, c->group->fingerprint, conf);
     }
 
     /* the weights are on the GPUs, so the files are closed */

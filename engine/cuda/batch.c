@@ -203,7 +203,7 @@ static int
 dsa_batch_decodes(const dsa_cuda_rank_t *rank, const dsa_batch_seq_t *s)
 {
     return s->copies == NULL
-           && dsa_cuda_step_decodes(rank->mha_tokens, s->start,
+           && dsa_cuda_step_decodes(rank->mha_prompt, s->start,
                                     s->n_input - s->n_draft, s->n_prompt);
 }
 
@@ -267,7 +267,7 @@ dsa_cuda_batch_make(dsa_cuda_batch_t *b, dsa_cuda_inflight_t *f,
 
         } else {
             step->n_seqs += dsa_cuda_step_parts(&b->seq[step->n_seqs],
-                                                rank->mha_tokens, p->start,
+                                                rank->mha_prompt, p->start,
                                                 p->n, s->n_prompt, first,
                                                 tables);
             dsa_cuda_batch_pages(rank, f->pages, p, end, tables++);

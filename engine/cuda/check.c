@@ -24,10 +24,12 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         const char  *name;
         uint32_t     value;
         uint32_t     expected;
+        uint32_t     used;
     } geometry[] = {
-        { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT },
-        { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE },
-        { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX }
+        { "kv_lora_rank", s->kv_lora_rank, DSA_CUDA_LATENT, 1 },
+        { "qk_rope_head_dim", s->qk_rope_head_dim, DSA_CUDA_ROPE, 1 },
+        { "index_head_dim", s->index_head_dim, DSA_CUDA_INDEX,
+          !dsa_model_config_dense(s) }
     };
 
     const struct {
@@ -63,7 +65,7 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
     }
 
     for (i = 0; i < sizeof(geometry) / sizeof(geometry[0]); i++) {
-        if (geometry[i].value != geometry[i].expected) {
+        if (geometry[i].value != geometry[i].expected && geometry[i].used) {
             return dsa_error(err, "config.json: \"%s\" is %u; \"backend "
                              "cuda\" expects %u", geometry[i].name,
                              geometry[i].value, geometry[i].expected);
@@ -121,21 +123,25 @@ dsa_check_shape(const dsa_model_config_t *s, dsa_err_t *err)
 static int
 dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err)
 {
-    uint32_t  i;
+    /* these are parts of one product, or have the same workspace */
 
-    for (i = 0; i < DSA_MATRICES; i++) {
-        if (s->format[i] != DSA_FORMAT_FP8) {
-            return dsa_error(err, "\"backend cuda\" expects FP8 checkpoints in "
-                             "128x128 blocks (quantization_config of "
-                             "config.json); this one is not quantized");
-        }
+    if (s->format[DSA_MATRICES_INDEXER] != s->format[DSA_MATRICES_ATTENTION]
+        || s->format[DSA_MATRICES_DENSE] != s->format[DSA_MATRICES_SHARED])
+    {
+        return dsa_error(err, "config.json: the weights of the indexer and of "
+                         "attention, or of dense MLPs and of shared experts, "
+                         "differ in format; \"backend cuda\" expects FP8 in "
+                         "128x128 blocks for both, or BF16 for both");
     }
 
     return DSA_OK;
 }
 
 
-/* Each layer attends to positions that it or an earlier layer selects. */
+/*
+ * Each layer attends to positions that it or an earlier layer selects, or all
+ * layers attend to all positions.
+ */
 
 static int
 dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err)
@@ -146,10 +152,13 @@ dsa_check_layers(const dsa_model_config_t *s, dsa_err_t *err)
     for (i = 0; i < s->num_hidden_layers; i++) {
         layer = &s->layer[i];
 
-        if (layer->selection == DSA_SELECTION_ALL) {
+        if (layer->selection == DSA_SELECTION_ALL
+            && !dsa_model_config_dense(s))
+        {
             return dsa_error(err, "config.json: layer %u attends to all "
-                             "positions; \"backend cuda\" expects an indexer "
-                             "in this or in an earlier layer", i);
+                             "positions, and others do not; \"backend cuda\" "
+                             "expects an indexer in this or in an earlier "
+                             "layer, or in none", i);
         }
     }
 
@@ -166,10 +175,18 @@ dsa_cuda_check_limits(const dsa_cuda_rank_t *rank, dsa_err_t *err)
                          "\"speculate\" expects 1 or more");
     }
 
-    if (rank->drafts && rank->config.draft.selection != DSA_SELECTION_OWN) {
+    if (rank->drafts && !rank->dense
+        && rank->config.draft.selection != DSA_SELECTION_OWN)
+    {
         return dsa_error(err, "config.json: the draft layer attends to all "
-                         "positions; \"backend cuda\" expects an indexer in "
-                         "it");
+                         "positions, and others do not; \"backend cuda\" "
+                         "expects an indexer in it");
+    }
+
+    if (rank->kv_bf16 && !rank->dense) {
+        return dsa_error(err, "\"kv bf16\" is for models whose layers attend "
+                         "to all positions; this model has an indexer, and "
+                         "\"backend cuda\" expects kv fp8");
     }
 
     if (rank->context > DSA_CUDA_CONTEXT) {

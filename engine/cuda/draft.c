@@ -72,7 +72,7 @@ dsa_cuda_draft_keep(dsa_cuda_rank_t *rank, uint32_t row)
     w = &rank->work;
     bytes = rank->topk * sizeof(int32_t);
 
-    if (row == 0) {
+    if (row == 0 || rank->dense) {
         return 0;
     }
 

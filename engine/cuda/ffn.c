@@ -50,7 +50,7 @@ dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
 }
 
 
-/* y = down(silu(gate(y8)) * up(y8)) of the dense or the shared weights. */
+/* y = down(silu(gate(y)) * up(y)) of the dense or the shared weights. */
 
 static int
 dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
@@ -60,13 +60,13 @@ dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
 
     w = &rank->work;
 
-    dsa_cuda_try(dsa_cuda_gemm_fp8(rank->gemm, w->gu, l->gate_up.rows,
-                                   &w->y8, &l->gate_up, tokens, rank->stream));
-    dsa_cuda_try(dsa_cuda_swiglu(&w->act, w->gu, tokens, l->down.cols, NULL, 0,
-                                 (int) rank->config.ue8m0, rank->stream));
+    dsa_cuda_try(dsa_cuda_product(rank, w->gu, &w->y8, w->y, l->gate_up.cols,
+                                  &l->gate_up, tokens));
+    dsa_cuda_try(dsa_cuda_gated(rank, &w->act8, w->act, w->gu, tokens, NULL,
+                                &l->down));
 
-    return dsa_cuda_gemm_fp8(rank->gemm, y, l->down.rows, &w->act, &l->down,
-                             tokens, rank->stream);
+    return dsa_cuda_product(rank, y, &w->act8, w->act, l->down.cols, &l->down,
+                            tokens);
 }
 
 
@@ -110,22 +110,17 @@ static int
 dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t pairs)
 {
-    uint32_t          experts;
     dsa_cuda_work_t  *w;
 
     w = &rank->work;
-    experts = rank->experts;
 
-    dsa_cuda_try(dsa_cuda_moe_gemm(&rank->state, w->pair_gu, &w->pair8,
-                                   &l->expert_gate_up, &w->plan, experts,
-                                   pairs, rank->stream));
-    dsa_cuda_try(dsa_cuda_swiglu(&w->pair_act, w->pair_gu, 0,
-                                 l->expert_down.cols, &w->plan, experts,
-                                 (int) rank->config.ue8m0, rank->stream));
+    dsa_cuda_try(dsa_cuda_grouped(rank, w->pair_gu, &w->pair8, w->pair,
+                                  &l->expert_gate_up, pairs));
+    dsa_cuda_try(dsa_cuda_gated(rank, &w->pair_act8, w->pair_act, w->pair_gu,
+                                0, &w->plan, &l->expert_down));
 
-    return dsa_cuda_moe_gemm(&rank->state, w->pair_y, &w->pair_act,
-                             &l->expert_down, &w->plan, experts, pairs,
-                             rank->stream);
+    return dsa_cuda_grouped(rank, w->pair_y, &w->pair_act8, w->pair_act,
+                            &l->expert_down, pairs);
 }
 
 
@@ -137,7 +132,8 @@ dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 static int
 dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 {
-    uint32_t                 k, hidden;
+    uint32_t                 k, hidden, bytes;
+    dsa_fp8_rows_t           x, pair;
     dsa_cuda_work_t         *w;
     const dsa_cuda_layer_t  *l;
 
@@ -146,10 +142,12 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
     k = rank->router.k;
     hidden = rank->config.hidden_size;
 
-    dsa_cuda_try(dsa_cuda_route_sort(&w->pair8, &w->y8, &w->plan, w->expert,
-                                     w->weight, w->logits, l->router_bias,
-                                     tokens, &rank->router, hidden,
-                                     rank->stream));
+    bytes = dsa_cuda_operand(&x, &w->y8, w->y, &l->expert_gate_up);
+    (void) dsa_cuda_operand(&pair, &w->pair8, w->pair, &l->expert_gate_up);
+
+    dsa_cuda_try(dsa_cuda_route_sort(&pair, &x, &w->plan, w->expert, w->weight,
+                                     w->logits, l->router_bias, tokens,
+                                     &rank->router, bytes, rank->stream));
     dsa_cuda_try(dsa_cuda_trace_choice(rank, layer, tokens));
     dsa_cuda_try(dsa_cuda_experts(rank, l, tokens * k));
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, tokens));
@@ -170,7 +168,8 @@ static int
 dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step)
 {
-    uint32_t                 k, hidden;
+    uint32_t                 k, hidden, bytes;
+    dsa_fp8_rows_t           x;
     dsa_cuda_work_t         *w;
     dsa_cuda_peers_t        *p;
     const dsa_cuda_layer_t  *l;
@@ -180,16 +179,17 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     l = &rank->weights.layer[layer];
     k = rank->router.k;
     hidden = rank->config.hidden_size;
+    bytes = dsa_cuda_operand(&x, &w->y8, w->y, &l->expert_gate_up);
 
     dsa_cuda_try(dsa_cuda_route(w->expert, w->weight, w->logits,
                                 l->router_bias, step->tokens, &rank->router,
                                 rank->stream));
     dsa_cuda_try(dsa_cuda_trace_choice(rank, layer, step->tokens));
-    dsa_cuda_try(dsa_cuda_exchange_tokens(&p->exchange, &p->tokens, &w->y8,
+    dsa_cuda_try(dsa_cuda_exchange_tokens(&p->exchange, &p->tokens, &x,
                                           w->expert, w->weight,
                                           rank->input.slot, step->tokens,
                                           step->fullest, rank->experts, k,
-                                          hidden, rank->stream));
+                                          bytes, rank->stream));
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, step->tokens));
     dsa_cuda_try(dsa_cuda_exchange_wait(&p->exchange, rank->stream));
     dsa_cuda_try(dsa_cuda_rounds(rank, l, step->fullest));
@@ -207,10 +207,10 @@ static int
 dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     uint32_t fullest)
 {
-    uint32_t            k, n, all, first, pairs, hidden;
+    uint32_t            k, n, all, first, pairs, hidden, bytes;
     const int32_t      *expert;
     dsa_cuda_work_t    *w;
-    dsa_fp8_rows_t      x;
+    dsa_fp8_rows_t      x, pair;
     dsa_cuda_peers_t   *p;
     dsa_cuda_shared_t  *s;
 
@@ -220,18 +220,19 @@ dsa_cuda_rounds(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     k = rank->router.k;
     hidden = rank->config.hidden_size;
     all = p->exchange.ranks * fullest;
+    bytes = dsa_cuda_operand(&pair, &w->pair8, w->pair, &l->expert_gate_up);
 
     for (first = 0; first < all; first += n) {
         n = all - first < rank->round ? all - first : rank->round;
 
-        x.q = s->x.q + (uint64_t) first * hidden;
-        x.scale = s->x.scale + first;
+        x.q = s->x.q + (uint64_t) first * bytes;
+        x.scale = s->x.scale != NULL ? s->x.scale + first : NULL;
         x.ld = s->x.ld;
         expert = s->expert + (uint64_t) first * k;
         pairs = n * k / p->exchange.ranks;
 
-        dsa_cuda_try(dsa_cuda_moe_sort(&w->pair8, &x, &w->plan, expert, n, k,
-                                       rank->experts, hidden, rank->stream));
+        dsa_cuda_try(dsa_cuda_moe_sort(&pair, &x, &w->plan, expert, n, k,
+                                       rank->experts, bytes, rank->stream));
         dsa_cuda_try(dsa_cuda_experts(rank, l, pairs > 0 ? pairs : 1));
         dsa_cuda_try(dsa_cuda_exchange_combine(&p->exchange, p->part,
                                                w->pair_y, s->weight, s->expert,

@@ -121,13 +121,13 @@ dsa_forward_step(dsa_cuda_step_t *step, dsa_cuda_seq_t part[2],
     step->samples = seq->n;
     step->seq = part;
 
-    if (dsa_cuda_step_decodes(rank->mha_tokens, seq->start, seq->n, prompt)) {
+    if (dsa_cuda_step_decodes(rank->mha_prompt, seq->start, seq->n, prompt)) {
         step->decode = 1;
         step->max_keys = seq->start + 1;
         step->indexed = step->max_keys > rank->topk;
 
     } else {
-        step->n_seqs = dsa_cuda_step_parts(part, rank->mha_tokens, seq->start,
+        step->n_seqs = dsa_cuda_step_parts(part, rank->mha_prompt, seq->start,
                                            seq->n, prompt, 0, 0);
     }
 }

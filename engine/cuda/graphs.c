@@ -91,14 +91,15 @@ dsa_cuda_graphs_close(dsa_cuda_graphs_t *g)
 /*
  * Returns 1 if steps with several tokens of a sequence have graphs of their
  * own: those that compute index scores, which are faster in groups then, and
- * slower if each token is a group.
+ * slower if each token is a group; and those of dense models, which read the
+ * keys of a sequence once.
  */
 
 static uint32_t
 dsa_graphs_grouped(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
     uint32_t bound)
 {
-    return rank->drafts && g->bound[bound] > rank->topk;
+    return rank->drafts && (rank->dense || g->bound[bound] > rank->topk);
 }
 
 

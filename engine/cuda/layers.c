@@ -57,7 +57,7 @@ dsa_cuda_layers(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
                                rank->stream));
     dsa_cuda_try(dsa_cuda_embedding(rank, step));
 
-    if (!step->indexed) {
+    if (!step->indexed && !rank->dense) {
         dsa_cuda_try(dsa_cuda_select_all(rank, step));
     }
 
@@ -91,7 +91,7 @@ dsa_cuda_embedding(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     w->y8.ld = dsa_cuda_ld(step->tokens);
     w->qr8.ld = dsa_cuda_ld(step->tokens);
     w->o8.ld = dsa_cuda_ld(step->tokens);
-    w->act.ld = dsa_cuda_ld(step->tokens);
+    w->act8.ld = dsa_cuda_ld(step->tokens);
 
     dsa_cuda_try(dsa_cuda_embed(w->x, rank->weights.embed, rank->input.token,
                                 step->tokens, rank->config.hidden_size,
@@ -108,6 +108,7 @@ int
 dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
     const dsa_cuda_step_t *step)
 {
+    int                        fp8;
     dsa_cuda_work_t           *w;
     const dsa_model_config_t  *s;
     const dsa_cuda_layer_t    *layer;
@@ -116,7 +117,9 @@ dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
     s = &rank->config;
     layer = &rank->weights.layer[l];
 
-    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x,
+    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y,
+                                      layer->qkv_a.fp8.q != NULL ? &w->y8
+                                                                 : NULL, w->x,
                                       first ? NULL : w->residual, w->residual,
                                       layer->input_norm, step->tokens,
                                       s->hidden_size, s->rms_norm_eps,
@@ -126,8 +129,11 @@ dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
     dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
                                      s->hidden_size, w->x, NULL));
 
-    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, &w->y8, w->x, w->residual,
-                                      w->residual, layer->post_norm,
+    fp8 = layer->gate_up.fp8.q != NULL || layer->expert_gate_up.fp8.q != NULL;
+
+    dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, fp8 ? &w->y8 : NULL, w->x,
+                                      w->residual, w->residual,
+                                      layer->post_norm,
                                       step->tokens, s->hidden_size,
                                       s->rms_norm_eps, (int) s->ue8m0,
                                       rank->stream));

@@ -4,6 +4,8 @@
  */
 
 
+#include <string.h>
+
 #include "engine/cuda/rank.h"
 
 
@@ -29,6 +31,7 @@ typedef struct {
     uint64_t            absorbed;
     uint64_t            mha;
     uint64_t            gathered;
+    uint64_t            picks;              /* columns of a selection */
 } dsa_layout_rows_t;
 
 
@@ -41,6 +44,22 @@ typedef struct {
     (v).ld = ((rows) + 3) & ~3ULL;                                            \
     dsa_layout(l, (v).q, (rows) * (cols));                                    \
     dsa_layout(l, (v).scale, (v).ld * ((cols) / 128))
+
+
+/* FP8 or BF16 rows, by the format of the weights that they multiply. */
+
+#define dsa_layout_operand(l, s, kind, v8, v, rows, cols)                     \
+    if ((s)->format[kind] == DSA_FORMAT_FP8) {                                \
+        dsa_layout_fp8(l, v8, rows, cols);                                    \
+    } else {                                                                  \
+        dsa_layout(l, v, (rows) * (cols));                                    \
+    }
+
+
+static void dsa_layout_sparse(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows);
+static void dsa_layout_dense(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows);
 
 
 static void *
@@ -99,8 +118,8 @@ dsa_layout_speculation(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, spec->state, seqs);
     dsa_layout(l, spec->source, seqs);
     dsa_layout(l, spec->row, seqs);
-    dsa_layout(l, spec->pick, seqs * rank->topk);
-    dsa_layout(l, spec->pick_slot, seqs * rank->topk);
+    dsa_layout(l, spec->pick, seqs * rows->picks);
+    dsa_layout(l, spec->pick_slot, seqs * rows->picks);
     dsa_layout(l, spec->n_pick, seqs);
     dsa_layout(l, spec->sample, rows->samples);
     dsa_layout(l, spec->next, seqs * DSA_DRAFT_NEXT);
@@ -150,9 +169,13 @@ dsa_layout_step(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->x, rows->tokens * hidden);
     dsa_layout(l, w->residual, rows->tokens * hidden);
     dsa_layout(l, w->y, rows->tokens * hidden);
-    dsa_layout_fp8(l, w->y8, rows->tokens, hidden);
-    dsa_layout(l, w->pick, rows->tokens * rank->topk);
-    dsa_layout(l, w->pick_slot, rows->tokens * rank->topk);
+
+    if (memchr(rank->config.format, DSA_FORMAT_FP8, DSA_MATRICES) != NULL) {
+        dsa_layout_fp8(l, w->y8, rows->tokens, hidden);
+    }
+
+    dsa_layout(l, w->pick, rows->tokens * rows->picks);
+    dsa_layout(l, w->pick_slot, rows->tokens * rows->picks);
     dsa_layout(l, w->n_pick, rows->tokens);
 
     if (rank->drafts) {
@@ -189,7 +212,14 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, x->state, 1);
 
     if (rank->shard.attention == DSA_ATTENTION_DATA) {
-        dsa_layout_fp8(l, x->x, rows->gathered, hidden);
+        if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_FP8) {
+            dsa_layout_fp8(l, x->x, rows->gathered, hidden);
+
+        } else {
+            x->x.q = dsa_layout_bytes(l, rows->gathered * hidden
+                                         * sizeof(dsa_bf16_t));
+        }
+
         dsa_layout(l, x->expert, rows->gathered * k);
         dsa_layout(l, x->weight, rows->gathered * k);
         dsa_layout(l, x->part, rows->gathered * hidden);
@@ -223,10 +253,16 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     tokens = rows->tokens;
 
     dsa_layout(l, w->a, tokens * (s->q_lora_rank + 640ULL + DSA_CUDA_INDEX));
-    dsa_layout_fp8(l, w->qr8, tokens, (uint64_t) s->q_lora_rank);
+    dsa_layout_operand(l, s, DSA_MATRICES_ATTENTION, w->qr8, w->qr, tokens,
+                       (uint64_t) s->q_lora_rank);
     dsa_layout(l, w->q, tokens * heads * (nope + DSA_CUDA_ROPE));
     dsa_layout(l, w->o, tokens * heads * v);
-    dsa_layout_fp8(l, w->o8, tokens, heads * v);
+
+    if (s->format[DSA_MATRICES_ATTENTION] == DSA_FORMAT_FP8) {
+        dsa_layout_fp8(l, w->o8, tokens, heads * v);
+        dsa_layout_fp8(l, w->latents8, rows->mha, DSA_CUDA_LATENT);
+    }
+
     dsa_layout(l, w->q_latent, rows->absorbed * heads
                                * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout(l, w->u, rows->absorbed * heads * DSA_CUDA_LATENT);
@@ -234,17 +270,54 @@ dsa_layout_attention(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->index_q8, tokens * index * DSA_CUDA_INDEX);
     dsa_layout(l, w->index_w, tokens * index);
     dsa_layout(l, w->index_w8, tokens * index);
+    dsa_layout(l, w->kv, rows->mha * heads * (nope + v));
+
+    if (rank->dense) {
+        dsa_layout_dense(l, rank, rows);
+    } else {
+        dsa_layout_sparse(l, rank, rows);
+    }
+}
+
+
+static void
+dsa_layout_sparse(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    size_t            bytes;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    bytes = dsa_cuda_attention_work(&rank->state, (uint32_t) rows->absorbed,
+                                    rank->heads, rank->topk);
+
     w->score = dsa_layout_bytes(l, DSA_CUDA_SCORE_BYTES);
-    w->decode_work = dsa_layout_bytes(l,
-                         dsa_cuda_attention_work(&rank->state,
-                                                 (uint32_t) rows->absorbed,
-                                                 (uint32_t) heads,
-                                                 rank->topk));
+    w->decode_work = dsa_layout_bytes(l, bytes);
     dsa_layout(l, w->latents, ((uint64_t) rank->context + DSA_PAGE_TOKENS)
                               * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
-    dsa_layout_fp8(l, w->latents8, rows->mha, DSA_CUDA_LATENT);
-    dsa_layout(l, w->kv, rows->mha * heads * (nope + v));
-    dsa_layout(l, w->mask, tokens * ((rank->mha_tokens + 31) / 32));
+    dsa_layout(l, w->mask, rows->tokens * ((rank->mha_tokens + 31) / 32));
+}
+
+
+/* Only contexts of more than one part have results so far. */
+
+static void
+dsa_layout_dense(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    size_t            bytes;
+    uint64_t          n;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    bytes = dsa_cuda_attention_dense_work((uint32_t) rows->absorbed,
+                                          rank->heads, rank->context);
+    n = rank->context > rank->mha_tokens ? rows->tokens * rank->heads : 0;
+
+    w->decode_work = dsa_layout_bytes(l, bytes);
+    dsa_layout(l, w->latents, rows->mha * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
+    dsa_layout(l, w->part_sum, n * rank->config.v_head_dim);
+    dsa_layout(l, w->part_lse, n);
 }
 
 
@@ -277,12 +350,15 @@ dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, w->plan.count, experts);
     dsa_layout(l, w->plan.place, (rank->round + DSA_LAYOUT_SPARE) * k);
     dsa_layout(l, w->plan.row, places);
-    dsa_layout_fp8(l, w->pair8, places, hidden);
+    dsa_layout_operand(l, s, DSA_MATRICES_EXPERTS, w->pair8, w->pair, places,
+                       hidden);
     dsa_layout(l, w->pair_gu, places * 2 * moe);
-    dsa_layout_fp8(l, w->pair_act, places, moe);
+    dsa_layout_operand(l, s, DSA_MATRICES_EXPERTS, w->pair_act8, w->pair_act,
+                       places, moe);
     dsa_layout(l, w->pair_y, places * hidden);
     dsa_layout(l, w->gu, rows->tokens * 2 * inter);
-    dsa_layout_fp8(l, w->act, rows->tokens, inter);
+    dsa_layout_operand(l, s, DSA_MATRICES_SHARED, w->act8, w->act,
+                       rows->tokens, inter);
     dsa_layout(l, w->shared, rows->tokens * hidden);
 
     w->plan.places = (uint32_t) places;
@@ -341,6 +417,7 @@ dsa_cuda_layout(dsa_cuda_rank_t *rank, uintptr_t base)
     rows.samples = rank->max_samples + DSA_LAYOUT_SPARE;
     rows.absorbed = absorbed + DSA_LAYOUT_SPARE;
     rows.mha = rank->mha_tokens + DSA_LAYOUT_SPARE;
+    rows.picks = rank->dense ? 0 : rank->topk;
     rows.gathered = (uint64_t) rank->shard.ranks * rank->max_rows
                     + DSA_LAYOUT_SPARE;
 

@@ -5,6 +5,7 @@
 
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "engine/cuda/loader.h"
@@ -172,38 +173,119 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
 /* Adds the tasks of one part, whose first row is row at of the matrix. */
 
 static void
-dsa_load_fp8_part(dsa_loader_t *ld, const dsa_fp8_weight_t *w, uint64_t at,
+dsa_load_part(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
     const dsa_tensor_t *t, const dsa_slice_t *slice,
-    const dsa_load_fp8_t *m)
+    const dsa_load_matrix_t *m)
 {
-    float             *scale;
     uint64_t           block;
-    dsa_e4m3_t        *q;
     dsa_slice_copy_t   copy;
 
+    if (m->format == DSA_FORMAT_FLOAT) {
+        dsa_load_check(ld, t, DSA_BF16, m->name, m->layer);
+        dsa_slice_copy_values(&copy, slice, m->cols, sizeof(dsa_bf16_t));
+        dsa_load_add(ld, (dsa_bf16_t *) w->bf16.w + at * w->cols, t->data,
+                     &copy, DSA_READ_COPY);
+        return;
+    }
+
     block = w->cols / DSA_FP8_GROUP;
-    q = (dsa_e4m3_t *) w->q + at * w->cols;
-    scale = (float *) w->scale + at / DSA_FP8_GROUP * block;
 
     dsa_load_check(ld, t, DSA_E4M3, m->name, m->layer);
 
     dsa_slice_copy_values(&copy, slice, m->cols, sizeof(dsa_e4m3_t));
-    dsa_load_add(ld, q, t->data, &copy, DSA_READ_COPY);
+    dsa_load_add(ld, (dsa_e4m3_t *) w->fp8.q + at * w->cols, t->data, &copy,
+                 t->made ? DSA_READ_MADE : DSA_READ_COPY);
 
     dsa_slice_copy_scales(&copy, slice, m->cols);
-    dsa_load_add(ld, scale, t->scale, &copy, DSA_READ_SCALES);
+    dsa_load_add(ld, (float *) w->fp8.scale + at / DSA_FP8_GROUP * block,
+                 t->scale, &copy, t->made ? DSA_READ_MADE : DSA_READ_SCALES);
+}
+
+
+/*
+ * Places m->n matrices of w->rows rows and w->cols columns.  Random values keep
+ * the result of a product over some thousand columns as large as its operand,
+ * so that no layer overflows: e4m3 codes have a root mean square of about 102,
+ * and BF16 a uniform distribution with the variance 1 / columns.
+ */
+
+static void
+dsa_load_room(dsa_loader_t *ld, dsa_cuda_matrix_t *w,
+    const dsa_load_matrix_t *m)
+{
+    float       *scale;
+    uint64_t     n, scales;
+    dsa_bf16_t  *v;
+    dsa_e4m3_t  *q;
+
+    n = (uint64_t) w->rows * w->cols * m->n;
+
+    w->fp8.rows = w->rows;
+    w->fp8.cols = w->cols;
+    w->bf16.rows = w->rows;
+    w->bf16.cols = w->cols;
+
+    if (m->format == DSA_FORMAT_FLOAT) {
+        v = dsa_load_place(ld, n * sizeof(dsa_bf16_t));
+        w->bf16.w = v;
+
+        if (v != NULL && ld->random) {
+            dsa_load_random(ld, dsa_cuda_random_bf16(v, n, 0,
+                                                     sqrtf(3.0f
+                                                           / (float) w->cols),
+                                                     ld->seed, ld->stream));
+        }
+
+        return;
+    }
+
+    scales = dsa_load_round_up(w->rows, DSA_FP8_GROUP) / DSA_FP8_GROUP
+             * (w->cols / DSA_FP8_GROUP) * m->n;
+
+    q = dsa_load_place(ld, n);
+    scale = dsa_load_place(ld, scales * sizeof(float));
+
+    w->fp8.q = q;
+    w->fp8.scale = scale;
+
+    if (q != NULL && ld->random) {
+        dsa_load_random(ld, dsa_cuda_random_e4m3(q, n, ld->seed, ld->stream));
+        dsa_load_random(ld, dsa_cuda_random_f32(scale, scales, 0x1p-13f, 0,
+                                                ld->seed, ld->stream));
+    }
+}
+
+
+/* Moves w, which is one of several matrices, to the next one. */
+
+static void
+dsa_load_next(dsa_cuda_matrix_t *w, const dsa_load_matrix_t *m)
+{
+    uint64_t  n, scales;
+
+    n = (uint64_t) w->rows * w->cols;
+
+    if (m->format == DSA_FORMAT_FLOAT) {
+        w->bf16.w += n;
+        return;
+    }
+
+    scales = dsa_load_round_up(w->rows, DSA_FP8_GROUP) / DSA_FP8_GROUP
+             * (w->cols / DSA_FP8_GROUP);
+
+    w->fp8.q += n;
+    w->fp8.scale += scales;
 }
 
 
 void
-dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
+dsa_load_matrix(dsa_loader_t *ld, dsa_cuda_matrix_t *w,
+    const dsa_load_matrix_t *m)
 {
-    float             *scale;
     uint32_t           i, j;
-    uint64_t           at, rows, cols, bytes, scales;
-    dsa_e4m3_t        *q;
+    uint64_t           at, rows, cols;
     dsa_slice_t        slice[3];
-    dsa_fp8_weight_t   one;
+    dsa_cuda_matrix_t  one;
 
     assert(m->parts >= 1 && m->parts <= 3);
 
@@ -216,48 +298,25 @@ dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w, const dsa_load_fp8_t *m)
         cols = slice[i].cols;
     }
 
-    rows += m->spare;
-    bytes = rows * cols;
-    scales = dsa_load_round_up(rows, DSA_FP8_GROUP) / DSA_FP8_GROUP
-             * (cols / DSA_FP8_GROUP);
-
-    q = dsa_load_place(ld, bytes * m->n);
-    scale = dsa_load_place(ld, scales * m->n * sizeof(float));
-
-    w->q = q;
-    w->scale = scale;
-    w->rows = (uint32_t) rows;
+    w->rows = (uint32_t) (rows + m->spare);
     w->cols = (uint32_t) cols;
 
-    if (ld->memory == NULL) {
+    dsa_load_room(ld, w, m);
+
+    if (ld->memory == NULL || ld->random) {
         return;
     }
 
-    if (ld->random) {
-
-        /*
-         * Random e4m3 codes have a root mean square of about 102.  A scale of
-         * 2^-13 keeps the result of a product over some thousand columns as
-         * large as its operand, so that no layer overflows.
-         */
-
-        dsa_load_random(ld, dsa_cuda_random_e4m3(q, bytes * m->n, ld->seed,
-                                                 ld->stream));
-        dsa_load_random(ld, dsa_cuda_random_f32(scale, scales * m->n, 0x1p-13f,
-                                                0, ld->seed, ld->stream));
-        return;
-    }
+    one = *w;
 
     for (j = 0; j < m->n; j++) {
-        one = *w;
-        one.q += j * bytes;
-        one.scale += j * scales;
-
         for (i = 0, at = 0; i < m->parts; i++) {
             at = dsa_load_round_up(at, DSA_FP8_GROUP);
-            dsa_load_fp8_part(ld, &one, at, m->tensor[j * m->parts + i],
-                              &slice[i], m);
+            dsa_load_part(ld, &one, at, m->tensor[j * m->parts + i],
+                          &slice[i], m);
             at += slice[i].rows;
         }
+
+        dsa_load_next(&one, m);
     }
 }

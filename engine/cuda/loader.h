@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/shard.h"
 #include "engine/checkpoint/weights.h"
+#include "engine/cuda/matrix.h"
 #include "engine/cuda/reader.h"
 #include "kernels/core/cuda.h"
 
@@ -46,6 +47,7 @@ typedef struct {
     const dsa_tensor_t    **tensor;     /* [n * parts], matrix by matrix; not
                                            read while counting or for random
                                            numbers */
+    uint8_t                 format;     /* dsa_format_e */
     uint32_t                rows[3];    /* of each part, uncut */
     uint32_t                parts;
     uint32_t                cols;       /* uncut */
@@ -54,7 +56,7 @@ typedef struct {
     dsa_cut_e               cut;
     const char             *name;       /* for errors */
     uint32_t                layer;
-} dsa_load_fp8_t;
+} dsa_load_matrix_t;
 
 
 /*
@@ -77,9 +79,9 @@ dsa_bf16_t *dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t,
     dsa_cut_e cut, uint32_t rows, uint32_t cols, float spread,
     const char *name, uint32_t layer);
 
-/* Places the rank's part of FP8 matrices; sets w to the first one. */
-void dsa_load_fp8(dsa_loader_t *ld, dsa_fp8_weight_t *w,
-    const dsa_load_fp8_t *m);
+/* Places the rank's part of matrices; sets w to the first one. */
+void dsa_load_matrix(dsa_loader_t *ld, dsa_cuda_matrix_t *w,
+    const dsa_load_matrix_t *m);
 
 
 #endif /* _DSA_CUDA_LOADER_H_INCLUDED_ */

@@ -196,6 +196,7 @@ dsa_plan_parts(const dsa_plan_t *plan, const dsa_plan_gpu_t *gpu,
 void
 dsa_plan_describe(const dsa_plan_t *plan, dsa_buf_t *text)
 {
+    int                    one;
     uint32_t               i;
     uint64_t               used, kv;
     const dsa_plan_gpu_t  *gpu;
@@ -206,19 +207,18 @@ dsa_plan_describe(const dsa_plan_t *plan, dsa_buf_t *text)
         gpu = &plan->gpu[i];
         used = dsa_plan_fixed(&gpu->needs) + kv;
 
-        if (gpu->memory != 0) {
-            dsa_buf_printf(text, "GPU %u: %.2f GB%s = ", gpu->number,
-                           dsa_plan_gb(gpu->memory),
-                           plan->free ? " free" : "");
+        one = plan->gpus > 1 && (plan->same || gpu->memory == 0);
 
-        } else if (plan->gpus == 1) {
-            dsa_buf_printf(text, "GPU %u: %.2f GB = ", gpu->number,
-                           dsa_plan_gb(used));
+        if (one) {
+            dsa_buf_printf(text, "each of %u GPUs: ", plan->gpus);
 
         } else {
-            dsa_buf_printf(text, "each of %u GPUs: %.2f GB = ", plan->gpus,
-                           dsa_plan_gb(used));
+            dsa_buf_printf(text, "GPU %u: ", gpu->number);
         }
+
+        dsa_buf_printf(text, "%.2f GB%s = ",
+                       dsa_plan_gb(gpu->memory != 0 ? gpu->memory : used),
+                       plan->free ? " free" : "");
 
         dsa_plan_parts(plan, gpu, text);
 
@@ -236,7 +236,7 @@ dsa_plan_describe(const dsa_plan_t *plan, dsa_buf_t *text)
 
         dsa_buf_addz(text, "\n");
 
-        if (gpu->memory == 0) {
+        if (one) {
 
             /* all GPUs need the same */
 

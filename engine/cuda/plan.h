@@ -45,6 +45,8 @@ typedef struct {
     uint32_t            gpus;           /* 1 .. DSA_MAX_GPUS */
     uint32_t            free;           /* 1: memory is what is free now; 0: it
                                            is all memory of the GPU */
+    uint32_t            same;           /* 1: all GPUs have the same memory,
+                                           and one line describes them */
     dsa_attention_e     attention;
     uint32_t            rank_tokens;    /* tokens of a step on one GPU */
     uint32_t            max_seqs;       /* sequences of a step on one GPU */
@@ -66,7 +68,8 @@ int dsa_plan_pages(dsa_plan_t *plan, dsa_err_t *err);
 
 /*
  * Appends the plan to text after dsa_plan_pages(): a line for each GPU, or one
- * for all if their memory is not known, and a line for the replica.
+ * for all if their memory is the same or not known, and a line for the
+ * replica.
  */
 void dsa_plan_describe(const dsa_plan_t *plan, dsa_buf_t *text);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/cuda/preview.h"
+#include "engine/quantize.h"
 #include "kernels/attention/cache.h"
 
 
@@ -21,11 +22,16 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
     dsa_err_t *err)
 {
     int                 rc, n;
+    uint32_t            i;
     dsa_plan_t          plan;
     dsa_cuda_conf_t     conf;
     dsa_model_config_t  config;
 
     if (dsa_model_config_read(&config, from->model, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    if (from->quantize && dsa_config_quantize(&config, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -36,10 +42,21 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
     }
 
     n = 0;
-    rc = cudaGetDeviceCount(&n);
+    rc = 0;
 
-    if (rc == 0 && n != 0 && dsa_preview_memory(&plan, err) != DSA_OK) {
-        return DSA_ERROR;
+    if (from->gpu_memory != 0) {
+        plan.same = 1;
+
+        for (i = 0; i < plan.gpus; i++) {
+            plan.gpu[i].memory = from->gpu_memory;
+        }
+
+    } else {
+        rc = cudaGetDeviceCount(&n);
+
+        if (rc == 0 && n != 0 && dsa_preview_memory(&plan, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
     }
 
     if (dsa_cuda_plan_pages(&plan, &conf, err) != DSA_OK) {
@@ -48,7 +65,7 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
 
     dsa_plan_describe(&plan, text);
 
-    if (rc != 0 || n == 0) {
+    if (from->gpu_memory == 0 && (rc != 0 || n == 0)) {
         dsa_buf_printf(text, "no GPU was found (%s): whether the plan fits "
                        "was not checked\n",
                        rc != 0 ? dsa_cuda_error(rc)
@@ -59,13 +76,25 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
 }
 
 
+uint64_t
+dsa_backend_cuda_page(const dsa_backend_conf_t *from,
+    const dsa_model_config_t *config)
+{
+    dsa_cache_t  cache;
+
+    dsa_cuda_cache_layout(&cache, config,
+                          dsa_cuda_conf_drafts(from, config) != 0,
+                          dsa_kv_bf16(DSA_BACKEND_CUDA, from->kv, config));
+
+    return cache.page;
+}
+
+
 uint32_t
 dsa_cuda_conf_drafts(const dsa_backend_conf_t *from,
     const dsa_model_config_t *config)
 {
-    return from->drafts_if_any
-           && (config->num_nextn_predict_layers == 0
-               || config->draft.selection != DSA_SELECTION_OWN)
+    return from->drafts_if_any && config->num_nextn_predict_layers == 0
            ? 0 : from->drafts;
 }
 
@@ -87,6 +116,7 @@ dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
     conf->allowed = from->allowed;
     conf->outputs = dsa_cuda_conf_drafts(from, config) + 1;
     conf->drafts = conf->outputs > 1;
+    conf->kv_bf16 = dsa_kv_bf16(DSA_BACKEND_CUDA, from->kv, config);
     memcpy(conf->gpu, from->gpu, sizeof(conf->gpu));
 }
 
@@ -105,7 +135,7 @@ dsa_cuda_plan(dsa_plan_t *plan, const dsa_cuda_conf_t *conf, dsa_err_t *err)
 
     config = &conf->config;
 
-    dsa_cuda_cache_layout(&cache, config, conf->drafts);
+    dsa_cuda_cache_layout(&cache, config, conf->drafts, conf->kv_bf16);
 
     memset(plan, 0, sizeof(dsa_plan_t));
 

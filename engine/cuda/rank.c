@@ -243,10 +243,20 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     }
 
     rank->ld_pages = (rank->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
-    rank->topk = s->index_topk < rank->context ? s->index_topk
-                                               : (rank->context + 7) & ~7U;
+    rank->dense = dsa_model_config_dense(s);
+    rank->kv_bf16 = conf->kv_bf16;
+
+    /* without an indexer there is no selection to share */
+
+    s->index_share_for_mtp_iteration &= !rank->dense;
+
+    rank->topk = rank->dense ? DSA_CUDA_BOUND : s->index_topk;
+    rank->topk = rank->topk < rank->context ? rank->topk
+                                            : (rank->context + 7) & ~7U;
+
     rank->mha_tokens = rank->context < DSA_CUDA_MHA_TOKENS
                        ? rank->context : DSA_CUDA_MHA_TOKENS;
+    rank->mha_prompt = rank->dense ? UINT32_MAX : rank->mha_tokens;
 
     rank->shape = dsa_cuda_heads_find(s->qk_nope_head_dim, s->v_head_dim);
     rank->index_constant = 1.0f / sqrtf((float) s->index_n_heads)
@@ -261,7 +271,7 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
 
     rank->drafts = conf->drafts;
 
-    dsa_cuda_cache_layout(&rank->cache, s, rank->drafts);
+    dsa_cuda_cache_layout(&rank->cache, s, rank->drafts, rank->kv_bf16);
 
     if (dsa_cuda_check_limits(rank, err) != DSA_OK) {
         return DSA_ERROR;
@@ -273,12 +283,13 @@ dsa_rank_limits(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
 
 void
 dsa_cuda_cache_layout(dsa_cache_t *cache, const dsa_model_config_t *config,
-    uint32_t drafts)
+    uint32_t drafts, uint32_t kv_bf16)
 {
     uint8_t  indexed[DSA_MODEL_LAYERS + 1];
 
     dsa_model_config_indexed(config, indexed);
-    dsa_cache_layout(cache, 1, config->num_hidden_layers + drafts, indexed,
+    dsa_cache_layout(cache, kv_bf16 ? DSA_CACHE_BF16 : DSA_CACHE_FP8,
+                     config->num_hidden_layers + drafts, indexed,
                      config->kv_lora_rank, config->qk_rope_head_dim,
                      config->index_head_dim);
 
@@ -301,6 +312,7 @@ dsa_cuda_random_pages(void *page, uint32_t pages, const dsa_cache_t *layout,
     cache.page = layout->page;
     cache.keys = layout->keys;
     cache.pages = pages;
+    cache.bf16 = layout->format == DSA_CACHE_BF16;
 
     for (i = 0; i < config->num_hidden_layers + drafts; i++) {
         cache.base = (uint8_t *) page + layout->layer[i];

@@ -33,7 +33,8 @@
  *     loader, reader, weights          the weights, and a rank's part of them
  *     check, layout, rank              what is accepted, the memory of a rank,
  *                                      opening and closing
- *     layers, attention, ffn, trace    a step, layer by layer
+ *     layers, attention, dense, ffn, trace
+ *                                      a step, layer by layer
  *     team, group                      a thread for each rank; the ranks of a
  *                                      replica
  *     plan, preview                    how much memory all of it needs, before
@@ -50,7 +51,8 @@
  * of latents and index keys are those of kernels/core/cuda.h, and there are
  * kernels for the sizes of a head (dsa_cuda_heads_find()).  Widths are
  * multiples of 128.  Each layer selects the positions that it attends to, or
- * attends to those of the nearest layer before it that does.
+ * attends to those of the nearest layer before it that does; or all layers
+ * attend to all positions (a dense model, dense.c).
  *
  * T: tokens of a step on this rank, S: tokens to sample, A: tokens computed by
  * absorbed MQA at a time, G: tokens that the ranks gather for the experts, R:
@@ -60,16 +62,21 @@
  */
 
 /*
- * Prompts of up to so many tokens are computed by MHA prefill, longer ones and
- * all answers by absorbed MQA (kernels/attention/attention.h).  The two round
- * differently.  Which one computes a token follows from the length of the
- * request's prompt alone, not from how the request is batched or chunked.
+ * In models with an indexer, prompts of up to so many tokens are computed by
+ * MHA prefill, longer ones and all answers by absorbed MQA
+ * (kernels/attention/attention.h).  The two round differently.  Which one
+ * computes a token follows from the length of the request's prompt alone, not
+ * from how the request is batched or chunked.
  *
  * With 128 heads the attention of a layer takes 1.6 ms by MHA prefill and 3.8
  * ms by absorbed MQA for 4,096 tokens, 5.8 and 8.6 ms for 8,192.  Interpolated,
  * both are equal at about 14,000 tokens in one step, and at 11,500 in steps of
  * 2,048 (bench/README.md).  A higher limit needs 66 KB of workspace for each
  * token and 128 heads.
+ *
+ * Dense models compute all prompts by MHA prefill, because absorbed MQA takes
+ * 3.4 times its multiply-adds there.  They expand so many keys at a time, from
+ * position 0 on: a multiple of 128.
  */
 #define DSA_CUDA_MHA_TOKENS     4096
 
@@ -82,6 +89,8 @@
 #define DSA_CUDA_DECODE_TOKENS  64
 
 #define DSA_CUDA_ABSORB_TOKENS  1024        /* A, at most */
+#define DSA_CUDA_BOUND          2048        /* the least bound of contexts of
+                                               graphs of dense models */
 #define DSA_CUDA_CONTEXT        393216      /* tokens of a sequence, at most:
                                                keys that dsa_cuda_topk()
                                                accepts */
@@ -123,6 +132,7 @@ typedef struct {
     uint32_t                max_tokens;     /* of a step on each rank */
     uint32_t                max_seqs;       /* of a step on each rank */
     uint32_t                allowed;        /* ids below it can be sampled */
+    uint32_t                kv_bf16;        /* 1: latents in pages are BF16 */
     uint32_t                drafts;         /* 1: with the draft layer */
     uint32_t                outputs;        /* most samples of a sequence in a
                                                step; 0: 1 */
@@ -224,7 +234,9 @@ typedef struct {
 
 /*
  * Workspace in device memory.  The blocks of a layer and the head run one
- * after another, so they share their memory.
+ * after another, so they share their memory.  Operands of products with the
+ * weights have the format of these: of those that are declared in FP8 and in
+ * BF16, only the ones that some layer uses have memory.
  */
 
 typedef struct {
@@ -248,6 +260,7 @@ typedef struct {
     /* attention */
     dsa_bf16_t         *a;                  /* [T, qkv_a rows] */
     dsa_fp8_rows_t      qr8;                /* [T, q_lora] */
+    dsa_bf16_t         *qr;                 /* [T, q_lora] */
     dsa_bf16_t         *q;                  /* [T, heads, nope + 64] */
     dsa_bf16_t         *o;                  /* [T, heads, v] */
     dsa_fp8_rows_t      o8;                 /* [T, heads * v] */
@@ -259,11 +272,15 @@ typedef struct {
     float              *index_w8;           /* [T, iheads], scales included */
     float              *score;              /* DSA_CUDA_SCORE_BYTES */
     void               *decode_work;
-    dsa_bf16_t         *latents;            /* [context, 576] */
+    dsa_bf16_t         *latents;            /* [context, 576]; dense:
+                                               [mha_tokens, 576] */
     dsa_fp8_rows_t      latents8;           /* [mha_tokens, 512] */
     dsa_bf16_t         *kv;                 /* [mha_tokens, heads,
                                                nope + v] */
     uint32_t           *mask;               /* [T, mha_tokens / 32] */
+    float              *part_sum;           /* [T, heads, v] dense, with a
+                                               context beyond mha_tokens */
+    float              *part_lse;           /* [T, heads] */
 
     /* FFN */
     float              *logits;             /* [T, experts of all ranks] */
@@ -271,11 +288,14 @@ typedef struct {
     float              *weight;             /* [T, k] */
     dsa_moe_plan_t      plan;
     dsa_fp8_rows_t      pair8;              /* [P, hidden] */
+    dsa_bf16_t         *pair;               /* [P, hidden] */
     dsa_bf16_t         *pair_gu;            /* [P, 2 * moe inter] */
-    dsa_fp8_rows_t      pair_act;           /* [P, moe inter] */
+    dsa_fp8_rows_t      pair_act8;          /* [P, moe inter] */
+    dsa_bf16_t         *pair_act;           /* [P, moe inter] */
     dsa_bf16_t         *pair_y;             /* [P, hidden] */
     dsa_bf16_t         *gu;                 /* [T, 2 * inter] */
-    dsa_fp8_rows_t      act;                /* [T, inter] */
+    dsa_fp8_rows_t      act8;               /* [T, inter] */
+    dsa_bf16_t         *act;                /* [T, inter] */
     dsa_bf16_t         *shared;             /* [T, hidden] */
 
     /* head */
@@ -316,7 +336,10 @@ typedef struct {
 
     /* limits */
     uint32_t                context;        /* tokens of a sequence */
-    uint32_t                topk;
+    uint32_t                dense;          /* 1: layers attend to all
+                                               positions; dense.c */
+    uint32_t                topk;           /* dense: the least bound of
+                                               contexts of graphs */
     uint32_t                max_tokens;     /* of a step on this rank */
     uint32_t                max_seqs;       /* of a step on this rank */
     uint32_t                max_samples;    /* of a step on this rank */
@@ -325,8 +348,11 @@ typedef struct {
     uint32_t                round;          /* R */
     uint32_t                allowed;        /* ids below it can be sampled */
     uint32_t                ld_pages;
-    uint32_t                mha_tokens;     /* longest prompt that MHA prefill
-                                               computes */
+    uint32_t                mha_tokens;     /* keys that MHA prefill expands
+                                               at a time */
+    uint32_t                mha_prompt;     /* longest prompt that MHA prefill
+                                               computes: mha_tokens, or any */
+    uint32_t                kv_bf16;        /* 1: latents in pages are BF16 */
     uint32_t                drafts;         /* 1: with the draft layer */
 
     /* workspace */
@@ -418,7 +444,7 @@ int dsa_cuda_check_device(uint32_t device, dsa_err_t *err);
 
 /* rank.c: sets the layout of a page of the cache. */
 void dsa_cuda_cache_layout(dsa_cache_t *cache,
-    const dsa_model_config_t *config, uint32_t drafts);
+    const dsa_model_config_t *config, uint32_t drafts, uint32_t kv_bf16);
 
 /* rank.c: fills pages of this layout with random cache entries. */
 int dsa_cuda_random_pages(void *page, uint32_t pages,
@@ -466,14 +492,68 @@ int dsa_cuda_draft(dsa_cuda_rank_t *rank, dsa_cuda_sample_t *sample,
  */
 int dsa_cuda_draft_keep(dsa_cuda_rank_t *rank, uint32_t row);
 
-/* attention.c: sets x to Attn(y) of a layer; y8 is y quantized. */
+/*
+ * product.c: y [rows, w->rows] = x . w^T with x [rows, w->cols] in the format
+ * of w: x8, or x with rows ld_x elements apart.
+ */
+int dsa_cuda_product(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
+    const dsa_fp8_rows_t *x8, const dsa_bf16_t *x, size_t ld_x,
+    const dsa_cuda_matrix_t *w, uint32_t rows);
+
+/* The same for the experts of the plan; pairs: as in dsa_cuda_moe_gemm(). */
+int dsa_cuda_grouped(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
+    const dsa_fp8_rows_t *x8, const dsa_bf16_t *x, const dsa_cuda_matrix_t *w,
+    uint32_t pairs);
+
+/*
+ * y8 or y [rows, down->cols] = swiglu of x, in the format of down; plan: as in
+ * dsa_cuda_swiglu().
+ */
+int dsa_cuda_gated(dsa_cuda_rank_t *rank, const dsa_fp8_rows_t *y8,
+    dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
+    const dsa_moe_plan_t *plan, const dsa_cuda_matrix_t *down);
+
+/*
+ * Sets rows to those of x8 and x that a product with w reads, for the ops that
+ * copy rows, and returns the bytes of a row.
+ */
+uint32_t dsa_cuda_operand(dsa_fp8_rows_t *rows, const dsa_fp8_rows_t *x8,
+    const dsa_bf16_t *x, const dsa_cuda_matrix_t *w);
+
+/*
+ * attention.c: sets x to Attn(y) of a layer; y8 is y quantized, if qkv_a is in
+ * FP8.
+ */
 int dsa_cuda_attention(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
+
+/*
+ * attention.c: parts that dense.c shares.  dsa_cuda_absorb() computes q_latent
+ * of n tokens from row on: W_UK^T q_nope, and the rotated q_rope.
+ * dsa_cuda_expand() computes o of n tokens: W_UV u.  dsa_cuda_keys_values()
+ * sets latents and kv to n keys with the block table pages.
+ */
+int dsa_cuda_absorb(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t row, uint32_t n);
+int dsa_cuda_expand(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t row, uint32_t n);
+int dsa_cuda_keys_values(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    const dsa_cuda_cache_t *cache, const int32_t *pages, uint32_t n);
+
+/*
+ * dense.c: sets o of all tokens of a step from the queries in q, after the
+ * cache entries were written.
+ */
+int dsa_cuda_dense(dsa_cuda_rank_t *rank, uint32_t layer,
+    const dsa_cuda_cache_t *cache, const dsa_cuda_step_t *step);
 
 /* Selects all tokens for decode tokens with a context of at most topk. */
 int dsa_cuda_select_all(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
 
-/* ffn.c: sets x to FFN(y) of a layer; y8 is y quantized. */
+/*
+ * ffn.c: sets x to FFN(y) of a layer; y8 is y quantized, if some of the layer's
+ * MLPs are in FP8.
+ */
 int dsa_cuda_ffn(dsa_cuda_rank_t *rank, uint32_t layer,
     const dsa_cuda_step_t *step);
 

@@ -58,6 +58,7 @@ typedef struct {
 
 static int dsa_read_index(dsa_read_t *r, dsa_err_t *err);
 static int dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err);
+static int dsa_read_made(const dsa_read_t *r, dsa_err_t *err);
 static void *dsa_read_open(void *data, uint8_t **buffer, dsa_err_t *err);
 static int dsa_read_block(void *data, const dsa_scan_block_t *block,
     dsa_err_t *err);
@@ -100,6 +101,10 @@ dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
 
     if (rc == DSA_OK) {
         rc = dsa_read_vectors(&r, err);
+    }
+
+    if (rc == DSA_OK) {
+        rc = dsa_read_made(&r, err);
     }
 
     (void) cudaSetDevice(device);
@@ -174,8 +179,12 @@ dsa_read_index(dsa_read_t *r, dsa_err_t *err)
     e = r->entry;
 
     for (k = 0; k < r->lists; k++) {
-        for (i = 0; i < r->list[k].n; i++, e++) {
+        for (i = 0; i < r->list[k].n; i++) {
             t = &r->list[k].task[i];
+
+            if (t->kind == DSA_READ_MADE) {
+                continue;
+            }
 
             e->file = dsa_shards_find(r->weights->shards, t->from, &e->matrix);
             e->list = k;
@@ -184,8 +193,11 @@ dsa_read_index(dsa_read_t *r, dsa_err_t *err)
             e->task = t;
 
             vector += t->kind == DSA_READ_WIDEN ? t->copy.run : 0;
+            e++;
         }
     }
+
+    r->n = (size_t) (e - r->entry);
 
     qsort(r->entry, r->n, sizeof(dsa_read_entry_t), dsa_read_compare);
 
@@ -280,6 +292,47 @@ dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err)
     if (rc != 0) {
         return dsa_error(err, "copying weights to the GPU: %s",
                          dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+/* Copies the tensors that are in memory to their GPUs. */
+
+static int
+dsa_read_made(const dsa_read_t *r, dsa_err_t *err)
+{
+    int                      rc;
+    size_t                   i;
+    uint32_t                 k;
+    const dsa_read_task_t   *t;
+    const dsa_slice_copy_t  *copy;
+
+    for (k = 0; k < r->lists; k++) {
+        rc = cudaSetDevice(r->list[k].device);
+
+        for (i = 0; i < r->list[k].n && rc == 0; i++) {
+            t = &r->list[k].task[i];
+            copy = &t->copy;
+
+            if (t->kind == DSA_READ_MADE) {
+                rc = cudaMemcpy2D(t->to, copy->run,
+                                  (const uint8_t *) t->from + copy->from,
+                                  copy->runs > 1 ? copy->stride : copy->run,
+                                  copy->run, copy->runs,
+                                  cudaMemcpyHostToDevice);
+            }
+        }
+
+        /* a copy from pageable memory may return before it is complete */
+
+        rc = rc != 0 ? rc : (int) cudaStreamSynchronize(NULL);
+
+        if (rc != 0) {
+            return dsa_error(err, "copying weights to GPU %d: %s",
+                             r->list[k].device, dsa_cuda_error(rc));
+        }
     }
 
     return DSA_OK;
@@ -457,6 +510,7 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
         break;
 
     case DSA_READ_COPY:
+    case DSA_READ_MADE:
         break;
     }
 

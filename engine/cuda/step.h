@@ -60,12 +60,12 @@ typedef struct {
 /*
  * Cuts n tokens from position start on into the parts that MHA prefill and
  * absorbed MQA compute.  prompt: tokens of the request's prompt; prompts of up
- * to mha_tokens are computed by MHA prefill.  first, table: as in
+ * to mha_prompt are computed by MHA prefill.  first, table: as in
  * dsa_cuda_seq_t.  Returns the number of parts, 1 or 2.
  */
 
 static inline uint32_t
-dsa_cuda_step_parts(dsa_cuda_seq_t part[2], uint32_t mha_tokens,
+dsa_cuda_step_parts(dsa_cuda_seq_t part[2], uint32_t mha_prompt,
     uint32_t start, uint32_t n, uint32_t prompt, uint32_t first,
     uint32_t table)
 {
@@ -74,7 +74,7 @@ dsa_cuda_step_parts(dsa_cuda_seq_t part[2], uint32_t mha_tokens,
     mha = 0;
     parts = 0;
 
-    if (prompt <= mha_tokens && start < prompt) {
+    if (prompt <= mha_prompt && start < prompt) {
         mha = n < prompt - start ? n : prompt - start;
 
         part[parts].first = first;
@@ -101,10 +101,10 @@ dsa_cuda_step_parts(dsa_cuda_seq_t part[2], uint32_t mha_tokens,
 /* Returns 1 if n tokens from position start on are one decode token. */
 
 static inline int
-dsa_cuda_step_decodes(uint32_t mha_tokens, uint32_t start, uint32_t n,
+dsa_cuda_step_decodes(uint32_t mha_prompt, uint32_t start, uint32_t n,
     uint32_t prompt)
 {
-    return n == 1 && (start >= prompt || prompt > mha_tokens);
+    return n == 1 && (start >= prompt || prompt > mha_prompt);
 }
 
 

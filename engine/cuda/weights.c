@@ -50,13 +50,14 @@ dsa_load_indexed(const dsa_load_layer_t *v)
 /* Describes one matrix [rows, cols] of one tensor. */
 
 static void
-dsa_load_one(dsa_load_fp8_t *m, const dsa_load_layer_t *v,
-    const dsa_tensor_t **t, dsa_cut_e cut, uint32_t rows, uint32_t cols,
-    const char *name)
+dsa_load_one(dsa_load_matrix_t *m, const dsa_load_layer_t *v,
+    const dsa_tensor_t **t, dsa_matrices_e kind, dsa_cut_e cut, uint32_t rows,
+    uint32_t cols, const char *name)
 {
-    memset(m, 0, sizeof(dsa_load_fp8_t));
+    memset(m, 0, sizeof(dsa_load_matrix_t));
 
     m->tensor = t;
+    m->format = v->config->format[kind];
     m->rows[0] = rows;
     m->parts = 1;
     m->cols = cols;
@@ -203,7 +204,7 @@ static void
 dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 {
     uint32_t                   heads;
-    dsa_load_fp8_t             m;
+    dsa_load_matrix_t          m;
     const dsa_layer_t         *f;
     const dsa_tensor_t        *t[3];
     const dsa_model_config_t  *s;
@@ -216,32 +217,38 @@ dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
     t[1] = &f->kv_a_proj_with_mqa;
     t[2] = &f->index_wk;
 
-    dsa_load_one(&m, v, t, DSA_CUT_NONE, s->q_lora_rank, s->hidden_size,
+    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_NONE,
+                 s->q_lora_rank, s->hidden_size,
                  "q_a_proj, kv_a_proj_with_mqa or indexer.wk");
     m.rows[1] = s->kv_lora_rank + s->qk_rope_head_dim;
     m.rows[2] = s->index_head_dim;
     m.parts = dsa_load_indexed(v) ? 3 : 2;
-    dsa_load_fp8(v->ld, &l->qkv_a, &m);
+    dsa_load_matrix(v->ld, &l->qkv_a, &m);
 
     t[0] = &f->q_b_proj;
-    dsa_load_one(&m, v, t, DSA_CUT_HEAD_ROWS,
+    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_HEAD_ROWS,
                  heads * (s->qk_nope_head_dim + s->qk_rope_head_dim),
                  s->q_lora_rank, "q_b_proj");
-    dsa_load_fp8(v->ld, &l->q_b, &m);
+    dsa_load_matrix(v->ld, &l->q_b, &m);
 
     t[0] = &f->kv_b_proj;
-    dsa_load_one(&m, v, t, DSA_CUT_HEAD_ROWS,
+    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_HEAD_ROWS,
                  heads * (s->qk_nope_head_dim + s->v_head_dim),
                  s->kv_lora_rank, "kv_b_proj");
-    dsa_load_fp8(v->ld, &l->kv_b, &m);
+    dsa_load_matrix(v->ld, &l->kv_b, &m);
 
-    l->kv_b_bf16 = dsa_load_place(v->ld, (uint64_t) l->kv_b.rows
-                                         * l->kv_b.cols * sizeof(dsa_bf16_t));
+    l->kv_b_bf16 = l->kv_b.bf16.w;
+
+    if (m.format == DSA_FORMAT_FP8) {
+        l->kv_b_bf16 = dsa_load_place(v->ld, (uint64_t) l->kv_b.rows
+                                             * l->kv_b.cols
+                                             * sizeof(dsa_bf16_t));
+    }
 
     t[0] = &f->o_proj;
-    dsa_load_one(&m, v, t, DSA_CUT_HEAD_COLS, s->hidden_size,
-                 heads * s->v_head_dim, "o_proj");
-    dsa_load_fp8(v->ld, &l->o, &m);
+    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_HEAD_COLS,
+                 s->hidden_size, heads * s->v_head_dim, "o_proj");
+    dsa_load_matrix(v->ld, &l->o, &m);
 }
 
 
@@ -254,7 +261,7 @@ static void
 dsa_load_indexer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 {
     uint32_t                   spare;
-    dsa_load_fp8_t             m;
+    dsa_load_matrix_t          m;
     const dsa_layer_t         *f;
     const dsa_tensor_t        *t[1];
     const dsa_model_config_t  *s;
@@ -264,10 +271,11 @@ dsa_load_indexer(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
     spare = dsa_cuda_index_heads(s) - s->index_n_heads;
 
     t[0] = &f->index_wq_b;
-    dsa_load_one(&m, v, t, DSA_CUT_NONE, s->index_n_heads * s->index_head_dim,
-                 s->q_lora_rank, "indexer.wq_b");
+    dsa_load_one(&m, v, t, DSA_MATRICES_INDEXER, DSA_CUT_NONE,
+                 s->index_n_heads * s->index_head_dim, s->q_lora_rank,
+                 "indexer.wq_b");
     m.spare = spare * s->index_head_dim;
-    dsa_load_fp8(v->ld, &l->index_q, &m);
+    dsa_load_matrix(v->ld, &l->index_q, &m);
 
     l->index_w = dsa_load_bf16(v->ld, &f->index_weights_proj, DSA_CUT_NONE,
                                s->index_n_heads, s->hidden_size, 0.02f,
@@ -283,28 +291,30 @@ static void
 dsa_load_mlp(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 {
     uint32_t                   inter;
-    dsa_load_fp8_t             m;
+    dsa_load_matrix_t          m;
+    dsa_matrices_e             kind;
     const dsa_mlp_t           *mlp;
     const dsa_tensor_t        *t[2];
     const dsa_model_config_t  *s;
 
     s = v->config;
     mlp = l->moe ? &v->file->shared : &v->file->mlp;
+    kind = l->moe ? DSA_MATRICES_SHARED : DSA_MATRICES_DENSE;
     inter = l->moe ? s->moe_intermediate_size * s->n_shared_experts
                    : s->intermediate_size;
 
     t[0] = &mlp->gate;
     t[1] = &mlp->up;
-    dsa_load_one(&m, v, t, DSA_CUT_WIDTH_ROWS, inter, s->hidden_size,
+    dsa_load_one(&m, v, t, kind, DSA_CUT_WIDTH_ROWS, inter, s->hidden_size,
                  "gate_proj or up_proj");
     m.rows[1] = inter;
     m.parts = 2;
-    dsa_load_fp8(v->ld, &l->gate_up, &m);
+    dsa_load_matrix(v->ld, &l->gate_up, &m);
 
     t[0] = &mlp->down;
-    dsa_load_one(&m, v, t, DSA_CUT_WIDTH_COLS, s->hidden_size, inter,
+    dsa_load_one(&m, v, t, kind, DSA_CUT_WIDTH_COLS, s->hidden_size, inter,
                  "down_proj");
-    dsa_load_fp8(v->ld, &l->down, &m);
+    dsa_load_matrix(v->ld, &l->down, &m);
 }
 
 
@@ -315,7 +325,7 @@ dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 {
     uint32_t                   e, n, inter;
     dsa_loader_t              *ld;
-    dsa_load_fp8_t             m;
+    dsa_load_matrix_t          m;
     const dsa_mlp_t           *mlp;
     const dsa_tensor_t       **t;
     const dsa_model_config_t  *s;
@@ -351,21 +361,21 @@ dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
         t[2 * e + 1] = &mlp[e].up;
     }
 
-    dsa_load_one(&m, v, t, DSA_CUT_WIDTH_ROWS, inter, s->hidden_size,
-                 "an expert's gate_proj or up_proj");
+    dsa_load_one(&m, v, t, DSA_MATRICES_EXPERTS, DSA_CUT_WIDTH_ROWS, inter,
+                 s->hidden_size, "an expert's gate_proj or up_proj");
     m.rows[1] = inter;
     m.parts = 2;
     m.n = n;
-    dsa_load_fp8(ld, &l->expert_gate_up, &m);
+    dsa_load_matrix(ld, &l->expert_gate_up, &m);
 
     for (e = 0; mlp != NULL && e < n; e++) {
         t[e] = &mlp[e].down;
     }
 
-    dsa_load_one(&m, v, t, DSA_CUT_WIDTH_COLS, s->hidden_size, inter,
-                 "an expert's down_proj");
+    dsa_load_one(&m, v, t, DSA_MATRICES_EXPERTS, DSA_CUT_WIDTH_COLS,
+                 s->hidden_size, inter, "an expert's down_proj");
     m.n = n;
-    dsa_load_fp8(ld, &l->expert_down, &m);
+    dsa_load_matrix(ld, &l->expert_down, &m);
 
     free(t);
 }
@@ -492,8 +502,11 @@ dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     for (i = 0, rc = 0; i < config->num_hidden_layers + w->drafts && rc == 0;
          i++)
     {
-        rc = dsa_cuda_fp8_decode_weight(w->layer[i].kv_b_bf16,
-                                        &w->layer[i].kv_b, stream);
+        if (w->layer[i].kv_b.fp8.q != NULL) {
+            rc = dsa_cuda_fp8_decode_weight((dsa_bf16_t *)
+                                            w->layer[i].kv_b_bf16,
+                                            &w->layer[i].kv_b.fp8, stream);
+        }
     }
 
     rc = rc != 0 ? rc : (int) cudaStreamSynchronize(stream);

@@ -10,6 +10,7 @@
 
 #include "engine/checkpoint/shard.h"
 #include "engine/checkpoint/weights.h"
+#include "engine/cuda/matrix.h"
 #include "engine/cuda/reader.h"
 #include "kernels/core/cuda.h"
 
@@ -31,24 +32,24 @@ typedef struct {
                                                weights */
     float              *k_bias;             /* [128] */
     float              *router_bias;        /* [experts], of all ranks */
-    dsa_fp8_weight_t    qkv_a;              /* q_a, kv_a and, with an indexer,
+    dsa_cuda_matrix_t   qkv_a;              /* q_a, kv_a and, with an indexer,
                                                index_wk; each begins at a
                                                multiple of 128 rows */
-    dsa_fp8_weight_t    q_b;                /* [heads * (nope + 64),
+    dsa_cuda_matrix_t   q_b;                /* [heads * (nope + 64),
                                                q_lora] */
-    dsa_fp8_weight_t    kv_b;               /* [heads * (nope + v), 512] */
-    dsa_bf16_t         *kv_b_bf16;          /* the same rounded, for
+    dsa_cuda_matrix_t   kv_b;               /* [heads * (nope + v), 512] */
+    const dsa_bf16_t   *kv_b_bf16;          /* the same in BF16, for
                                                absorption */
-    dsa_fp8_weight_t    o;                  /* [hidden, heads * v] */
-    dsa_fp8_weight_t    index_q;            /* [iheads * 128, q_lora] */
+    dsa_cuda_matrix_t   o;                  /* [hidden, heads * v] */
+    dsa_cuda_matrix_t   index_q;            /* [iheads * 128, q_lora] */
     dsa_bf16_t         *index_w;            /* [iheads, hidden] */
     dsa_bf16_t         *router;             /* [experts, hidden], of all
                                                ranks */
-    dsa_fp8_weight_t    gate_up;            /* dense or shared: gate, up */
-    dsa_fp8_weight_t    down;
-    dsa_fp8_weight_t    expert_gate_up;     /* of the rank's first expert; the
+    dsa_cuda_matrix_t   gate_up;            /* dense or shared: gate, up */
+    dsa_cuda_matrix_t   down;
+    dsa_cuda_matrix_t   expert_gate_up;     /* of the rank's first expert; the
                                                others follow contiguously */
-    dsa_fp8_weight_t    expert_down;
+    dsa_cuda_matrix_t   expert_down;
     uint32_t            moe;                /* 1: has a router and experts */
     uint32_t            routes;             /* earlier layers with experts */
 } dsa_cuda_layer_t;

@@ -11,6 +11,7 @@
 #include "engine/cpu/model.h"
 #include "engine/null/pages.h"
 #include "engine/pages/host.h"
+#include "engine/quantize.h"
 
 
 static int dsa_backend_plan_kv(uint64_t kv_memory, uint64_t page_bytes,
@@ -76,7 +77,12 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
         return DSA_ERROR;
     }
 
+    if (conf->quantize && dsa_config_quantize(&config, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     rc = DSA_OK;
+    page = 0;
 
     drafts = conf->drafts != 0
              && !(conf->drafts_if_any && config.num_nextn_predict_layers == 0);
@@ -117,10 +123,23 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
         dsa_model_config_resize(&config, conf->layers);
     }
 
-    page = kind == DSA_BACKEND_NULL
-           ? DSA_NULL_PAGE_BYTES
-           : dsa_model_kv_memory(&config, conf->precision, drafts,
-                                 DSA_PAGE_TOKENS);
+    switch (kind) {
+
+    case DSA_BACKEND_CPU:
+        page = dsa_model_kv_memory(&config, conf->precision, drafts,
+                                   DSA_PAGE_TOKENS);
+        break;
+
+    case DSA_BACKEND_NULL:
+        page = DSA_NULL_PAGE_BYTES;
+        break;
+
+    case DSA_BACKEND_CUDA:
+#if (DSA_CUDA)
+        page = dsa_backend_cuda_page(conf, &config);
+#endif
+        break;
+    }
 
     return dsa_backend_plan_host(conf->host_memory, page, text, err);
 }

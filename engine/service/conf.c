@@ -68,7 +68,9 @@ static const dsa_directive_t  dsa_directives[] = {
     { "precision", dsa_conf_precision, 1, 1, DSA_CONF_OFFSET(precision),
       0, 0 },
 
-    { "weights", dsa_conf_weights, 1, 1, DSA_CONF_OFFSET(random), 0, 0 },
+    { "kv", dsa_conf_kv, 1, 1, DSA_CONF_OFFSET(kv), 0, 0 },
+
+    { "weights", dsa_conf_weights, 1, 1, 0, 0, 0 },
 
     { "log_level", dsa_conf_log_level, 1, 1, DSA_CONF_OFFSET(log_level),
       0, 0 },
@@ -247,6 +249,7 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
 
     backend->model = conf->model;
     backend->precision = conf->precision;
+    backend->kv = conf->kv;
     backend->kv_memory = conf->kv_memory;
     backend->host_memory = conf->host_memory;
     backend->persistent = conf->cache.addresses != 0;
@@ -254,6 +257,7 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
     backend->max_seqs = conf->max_running;
     backend->rate = conf->rate;
     backend->random = conf->random;
+    backend->quantize = conf->quantize;
     backend->context = conf->context_length;
     backend->gpus = conf->gpus;
     backend->attention = conf->attention;
@@ -380,8 +384,23 @@ dsa_conf_finish(dsa_conf_reader_t *r)
         return dsa_conf_fail(r, "\"weights random\" needs \"backend cuda\"");
     }
 
+    if (conf->quantize && conf->backend == DSA_BACKEND_NULL) {
+        return dsa_conf_fail(r, "\"weights fp8\" needs \"backend cpu\" or "
+                             "\"backend cuda\"");
+    }
+
     if (conf->precision == DSA_EXACT && cuda) {
         return dsa_conf_fail(r, "\"precision exact\" needs \"backend cpu\"");
+    }
+
+    if (conf->kv == DSA_KV_BF16 && !cuda) {
+        return dsa_conf_fail(r, "\"kv bf16\" needs \"backend cuda\"; "
+                             "expected kv fp8");
+    }
+
+    if (conf->kv != DSA_KV_AUTO && conf->precision == DSA_EXACT) {
+        return dsa_conf_fail(r, "\"kv\" needs \"precision served\", because "
+                             "\"precision exact\" keeps latents in float32");
     }
 
     if (conf->adapt_drafts) {

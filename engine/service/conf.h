@@ -48,9 +48,12 @@ typedef struct {
     char               *listen;         /* path, with %n when replicas > 1 */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
+    dsa_kv_e            kv;             /* latents in the pages */
     dsa_attention_e     attention;
     dsa_log_level_e     log_level;
     uint32_t            random;         /* cuda: weights are random */
+    uint32_t            quantize;       /* cpu, cuda: weights are quantized to
+                                           FP8 while they are loaded */
     uint32_t            drafts;         /* most drafts of a sequence in a step;
                                            0: no speculation */
     uint32_t            adapt_drafts;   /* 1: as many of these as pay, and none

@@ -67,6 +67,8 @@ int dsa_conf_backend(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
 int dsa_conf_precision(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
+int dsa_conf_kv(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);
 int dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
 int dsa_conf_gpus(dsa_conf_reader_t *r, size_t offset, uint64_t min,

@@ -147,15 +147,30 @@ dsa_conf_precision(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
 
 int
+dsa_conf_kv(dsa_conf_reader_t *r, size_t offset, uint64_t min, uint64_t max)
+{
+    if (dsa_kv_named(&r->conf->kv, r->arg[1]) != DSA_OK) {
+        return dsa_conf_fail(r, "\"kv\" is \"%s\"; expected fp8 or bf16",
+                             r->arg[1]);
+    }
+
+    return DSA_OK;
+}
+
+
+int
 dsa_conf_weights(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max)
 {
     if (strcmp(r->arg[1], "random") == 0) {
         r->conf->random = 1;
 
+    } else if (strcmp(r->arg[1], "fp8") == 0) {
+        r->conf->quantize = 1;
+
     } else if (strcmp(r->arg[1], "files") != 0) {
-        return dsa_conf_fail(r, "\"weights\" is \"%s\"; expected files or "
-                             "random", r->arg[1]);
+        return dsa_conf_fail(r, "\"weights\" is \"%s\"; expected files, fp8 "
+                             "or random", r->arg[1]);
     }
 
     return DSA_OK;

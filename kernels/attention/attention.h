@@ -106,6 +106,33 @@ size_t dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
     uint32_t heads, uint32_t max_slots);
 
 /*
+ * CUDA.  Absorbed MQA over all positions of the paged cache, FP8 or BF16, for
+ * rows of any sequences: row r attends to the positions hidden .. keys[r]-1 of
+ * the sequence with the block table pages [rows, ld_pages]; hidden is 0 or 1,
+ * keys at most max_keys.  ld_pages 0: all rows are of one sequence, at
+ * neighbouring positions.  left [rows], or NULL: how many rows of the same
+ * sequence, at neighbouring positions, follow from the row on, itself
+ * included.  Rows of one sequence read their keys together.  q, out, heads,
+ * scale and the ranges of FP8 scales and of queries are those of
+ * dsa_cuda_attention_decode(); a row without a key gets zeros.  BF16 latents
+ * that are not attended, in pages that are, must be finite.  work:
+ * dsa_cuda_attention_dense_work() bytes, 16-byte aligned, which also suffice
+ * for fewer rows and keys.  Its result is at most 256 MB, unless a single row
+ * needs more.
+ *
+ * Weights are rounded to f16 with FP8 latents and to bf16 with BF16 latents,
+ * relative to a reference, not normalized; sums are float32.  The bits of a row
+ * depend on its query, its keys and their number only.
+ */
+int dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
+    const dsa_bf16_t *q, const dsa_cuda_cache_t *cache, const int32_t *pages,
+    size_t ld_pages, const int32_t *keys, const int32_t *left, uint32_t rows,
+    uint32_t heads, uint32_t hidden, uint32_t max_keys, float scale,
+    void *work, dsa_stream_t stream);
+size_t dsa_cuda_attention_dense_work(uint32_t rows, uint32_t heads,
+    uint32_t max_keys);
+
+/*
  * CUDA.  Absorbed MQA for many rows of one sequence, over its latents in bf16:
  * kv [keys, 576] as dsa_cuda_cache_latents() writes them, pick [rows, ld_pick]
  * positions, of which the first n_pick [rows] are used.  Positions below 0 or
@@ -157,6 +184,24 @@ int dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
     const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
     size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads, float scale,
     dsa_stream_t stream);
+
+/*
+ * CUDA.  A part of MHA prefill over all positions, for prompts whose keys and
+ * values are too much memory to exist at the same time.  kv and latents have
+ * keys first .. first+keys-1, and the rows from first on attend to those up to
+ * their own; earlier rows are left out.  first is 0 or the end of the part
+ * before, and the parts are computed in order.  A row's own key is in its last
+ * part, which writes out; until then sum [rows, heads, v] and lse [rows,
+ * heads], float32, have its result so far.  Rows in a part that is not their
+ * last one attend to all its keys, of which there are a multiple of 128.  With
+ * the same parts of the keys the bits of a row do not depend on the chunk in
+ * which it is computed.  Otherwise as dsa_cuda_attention_heads().
+ */
+int dsa_cuda_attention_heads_part(const dsa_cuda_state_t *state,
+    const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, float *sum,
+    float *lse, const dsa_bf16_t *q, const dsa_bf16_t *kv,
+    const dsa_bf16_t *latents, uint32_t first, uint32_t keys, uint32_t start,
+    uint32_t rows, uint32_t heads, float scale, dsa_stream_t stream);
 
 /*
  * CUDA.  Makes mask [rows, ld_mask] from pick [rows, ld_pick], of which the

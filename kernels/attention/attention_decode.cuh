@@ -111,7 +111,9 @@ typedef struct {
 
 /* The work of a block of threads. */
 
-typedef struct {
+struct dsa_decode_job_t {
+    static const int f16 = 1;           /* latents are widened to f16 */
+
     uint32_t         row;
     uint32_t         group;
     uint32_t         split;
@@ -120,7 +122,7 @@ typedef struct {
     uint32_t         count;
     int32_t          guess;             /* a lane's first slot */
     uint32_t         guessed;           /* 1: guess is set */
-} dsa_decode_job_t;
+};
 
 
 /* Shared memory after the matrices. */
@@ -232,29 +234,50 @@ dsa_decode_mma(float *d, uint64_t a, uint64_t b, int add)
 }
 
 
-/* d [64, 128] += A B, B's columns contiguous; A in shared memory. */
+#define DSA_DECODE_MMA_VALUES(type, a, last, ...)                             \
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "."     \
+                  type " {" DSA_R64 "}, " a ", " last ";"                     \
+                  : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),            \
+                    DSA_D16(d, 48)                                            \
+                  : __VA_ARGS__)
 
+
+/*
+ * d [64, 128] += A B, B's columns contiguous; A in shared memory.  Both are
+ * f16 or both bf16.
+ */
+
+template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_mma_values(float *d, uint64_t a, uint64_t b)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-                  "{" DSA_R64 "}, %64, %65, 1, 1, 1, 0, 1;"
-                  : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
-                    DSA_D16(d, 48)
-                  : "l"(a), "l"(b));
+    if constexpr (F16) {
+        DSA_DECODE_MMA_VALUES("f16", "%64", "%65, 1, 1, 1, 0, 1",
+                              "l"(a), "l"(b));
+    } else {
+        DSA_DECODE_MMA_VALUES("bf16", "%64", "%65, 1, 1, 1, 0, 1",
+                              "l"(a), "l"(b));
+    }
 }
 
 
 /* The same with A in registers. */
 
+template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_mma_values_reg(float *d, const uint32_t *a, uint64_t b)
 {
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
-                  "{" DSA_R64 "}, {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"
-                  : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),
-                    DSA_D16(d, 48)
-                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+    if constexpr (F16) {
+        DSA_DECODE_MMA_VALUES("f16", "{%64, %65, %66, %67}",
+                              "%68, 1, 1, 1, 1",
+                              "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                              "l"(b));
+    } else {
+        DSA_DECODE_MMA_VALUES("bf16", "{%64, %65, %66, %67}",
+                              "%68, 1, 1, 1, 1",
+                              "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                              "l"(b));
+    }
 }
 
 
@@ -586,11 +609,10 @@ dsa_decode_spread(uint32_t at, const uint4 *x, const uint4 *rope, float scale,
 
 #define DSA_DECODE_RAW  704             /* bytes of a copied record */
 
-template <int PLACE>
+template <int PLACE, class Job>
 static __device__ __forceinline__ void
-dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, uint32_t place, dsa_decode_sync_t *sync, uint32_t warp,
-    uint32_t lane)
+dsa_decode_fill(const dsa_decode_t &a, const Job &job, uint32_t keys,
+    uint32_t place, dsa_decode_sync_t *sync, uint32_t warp, uint32_t lane)
 {
     const uint32_t  pitch = PLACE ? DSA_DECODE_PANEL : DSA_DECODE_RAW;
     const uint32_t  apart = PLACE ? 64 : 0;
@@ -679,21 +701,21 @@ dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 
 /*
- * Copies the row's heads from first on into panels [heads, 128 bytes], and
- * zeros for heads that do not exist.  Called by the 256 threads of the first
- * two warpgroups.
+ * Copies the queries of the row's heads first .. heads-1 into panels [N, 128
+ * bytes], and zeros for heads that do not exist.  Called by the 256 threads of
+ * the first two warpgroups.
  */
 
-template <int N>
+template <int N, int F16>
 static __device__ __forceinline__ void
-dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t first, uint32_t smem, uint32_t thread)
+dsa_decode_query(const dsa_decode_t &a, uint32_t row, uint32_t first,
+    uint32_t heads, uint32_t smem, uint32_t thread)
 {
     uint4           v;
     uint32_t        i, c, h;
     const uint8_t  *q;
 
-    q = a.q + (uint64_t) job.row * a.heads * DSA_DECODE_WIDTH * 2;
+    q = a.q + (uint64_t) row * a.heads * DSA_DECODE_WIDTH * 2;
 
 #pragma unroll 9
     for (i = thread; i < N * DSA_DECODE_WIDTH / 8; i += 256) {
@@ -701,12 +723,12 @@ dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
         c = i % (DSA_DECODE_WIDTH / 8);
         v = make_uint4(0, 0, 0, 0);
 
-        if (first + h < a.heads) {
+        if (first + h < heads) {
             v = *(const uint4 *) (q + (first + h) * DSA_DECODE_WIDTH * 2
                                   + c * 16);
         }
 
-        if (c < DSA_CUDA_LATENT / 8) {
+        if (F16 && c < DSA_CUDA_LATENT / 8) {
             v = make_uint4(dsa_decode_query_f16(v.x),
                            dsa_decode_query_f16(v.y),
                            dsa_decode_query_f16(v.z),
@@ -729,13 +751,13 @@ dsa_decode_query(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 
 static __device__ __forceinline__ void
-dsa_decode_init(dsa_decode_sync_t *sync, uint32_t readers)
+dsa_decode_init(dsa_decode_sync_t *sync, uint32_t writers, uint32_t readers)
 {
     uint32_t  i;
 
     if (threadIdx.x == 0) {
         for (i = 0; i < 2; i++) {
-            dsa_mbar_init(&sync->full[i], 8);
+            dsa_mbar_init(&sync->full[i], writers);
             dsa_mbar_init(&sync->empty[i], readers);
         }
 

@@ -421,7 +421,7 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
         return;
     }
 
-    dsa_decode_init(&share->sync, 4);
+    dsa_decode_init(&share->sync, 8, 4);
 
     if (warp >= 8) {
         if constexpr (N == 32) {
@@ -436,7 +436,7 @@ dsa_decode_narrow(const __grid_constant__ dsa_decode_t a)
             dsa_regs_more<176>();
         }
 
-        dsa_decode_query<N>(a, job, 0, q, threadIdx.x);
+        dsa_decode_query<N, 1>(a, job.row, 0, a.heads, q, threadIdx.x);
 
 #pragma unroll
         for (j = 0; j < N / 2; j++) {

@@ -11,8 +11,16 @@
 #include "attention_decode.cuh"
 
 
+/*
+ * The functions that depend on the job are templates over its type, which is
+ * that of sparse decode or of dense decode (attention_dense.cu).  F16: latents
+ * and weights are f16; otherwise bf16.
+ */
+
+
 /* Computes the scores s of 64 heads and the 64 keys of a step. */
 
+template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_wide_products(float *s, uint64_t dq, uint64_t dk)
 {
@@ -25,7 +33,7 @@ dsa_decode_wide_products(float *s, uint64_t dq, uint64_t dk)
         j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
 
         if (k < DSA_CUDA_LATENT / 16) {
-            dsa_decode_mma<64, 1, 0>(s, dq + j, dk + j, k > 0);
+            dsa_decode_mma<64, F16, 0>(s, dq + j, dk + j, k > 0);
         } else {
             dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, 1);
         }
@@ -62,12 +70,24 @@ dsa_decode_wide_mask(float *s, uint64_t valid, uint32_t lane)
 }
 
 
+/* Hides the keys of step i that are not selected. */
+
+static __device__ __forceinline__ void
+dsa_decode_wide_hide(const dsa_decode_job_t &job, float *s,
+    const dsa_decode_wide_t *share, uint32_t i, uint32_t lane)
+{
+    dsa_decode_wide_mask(s, *(volatile uint64_t *) share->sync.valid[i & 1],
+                         lane);
+}
+
+
 /*
  * Makes weights p of the scores of the thread's two heads.  m and l are the
  * heads' references and sums of weights; f are the factors by which the sums
  * so far have to be multiplied, because references were raised.
  */
 
+template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_wide_softmax(uint32_t *p, float *f, float *s, float *m, float *l,
     float scale, float slack)
@@ -107,7 +127,8 @@ dsa_decode_wide_softmax(uint32_t *p, float *f, float *s, float *m, float *l,
 
 #pragma unroll
     for (j = 0; j < 16; j++) {
-        p[j] = dsa_decode_pack_f16(s[j * 2], s[j * 2 + 1]);
+        p[j] = F16 ? dsa_decode_pack_f16(s[j * 2], s[j * 2 + 1])
+                   : dsa_decode_pack(s[j * 2], s[j * 2 + 1]);
     }
 }
 
@@ -148,15 +169,16 @@ dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
  * The first warpgroup of the wide kernel: scores, softmax, columns 0 .. 255.
  */
 
+template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    float *o, uint32_t q, uint32_t keys, uint32_t probs,
-    dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
+dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
+    uint32_t q, uint32_t keys, uint32_t probs, dsa_decode_wide_t *share,
+    uint32_t warp, uint32_t lane)
 {
     int         changed;
     float       slack, s[32], m[2], l[2], f[2];
     uint32_t    i, j, k, at, row, p[16];
-    uint64_t    valid, dq, dk;
+    uint64_t    dq, dk;
 
     slack = DSA_DECODE_SLACK / a.scale;
     row = warp * 16 + lane / 4;
@@ -180,12 +202,9 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
         asm volatile ("" : "+l"(dq), "+l"(dk));
 
-        dsa_decode_wide_products(s, dq, dk);
-
-        valid = *(volatile uint64_t *) share->sync.valid[i & 1];
-
-        dsa_decode_wide_mask(s, valid, lane);
-        dsa_decode_wide_softmax(p, f, s, m, l, a.scale, slack);
+        dsa_decode_wide_products<Job::f16>(s, dq, dk);
+        dsa_decode_wide_hide(job, s, share, i, lane);
+        dsa_decode_wide_softmax<Job::f16>(p, f, s, m, l, a.scale, slack);
 
         changed = __any_sync(0xffffffff, f[0] != 1 || f[1] != 1);
 
@@ -223,10 +242,11 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 #pragma unroll
         for (k = 0; k < 4; k++) {
-            dsa_decode_mma_values_reg(o, &p[k * 4], dk + k * (2048 / 16));
-            dsa_decode_mma_values_reg(o + 64, &p[k * 4],
-                                      dk + k * (2048 / 16)
-                                      + 2 * DSA_DECODE_PANEL / 16);
+            dsa_decode_mma_values_reg<Job::f16>(o, &p[k * 4],
+                                                dk + k * (2048 / 16));
+            dsa_decode_mma_values_reg<Job::f16>(o + 64, &p[k * 4],
+                                                dk + k * (2048 / 16)
+                                                + 2 * DSA_DECODE_PANEL / 16);
         }
 
         dsa_wgmma_commit();
@@ -247,8 +267,9 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 /* The second warpgroup of the wide kernel: columns 256 .. 511. */
 
+template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
+dsa_decode_wide_values(const Job &job, float *o, uint32_t keys,
     uint32_t probs, dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
 {
     float     f[2];
@@ -278,10 +299,11 @@ dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
 
 #pragma unroll
         for (k = 0; k < 4; k++) {
-            dsa_decode_mma_values(o, dp + k * 2, dk + k * (2048 / 16));
-            dsa_decode_mma_values(o + 64, dp + k * 2,
-                                  dk + k * (2048 / 16)
-                                  + 2 * DSA_DECODE_PANEL / 16);
+            dsa_decode_mma_values<Job::f16>(o, dp + k * 2,
+                                            dk + k * (2048 / 16));
+            dsa_decode_mma_values<Job::f16>(o + 64, dp + k * 2,
+                                            dk + k * (2048 / 16)
+                                            + 2 * DSA_DECODE_PANEL / 16);
         }
 
         dsa_wgmma_commit();
@@ -294,124 +316,6 @@ dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
         if (i + 1 < job.count) {
             dsa_bar_arrive(DSA_BAR_FREE, 256);
         }
-    }
-}
-
-
-/*
- * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 is exchanged
- * through shared memory, so that whole lines are written; the float32 parts
- * are whole sectors already.
- */
-
-static __device__ __forceinline__ void
-dsa_decode_wide_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    float *o, uint32_t smem, const dsa_decode_wide_t *share, uint32_t half,
-    uint32_t warp, uint32_t lane)
-{
-    float      v, w, inv[2], *part;
-    uint4      line;
-    uint32_t   h, j, k, head;
-    uint64_t   at;
-
-    head = job.group * 64 + warp * 16;
-    at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
-    smem += (half * 4 + warp) * 16 * 528;
-
-#pragma unroll
-    for (k = 0; k < 2; k++) {
-        v = *(volatile float *) &share->sum[warp * 16 + lane / 4 + k * 8];
-        inv[k] = v > 0 ? 1 / v : 0;
-    }
-
-#pragma unroll
-    for (j = 0; j < 32; j++) {
-#pragma unroll
-        for (k = 0; k < 2; k++) {
-            v = o[j * 4 + k * 2] * inv[k];
-            w = o[j * 4 + k * 2 + 1] * inv[k];
-
-            h = lane / 4 + k * 8;
-
-            if (a.splits == 1) {
-                dsa_decode_store4(smem + h * 528 + j * 16 + lane % 4 * 4,
-                                  dsa_decode_pack(v, w));
-
-            } else if (head + h < a.heads) {
-                part = a.part + (at + head + h) * DSA_CUDA_LATENT + half * 256
-                       + j * 8 + lane % 4 * 2;
-                *(float2 *) part = make_float2(v, w);
-            }
-        }
-    }
-
-    if (a.splits > 1) {
-        return;
-    }
-
-    __syncwarp();
-
-    for (h = 0; h < 16 && head + h < a.heads; h++) {
-        line = dsa_decode_load16(smem + h * 528 + lane * 16);
-        *(uint4 *) (a.out + (at + head + h) * DSA_CUDA_LATENT * 2 + half * 512
-                    + lane * 16) = line;
-    }
-}
-
-
-static __global__ void
-__launch_bounds__(DSA_DECODE_THREADS, 1)
-dsa_decode_wide(const __grid_constant__ dsa_decode_t a)
-{
-    float                            o[128];
-    uint32_t                         i, q, keys, lane, warp, probs;
-    dsa_decode_job_t                 job;
-    dsa_decode_wide_t               *share;
-    extern __shared__ __align__(1024) uint8_t  dsa_decode_smem[];
-
-    q = dsa_smem(dsa_decode_smem);
-    keys = q + DSA_DECODE_BUFFER;
-    probs = keys + 2 * DSA_DECODE_BUFFER;
-    share = (dsa_decode_wide_t *) (dsa_decode_smem + 3 * DSA_DECODE_BUFFER
-                                   + 64 * 128);
-
-    asm volatile ("griddepcontrol.launch_dependents;");
-
-    warp = threadIdx.x / 32;
-    lane = threadIdx.x % 32;
-
-    job = dsa_decode_job(a, warp % 8 * 8 + lane % 8);
-
-    if (dsa_decode_idle(a, job, 64)) {
-        return;
-    }
-
-    dsa_decode_init(&share->sync, 8);
-
-    if (warp >= 8) {
-        dsa_regs_less<64>();
-        dsa_decode_fill<1>(a, job, keys, 0, &share->sync, warp - 8, lane);
-
-    } else {
-        dsa_regs_more<192>();
-        dsa_decode_query<64>(a, job, job.group * 64, q, threadIdx.x);
-
-#pragma unroll
-        for (i = 0; i < 128; i++) {
-            o[i] = 0;
-        }
-
-        if (warp < 4) {
-            dsa_decode_wide_scores(a, job, o, q, keys, probs, share, warp,
-                                   lane);
-        } else {
-            dsa_decode_wide_values(job, o, keys, probs, share, warp - 4, lane);
-        }
-
-        dsa_bar_sync(DSA_BAR_BOTH, 256);
-
-        dsa_decode_wide_store(a, job, o, keys, share, warp / 4, warp % 4,
-                              lane);
     }
 }
 

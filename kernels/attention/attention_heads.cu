@@ -4,6 +4,8 @@
  */
 
 
+#include <string.h>
+
 #include "kernels/core/setup.cuh"
 #include "attention_heads.cuh"
 
@@ -52,7 +54,7 @@ dsa_attention_heads_setup(void)
     rc = 0;
 
     for (n = 0; (shape = dsa_cuda_heads_shape(n)) != NULL; n++) {
-        for (i = 0; i < 4 && rc == 0; i++) {
+        for (i = 0; i < 2 * DSA_HEADS_FORMS && rc == 0; i++) {
             rc = dsa_setup_shared(shape->kernels->kernel[i / 2][i % 2],
                                   shape->kernels->smem);
         }
@@ -100,32 +102,23 @@ dsa_heads_warpgroups(uint32_t start, uint32_t rows, uint32_t heads,
 }
 
 
-extern "C" int
-dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
-    const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, const dsa_bf16_t *q,
-    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
-    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads, float scale,
-    dsa_stream_t stream)
+/* Computes a->rows rows over keys keys; a->keys is only set for a part. */
+
+static int
+dsa_heads_run(const dsa_cuda_state_t *state,
+    const dsa_cuda_heads_shape_t *shape, dsa_heads_args_t *a, uint32_t form,
+    const dsa_bf16_t *q, const dsa_bf16_t *kv, const dsa_bf16_t *latents,
+    uint32_t keys, dsa_stream_t stream)
 {
     int                         rc;
-    uint32_t                    n, keys, grid, box[3];
+    uint32_t                    n, rows, heads, grid, box[3];
     uint64_t                    dim[3], stride[2], fit;
     CUtensorMap                 q_map, kv_map, rope_map;
-    dsa_heads_args_t            a;
     const dsa_heads_kernels_t  *kernels;
 
-    if (rows == 0) {
-        return 0;
-    }
-
-    if (heads < 1 || heads > 128 || rows > INT32_MAX
-        || start > INT32_MAX - rows || !(scale > 0))
-    {
-        return cudaErrorInvalidValue;
-    }
-
     kernels = shape->kernels;
-    keys = start + rows;
+    rows = a->rows;
+    heads = a->heads;
 
     box[0] = 64;
     box[1] = 1;
@@ -174,24 +167,100 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
                           * sizeof(dsa_bf16_t));
     n = fit > 1 ? (uint32_t) ((heads + fit - 1) / fit) : heads;
 
+    a->drawn = &state->counters->heads_drawn;
+    a->mixed = (heads + n - 1) / n;
+    a->warpgroups = dsa_heads_warpgroups(keys > rows ? keys - rows : 0, rows,
+                                         heads, kernels->keys,
+                                         state->processors);
+    a->blocks = (rows + a->warpgroups * DSA_HEADS_ROWS - 1)
+                / (a->warpgroups * DSA_HEADS_ROWS);
+
+    grid = a->blocks * heads < state->processors ? a->blocks * heads
+                                                 : state->processors;
+
+    return dsa_launch(kernels->kernel[form][a->warpgroups - 1], grid,
+                      DSA_HEADS_THREADS, kernels->smem, stream, q_map, kv_map,
+                      rope_map, *a);
+}
+
+
+static int
+dsa_heads_args(dsa_heads_args_t *a, uint32_t start, uint32_t rows,
+    uint32_t heads, float scale)
+{
+    if (heads < 1 || heads > 128 || rows > INT32_MAX
+        || start > INT32_MAX - rows || !(scale > 0))
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    memset(a, 0, sizeof(dsa_heads_args_t));
+
+    a->start = start;
+    a->rows = rows;
+    a->heads = heads;
+    a->scale = scale * 1.44269504088896341f;
+
+    return cudaSuccess;
+}
+
+
+extern "C" int
+dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
+    const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, const dsa_bf16_t *q,
+    const dsa_bf16_t *kv, const dsa_bf16_t *latents, const uint32_t *mask,
+    size_t ld_mask, uint32_t start, uint32_t rows, uint32_t heads, float scale,
+    dsa_stream_t stream)
+{
+    int               rc;
+    dsa_heads_args_t  a;
+
+    rc = dsa_heads_args(&a, start, rows, heads, scale);
+
+    if (rc != 0 || rows == 0) {
+        return rc;
+    }
+
     a.out = out;
     a.mask = mask;
-    a.drawn = &state->counters->heads_drawn;
     a.ld_mask = ld_mask;
-    a.start = start;
-    a.rows = rows;
-    a.heads = heads;
-    a.mixed = (heads + n - 1) / n;
-    a.warpgroups = dsa_heads_warpgroups(start, rows, heads, kernels->keys,
-                                        state->processors);
-    a.blocks = (rows + a.warpgroups * DSA_HEADS_ROWS - 1)
-               / (a.warpgroups * DSA_HEADS_ROWS);
-    a.scale = scale * 1.44269504088896341f;
 
-    grid = a.blocks * heads < state->processors ? a.blocks * heads
-                                                : state->processors;
+    return dsa_heads_run(state, shape, &a,
+                         mask != NULL ? DSA_HEADS_MASKED : DSA_HEADS_CAUSAL,
+                         q, kv, latents, start + rows, stream);
+}
 
-    return dsa_launch(kernels->kernel[mask != NULL][a.warpgroups - 1], grid,
-                      DSA_HEADS_THREADS, kernels->smem, stream, q_map, kv_map,
-                      rope_map, a);
+
+extern "C" int
+dsa_cuda_attention_heads_part(const dsa_cuda_state_t *state,
+    const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, float *sum,
+    float *lse, const dsa_bf16_t *q, const dsa_bf16_t *kv,
+    const dsa_bf16_t *latents, uint32_t first, uint32_t keys, uint32_t start,
+    uint32_t rows, uint32_t heads, float scale, dsa_stream_t stream)
+{
+    int               rc;
+    uint32_t          skip;
+    dsa_heads_args_t  a;
+
+    /* rows before the part are complete */
+
+    skip = start < first ? first - start : 0;
+    skip = skip < rows ? skip : rows;
+
+    rc = dsa_heads_args(&a, start + skip - first, rows - skip, heads, scale);
+
+    if (rc != 0 || rows == skip || keys == 0) {
+        return rc;
+    }
+
+    a.out = out + (size_t) skip * heads * shape->v;
+    a.sum = sum + (size_t) skip * heads * shape->v;
+    a.lse = lse + (size_t) skip * heads;
+    a.keys = keys;
+    a.merge = first != 0;
+
+    return dsa_heads_run(state, shape, &a, DSA_HEADS_PART,
+                         q + (size_t) skip * heads
+                             * (shape->nope + DSA_CUDA_ROPE),
+                         kv, latents, keys, stream);
 }

@@ -89,7 +89,24 @@ typedef struct {
     uint32_t            mixed;              /* heads whose items are mixed */
     uint32_t            warpgroups;         /* that compute */
     float               scale;              /* times log2(e) */
+
+    /* DSA_HEADS_PART */
+    uint32_t            keys;               /* of the part; start is relative
+                                               to the first one */
+    uint32_t            merge;              /* 1: with what sum and lse have */
+    float              *sum;                /* [rows, heads, v] */
+    float              *lse;                /* [rows, heads], base 2 */
 } dsa_heads_args_t;
+
+
+/* What a kernel computes: the template argument FORM. */
+
+enum {
+    DSA_HEADS_CAUSAL,                       /* all keys up to a row's own */
+    DSA_HEADS_MASKED,                       /* those in a mask */
+    DSA_HEADS_PART,                         /* a part of all keys */
+    DSA_HEADS_FORMS
+};
 
 
 typedef void (*dsa_heads_kernel_pt)(const CUtensorMap, const CUtensorMap,
@@ -101,8 +118,8 @@ typedef void (*dsa_heads_kernel_pt)(const CUtensorMap, const CUtensorMap,
 struct dsa_heads_kernels_s {
     uint32_t            keys;               /* of a tile */
     size_t              smem;               /* bytes of shared memory */
-    dsa_heads_kernel_pt kernel[2][2];       /* without and with a mask, for one
-                                               and for two warpgroups */
+    dsa_heads_kernel_pt kernel[DSA_HEADS_FORMS][2];     /* for one and for two
+                                               warpgroups */
 };
 
 extern const dsa_heads_kernels_t  dsa_heads_128_128;
@@ -339,7 +356,7 @@ typedef struct {
  * group by blocks of rows, the longest ones first, and in a block by heads.
  */
 
-template <class S>
+template <class S, int FORM>
 static __device__ __forceinline__ dsa_heads_item_t
 dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 {
@@ -355,6 +372,10 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
     item.tiles = (a->start + min(item.row + a->warpgroups * DSA_HEADS_ROWS,
                                  a->rows)
                   + S::keys - 1) / S::keys;
+
+    if (FORM == DSA_HEADS_PART) {
+        item.tiles = min(item.tiles, (a->keys + S::keys - 1) / S::keys);
+    }
 
     return item;
 }

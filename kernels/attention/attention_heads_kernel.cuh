@@ -94,15 +94,86 @@ dsa_heads_gather(uint32_t (&w)[4])
 }
 
 
-/* Writes the 64 rows of a warpgroup. */
+/*
+ * Merges a part of a row with the parts before it, whose result is in a->sum
+ * and a->lse.  inv: the reciprocal of the part's sum of exponentials.  A row
+ * whose own key is in the part is complete: its sums o become the result, and
+ * 1 is returned.  The sums of another row are stored for the next part.
+ */
 
 template <class S>
+static __device__ __forceinline__ int
+dsa_heads_merge(float (&o)[S::sums], const dsa_heads_rows_t *r,
+    const dsa_heads_args_t *a, int n, float sum, float inv)
+{
+    int       i;
+    float     lse, last, top, w[2], *acc;
+    float2    v;
+    size_t    at;
+    uint32_t  row, whole;
+
+    row = r->row + n * 8;
+
+    if (row >= a->rows) {
+        return 0;
+    }
+
+    at = (size_t) row * a->heads + r->item.head;
+    acc = a->sum + at * S::v + threadIdx.x % 4 * 2;
+    lse = r->max[n] * a->scale + log2f(sum);
+    whole = a->start + row < a->keys;
+    w[0] = 0;
+    w[1] = inv;
+
+    if (a->merge) {
+        last = a->lse[at];
+        top = fmaxf(last, lse);
+        w[0] = exp2f(last - top);
+        w[1] = exp2f(lse - top);
+        lse = top + log2f(w[0] + w[1]);
+        top = 1 / (w[0] + w[1]);
+        w[0] *= top;
+        w[1] *= top * inv;
+    }
+
+#pragma unroll
+    for (i = 0; i < S::v / 8; i++) {
+        v = make_float2(o[i * 4 + n * 2] * w[1], o[i * 4 + n * 2 + 1] * w[1]);
+
+        if (a->merge) {
+            v.x += acc[i * 8] * w[0];
+            v.y += acc[i * 8 + 1] * w[0];
+        }
+
+        o[i * 4 + n * 2] = v.x;
+        o[i * 4 + n * 2 + 1] = v.y;
+
+        if (!whole) {
+            *(float2 *) (acc + i * 8) = v;
+        }
+    }
+
+    /* the other threads of the row have read the last one */
+
+    __syncwarp(0xfU << (threadIdx.x % 32 / 4 * 4));
+
+    if (!whole && threadIdx.x % 4 == 0) {
+        a->lse[at] = lse;
+    }
+
+    return whole;
+}
+
+
+/* Writes the 64 rows of a warpgroup. */
+
+template <class S, int FORM>
 static __device__ __forceinline__ void
-dsa_heads_write(const float (&o)[S::sums], const dsa_heads_rows_t *r,
+dsa_heads_write(float (&o)[S::sums], const dsa_heads_rows_t *r,
     const dsa_heads_args_t *a)
 {
-    int          i, j, n;
-    float        sum;
+    int          i, j, n, store;
+    float        sum, inv;
     uint32_t     w[4];
     dsa_bf16_t  *out;
 
@@ -111,7 +182,13 @@ dsa_heads_write(const float (&o)[S::sums], const dsa_heads_rows_t *r,
         sum = r->sum[n];
         sum += __shfl_xor_sync(0xffffffff, sum, 1);
         sum += __shfl_xor_sync(0xffffffff, sum, 2);
-        sum = sum > 0 ? dsa_heads_reciprocal(sum) : 0;
+        inv = sum > 0 ? dsa_heads_reciprocal(sum) : 0;
+        store = r->row + n * 8 < a->rows;
+
+        if (FORM == DSA_HEADS_PART) {
+            store = dsa_heads_merge<S>(o, r, a, n, sum, inv);
+            inv = 1;
+        }
 
         out = a->out + ((size_t) (r->row + n * 8) * a->heads + r->item.head)
                        * S::v + threadIdx.x % 4 * 8;
@@ -121,13 +198,13 @@ dsa_heads_write(const float (&o)[S::sums], const dsa_heads_rows_t *r,
 
 #pragma unroll
             for (j = 0; j < 4; j++) {
-                w[j] = dsa_heads_pack(o[i * 16 + j * 4 + n * 2] * sum,
-                                      o[i * 16 + j * 4 + n * 2 + 1] * sum);
+                w[j] = dsa_heads_pack(o[i * 16 + j * 4 + n * 2] * inv,
+                                      o[i * 16 + j * 4 + n * 2 + 1] * inv);
             }
 
             dsa_heads_gather(w);
 
-            if (r->row + n * 8 < a->rows) {
+            if (store) {
                 *(uint4 *) (out + i * 32) = make_uint4(w[0], w[1], w[2], w[3]);
             }
         }
@@ -137,7 +214,7 @@ dsa_heads_write(const float (&o)[S::sums], const dsa_heads_rows_t *r,
 
 /* Prepares a thread for an item. */
 
-template <class S, int MASKED>
+template <class S, int FORM>
 static __device__ __forceinline__ void
 dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
     const dsa_heads_item_t *item, uint32_t group)
@@ -160,7 +237,7 @@ dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
         r->max[n] = -1e30f;
         r->sum[n] = 0;
 
-        if (MASKED) {
+        if (FORM == DSA_HEADS_MASKED) {
             r->mask[n] = a->mask + min(row + n * 8, a->rows - 1) * a->ld_mask
                          + threadIdx.x % S::words;
         }
@@ -197,7 +274,7 @@ dsa_heads_rescale(float (&o)[S::sums], const float (&factor)[2])
  * tile.
  */
 
-template <class S, int MASKED, int GROUPS, int CAUSAL, int FIRST>
+template <class S, int FORM, int GROUPS, int CAUSAL, int FIRST>
 static __device__ __forceinline__ void
 dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
     uint32_t (&p)[S::weights], dsa_heads_rows_t *r,
@@ -211,7 +288,7 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
     stage = g->tile % 2;
     last = (g->tile - 1) % 2;
 
-    if (MASKED) {
+    if (FORM == DSA_HEADS_MASKED) {
         dsa_heads_words<S>(words, r, a, i);
     }
 
@@ -233,7 +310,8 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
         dsa_heads_done(&shared->q_empty[g->group]);
     }
 
-    if (MASKED && __any_sync(0xffffffff, (words[0] & words[1]) != UINT32_MAX))
+    if (FORM == DSA_HEADS_MASKED
+        && __any_sync(0xffffffff, (words[0] & words[1]) != UINT32_MAX))
     {
         dsa_heads_select<S>(s, words);
     }
@@ -254,7 +332,7 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
         factor[0] = 1;
         factor[1] = 1;
 
-        dsa_heads_write<S>(o, old, a);
+        dsa_heads_write<S, FORM>(o, old, a);
 
 #pragma unroll
         for (j = 0; j < S::sums; j++) {
@@ -273,7 +351,7 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
  * scores.
  */
 
-template <class S, int MASKED, int GROUPS>
+template <class S, int FORM, int GROUPS>
 static __device__ __forceinline__ void
 dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
     dsa_heads_group_t *g)
@@ -286,9 +364,9 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 
     dsa_mbar_wait(&shared->q_full[g->group], 0);
     item = shared->item[g->group];
-    dsa_heads_begin<S, MASKED>(&r, a, &item, g->group);
+    dsa_heads_begin<S, FORM>(&r, a, &item, g->group);
 
-    if (MASKED) {
+    if (FORM == DSA_HEADS_MASKED) {
         dsa_heads_words<S>(words, &r, a, 0);
     }
 
@@ -304,7 +382,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
         dsa_heads_done(&shared->q_empty[g->group]);
     }
 
-    if (MASKED) {
+    if (FORM == DSA_HEADS_MASKED) {
         dsa_heads_select<S>(s, words);
     }
 
@@ -328,13 +406,13 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 
 #pragma unroll 1
         for (i = 1; i < min(r.causal, r.item.tiles - 1); i++) {
-            dsa_heads_step<S, MASKED, GROUPS, 0, 0>(s, o, p, &r, NULL, g,
+            dsa_heads_step<S, FORM, GROUPS, 0, 0>(s, o, p, &r, NULL, g,
                                                     shared, a, i, factor);
         }
 
 #pragma unroll 1
         for ( /* void */ ; i < r.item.tiles; i++) {
-            dsa_heads_step<S, MASKED, GROUPS, 1, 0>(s, o, p, &r, NULL, g,
+            dsa_heads_step<S, FORM, GROUPS, 1, 0>(s, o, p, &r, NULL, g,
                                                     shared, a, i, factor);
         }
 
@@ -345,8 +423,8 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
             break;
         }
 
-        dsa_heads_begin<S, MASKED>(&next, a, &item, g->group);
-        dsa_heads_step<S, MASKED, GROUPS, 1, 1>(s, o, p, &next, &r, g, shared,
+        dsa_heads_begin<S, FORM>(&next, a, &item, g->group);
+        dsa_heads_step<S, FORM, GROUPS, 1, 1>(s, o, p, &next, &r, g, shared,
                                                 a, 0, factor);
         r = next;
     }
@@ -359,7 +437,7 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
     dsa_heads_weigh<S>(o, p, g->v + stage * (S::v_size / 16));
     dsa_wgmma_wait<0>();
     dsa_heads_settle(o);
-    dsa_heads_write<S>(o, &r, a);
+    dsa_heads_write<S, FORM>(o, &r, a);
 }
 
 
@@ -467,7 +545,7 @@ dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
  * counter.
  */
 
-template <class S>
+template <class S, int FORM>
 static __device__ __forceinline__ uint32_t
 dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
     uint32_t items)
@@ -484,7 +562,7 @@ dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
     }
 
     if (n < items) {
-        item = dsa_heads_item<S>(a, n);
+        item = dsa_heads_item<S, FORM>(a, n);
 
         for (j = 0; j < S::qk / 64; j++) {
             for (i = 0; i < a->warpgroups; i++) {
@@ -504,7 +582,7 @@ dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
  * even distribution, and early enough for its loads.
  */
 
-template <class S>
+template <class S, int FORM>
 static __device__ __forceinline__ void
 dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     const CUtensorMap *q_map, const CUtensorMap *kv_map,
@@ -517,7 +595,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     n = blockIdx.x;
 
     for (nth = 0; n < items; nth++) {
-        item = dsa_heads_item<S>(a, n);
+        item = dsa_heads_item<S, FORM>(a, n);
 
         dsa_heads_load_k<S>(l, kv_map, rope_map, shared, item.head, 0);
         dsa_heads_load_q<S>(l, q_map, shared, &item, nth, a->warpgroups);
@@ -527,7 +605,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
         for (i = 1; i <= item.tiles; i++) {
 
             if (i == (item.tiles > 3 ? item.tiles - 2 : 1)) {
-                next = dsa_heads_draw<S>(a, q_map, items);
+                next = dsa_heads_draw<S, FORM>(a, q_map, items);
             }
 
             l->tile++;
@@ -549,7 +627,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
 }
 
 
-template <class S, int MASKED, int GROUPS>
+template <class S, int FORM, int GROUPS>
 static __global__ void __launch_bounds__(DSA_HEADS_THREADS, 1)
 dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
     const __grid_constant__ CUtensorMap kv_map,
@@ -591,7 +669,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
         dsa_regs_less<40>();
 
         if (threadIdx.x == 256) {
-            dsa_heads_load<S>(&a, &l, &q_map, &kv_map, &rope_map, shared);
+            dsa_heads_load<S, FORM>(&a, &l, &q_map, &kv_map, &rope_map, shared);
         }
 
     } else {
@@ -618,7 +696,7 @@ dsa_heads_kernel(const __grid_constant__ CUtensorMap q_map,
             dsa_bar_arrive(1, 256);
         }
 
-        dsa_heads_compute<S, MASKED, GROUPS>(&a, shared, &g);
+        dsa_heads_compute<S, FORM, GROUPS>(&a, shared, &g);
 
         if (g.group == 0) {
             dsa_bar_sync(1, GROUPS * 128);
@@ -637,8 +715,12 @@ dsa_heads_instance(void)
         S::keys,
         2 * (S::q_size + S::k_size + S::v_size) + 1024
         + sizeof(dsa_heads_shared_t),
-        { { dsa_heads_kernel<S, 0, 1>, dsa_heads_kernel<S, 0, 2> },
-          { dsa_heads_kernel<S, 1, 1>, dsa_heads_kernel<S, 1, 2> } }
+        { { dsa_heads_kernel<S, DSA_HEADS_CAUSAL, 1>,
+            dsa_heads_kernel<S, DSA_HEADS_CAUSAL, 2> },
+          { dsa_heads_kernel<S, DSA_HEADS_MASKED, 1>,
+            dsa_heads_kernel<S, DSA_HEADS_MASKED, 2> },
+          { dsa_heads_kernel<S, DSA_HEADS_PART, 1>,
+            dsa_heads_kernel<S, DSA_HEADS_PART, 2> } }
     };
 }
 

@@ -13,7 +13,7 @@
 
 
 void
-dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
+dsa_cache_layout(dsa_cache_t *cache, uint32_t format, uint32_t layers,
     const uint8_t *indexed, uint32_t latent, uint32_t rope, uint32_t index)
 {
     uint32_t  i;
@@ -21,12 +21,16 @@ dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
 
     assert(layers <= DSA_CACHE_LAYERS);
 
-    cache->served = served;
+    cache->format = format;
     cache->latent = latent;
     cache->rope = rope;
     cache->index = index;
 
-    if (served) {
+    if (format == DSA_CACHE_BF16) {
+        cache->token = ((uint64_t) latent + rope) * sizeof(uint16_t);
+        key = index + sizeof(float);
+
+    } else if (format == DSA_CACHE_FP8) {
         groups = (latent + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP;
         cache->token = latent + groups * sizeof(float)
                        + rope * sizeof(uint16_t);
@@ -57,8 +61,8 @@ dsa_cache_layout_hidden(dsa_cache_t *cache, uint32_t elements)
 {
     cache->hidden = cache->page;
     cache->page += sizeof(uint32_t)
-                   + (uint64_t) elements * (cache->served ? sizeof(uint16_t)
-                                                          : sizeof(float));
+                   + (uint64_t) elements * (cache->format != DSA_CACHE_EXACT
+                                  ? sizeof(uint16_t) : sizeof(float));
     cache->page = (cache->page + DSA_CACHE_ALIGN - 1) / DSA_CACHE_ALIGN
                   * DSA_CACHE_ALIGN;
 }
@@ -74,6 +78,19 @@ dsa_cache_part(const dsa_cache_t *cache, const void *base, uint32_t layer,
 }
 
 
+static void
+dsa_cache_write_bf16(uint8_t *p, const float *v, size_t n)
+{
+    size_t    i;
+    uint16_t  x;
+
+    for (i = 0; i < n; i++) {
+        x = dsa_bf16_encode(v[i]);
+        memcpy(p + i * sizeof(uint16_t), &x, sizeof(uint16_t));
+    }
+}
+
+
 /*
  * Scales and rope parts are not aligned in every model config, so memcpy() is
  * used.
@@ -85,10 +102,14 @@ dsa_cache_write_latent(const dsa_cache_t *cache, uint8_t *p, const float *c)
     float     scale;
     size_t    i, n;
     uint8_t  *s;
-    uint16_t  v;
 
-    if (!cache->served) {
+    if (cache->format == DSA_CACHE_EXACT) {
         memcpy(p, c, cache->token);
+        return;
+    }
+
+    if (cache->format == DSA_CACHE_BF16) {
+        dsa_cache_write_bf16(p, c, cache->latent + cache->rope);
         return;
     }
 
@@ -103,11 +124,7 @@ dsa_cache_write_latent(const dsa_cache_t *cache, uint8_t *p, const float *c)
         s += sizeof(float);
     }
 
-    for (i = 0; i < cache->rope; i++) {
-        v = dsa_bf16_encode(c[cache->latent + i]);
-        memcpy(s, &v, sizeof(uint16_t));
-        s += sizeof(uint16_t);
-    }
+    dsa_cache_write_bf16(s, c + cache->latent, cache->rope);
 }
 
 
@@ -117,7 +134,7 @@ dsa_cache_write_key(const dsa_cache_t *cache, uint8_t *keys, uint32_t at,
 {
     float  scale;
 
-    if (!cache->served) {
+    if (cache->format == DSA_CACHE_EXACT) {
         memcpy(keys + at * cache->index * sizeof(float), key,
                cache->index * sizeof(float));
         return;
@@ -163,10 +180,17 @@ dsa_cache_read_latent(float *c, float *k_rope, const dsa_cache_t *cache,
     size_t          i, end;
     const uint8_t  *s;
 
-    if (!cache->served) {
+    if (cache->format == DSA_CACHE_EXACT) {
         memcpy(c, p, cache->latent * sizeof(float));
         memcpy(k_rope, p + cache->latent * sizeof(float),
                cache->rope * sizeof(float));
+        return;
+    }
+
+    if (cache->format == DSA_CACHE_BF16) {
+        dsa_bf16_decode_rows(c, p, cache->latent);
+        dsa_bf16_decode_rows(k_rope, p + cache->latent * sizeof(uint16_t),
+                             cache->rope);
         return;
     }
 
@@ -221,7 +245,7 @@ dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
         at = p % DSA_CACHE_TOKENS;
         keys = dsa_cache_part(cache, base, layer, pages, p) + cache->keys;
 
-        if (cache->served) {
+        if (cache->format != DSA_CACHE_EXACT) {
             q = keys + at * cache->index;
 
             dsa_fp8_decode(key, q, cache->index, 1.0f);

@@ -29,18 +29,51 @@ dsa_cache_inverse(float sum, uint32_t n, float eps)
 }
 
 
+/* Stores a lane's 16 elements of a latent as FP8, and the scale of eight. */
+
+static __device__ __forceinline__ void
+dsa_cache_store_fp8(uint8_t *record, const float *v, uint32_t lane)
+{
+    float  scale, r;
+    uint2  lo, hi;
+
+    scale = dsa_float_ue8m0(dsa_scale(dsa_amax<DSA_CACHE_OWN, 8>(v)));
+    r = dsa_reciprocal(scale);
+
+    lo = dsa_e4m3x8(v, r);
+    hi = dsa_e4m3x8(v + 8, r);
+    dsa_store16(record + lane * DSA_CACHE_OWN,
+                make_uint4(lo.x, lo.y, hi.x, hi.y));
+
+    if (lane % 8 == 0) {
+        *(float *) (record + DSA_CUDA_LATENT + lane / 8 * 4) = scale;
+    }
+}
+
+
+/* Stores them as BF16, which they are already. */
+
+static __device__ __forceinline__ void
+dsa_cache_store_bf16(uint8_t *record, const float *v, uint32_t lane)
+{
+    record += lane * DSA_CACHE_OWN * sizeof(dsa_bf16_t);
+
+    dsa_store16(record, dsa_pack8(v));
+    dsa_store16(record + 16, dsa_pack8(v + 8));
+}
+
+
 /*
  * Writes a latent: 16 elements a lane and eight lanes a scale, then two rope
  * values a lane.
  */
 
 static __device__ __forceinline__ void
-dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
+dsa_cache_write_latent(uint8_t *record, uint32_t bf16, const dsa_bf16_t *kv,
     const float *norm, float eps, const float *angles, uint32_t lane)
 {
     int     i;
     float   v[DSA_CACHE_OWN], p[2], sum, r, a, b, c, s;
-    uint2   lo, hi;
     float4  w;
 
     dsa_unpack8(v, dsa_load16(kv + lane * DSA_CACHE_OWN));
@@ -71,16 +104,13 @@ dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
 
     dsa_round_bf16<DSA_CACHE_OWN>(v);
 
-    sum = dsa_float_ue8m0(dsa_scale(dsa_amax<DSA_CACHE_OWN, 8>(v)));
-    r = dsa_reciprocal(sum);
+    if (bf16) {
+        dsa_cache_store_bf16(record, v, lane);
+        record += DSA_CUDA_LATENT * sizeof(dsa_bf16_t);
 
-    lo = dsa_e4m3x8(v, r);
-    hi = dsa_e4m3x8(v + 8, r);
-    dsa_store16(record + lane * DSA_CACHE_OWN,
-                make_uint4(lo.x, lo.y, hi.x, hi.y));
-
-    if (lane % 8 == 0) {
-        *(float *) (record + DSA_CUDA_LATENT + lane / 8 * 4) = sum;
+    } else {
+        dsa_cache_store_fp8(record, v, lane);
+        record += DSA_CACHE_SCALES;
     }
 
     a = p[0];
@@ -88,7 +118,7 @@ dsa_cache_write_latent(uint8_t *record, const dsa_bf16_t *kv,
     p[0] = __fsub_rn(__fmul_rn(a, c), __fmul_rn(b, s));
     p[1] = __fadd_rn(__fmul_rn(a, s), __fmul_rn(b, c));
 
-    *(uint32_t *) (record + DSA_CACHE_SCALES + lane * 4) = dsa_pack2(p);
+    *(uint32_t *) (record + lane * 4) = dsa_pack2(p);
 }
 
 
@@ -189,9 +219,9 @@ dsa_cache_write_kernel(dsa_cuda_cache_t cache, const int32_t *slot,
 
     if (warp < DSA_CACHE_BLOCK) {
         if (live) {
-            dsa_cache_write_latent(page + s * DSA_CUDA_RECORD,
-                                   kv + row * ld_kv, kv_norm, kv_eps, angles,
-                                   lane);
+            dsa_cache_write_latent(page + s * dsa_cuda_record(cache.bf16),
+                                   cache.bf16, kv + row * ld_kv, kv_norm,
+                                   kv_eps, angles, lane);
         }
 
         return;
@@ -244,9 +274,12 @@ dsa_cache_latents_kernel(dsa_bf16_t *out, dsa_cuda_cache_t cache,
         }
 
         record = cache.base + pages[at / DSA_CACHE_TOKENS] * cache.page
-                 + at % DSA_CACHE_TOKENS * DSA_CUDA_RECORD;
+                 + at % DSA_CACHE_TOKENS * dsa_cuda_record(cache.bf16);
 
-        if (chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
+        if (cache.bf16) {
+            v[i] = dsa_load16(record + chunk * 16);
+
+        } else if (chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
             codes = *(const uint2 *) (record + chunk * DSA_CHUNK);
             v[i].x = codes.x;
             v[i].y = codes.y;
@@ -267,7 +300,7 @@ dsa_cache_latents_kernel(dsa_bf16_t *out, dsa_cuda_cache_t cache,
             continue;
         }
 
-        if (chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
+        if (!cache.bf16 && chunk < DSA_CUDA_LATENT / DSA_CHUNK) {
             v[i] = dsa_e4m3x8_bf16(make_uint2(v[i].x, v[i].y), scale[i]);
         }
 
@@ -295,8 +328,9 @@ dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
 {
     uint32_t  warps;
 
-    if (!dsa_cache_ok(cache) || ld_kv % DSA_CHUNK != 0
-        || ld_k % DSA_CHUNK != 0 || !dsa_aligned16(kv)
+    if (!dsa_cache_ok(cache) || (cache->bf16 && k != NULL)
+        || ld_kv % DSA_CHUNK != 0 || ld_k % DSA_CHUNK != 0
+        || !dsa_aligned16(kv)
         || !dsa_aligned16(kv_norm) || !dsa_aligned16(k)
         || !dsa_aligned16(table))
     {

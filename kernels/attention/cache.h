@@ -26,6 +26,8 @@
  *     exact    latent, rope float32 values      64 tokens' float32 values
  *
  * In the published dimensions, served takes 656 and 132 bytes for a token.
+ * Layers that attend to all positions may have latents in BF16 instead, 1,152
+ * bytes, rope values last.
  * Scales are powers of two, even if those of the weights are not, because
  * readers multiply by them in BF16, which is exact only for powers of two.
  * The rope part is not quantized, because quantizing it would cost the most
@@ -40,8 +42,15 @@
 #define DSA_CACHE_LAYERS  1025          /* most layers */
 
 
+typedef enum {
+    DSA_CACHE_EXACT = 0,
+    DSA_CACHE_FP8,              /* served */
+    DSA_CACHE_BF16              /* served, with latents in BF16 */
+} dsa_cache_format_e;
+
+
 typedef struct {
-    uint32_t    served;
+    uint32_t    format;         /* dsa_cache_format_e */
     uint32_t    latent;         /* elements of a latent */
     uint32_t    rope;           /* of its rope part */
     uint32_t    index;          /* of an index key */
@@ -56,11 +65,12 @@ typedef struct {
 
 
 /*
- * Fills cache from the elements of a token and the number of layers, at most
+ * Fills cache from the format (dsa_cache_format_e: index keys are FP8 in both
+ * served ones), the elements of a token and the number of layers, at most
  * DSA_CACHE_LAYERS.  indexed [layers]: 1 if a layer has index keys; NULL: all
  * layers have.
  */
-void dsa_cache_layout(dsa_cache_t *cache, int served, uint32_t layers,
+void dsa_cache_layout(dsa_cache_t *cache, uint32_t format, uint32_t layers,
     const uint8_t *indexed, uint32_t latent, uint32_t rope, uint32_t index);
 
 /*
@@ -103,10 +113,11 @@ void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
  * are RMS-normed with kv_norm [512] float32, the other 64 rotated,
  * interleaved.  k [rows, 128] bf16, ld_k apart: LayerNorm with k_norm and
  * k_bias [128], then its first 64 elements rotated, interleaved or half-split,
- * then Hadamard.  A layer without index keys has k NULL; then k_norm and k_bias
- * are not read.  kv_eps and k_eps are the epsilons of the two norms; each step
- * is rounded to bf16.  table, position: as for dsa_cuda_rope_query().  ld_kv
- * and ld_k are multiples of 8; kv, kv_norm, k and table are 16-byte aligned.
+ * then Hadamard.  A layer without index keys has k NULL, as each one with BF16
+ * latents; then k_norm and k_bias are not read.  kv_eps and k_eps are the
+ * epsilons of the two norms; each step is rounded to bf16.  table, position: as
+ * for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8; kv, kv_norm,
+ * k and table are 16-byte aligned.
  */
 int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
     const dsa_bf16_t *kv, size_t ld_kv, const float *kv_norm, float kv_eps,
@@ -117,8 +128,8 @@ int dsa_cuda_cache_write(const dsa_cuda_cache_t *cache, const int32_t *slot,
 
 /*
  * CUDA.  out [n, 576] bf16, latent and rope part, of positions 0 .. n-1 of a
- * sequence with pages [ceil(n / 64)].  Exact, because scales are powers of
- * two.
+ * sequence with pages [ceil(n / 64)].  Exact: BF16 latents are copied, and the
+ * scales of FP8 latents are powers of two.
  */
 int dsa_cuda_cache_latents(dsa_bf16_t *out, const dsa_cuda_cache_t *cache,
     const int32_t *pages, uint32_t n, dsa_stream_t stream);

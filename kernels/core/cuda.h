@@ -88,7 +88,8 @@ const char *dsa_cuda_error(int error);
  * Rows [rows, cols] of e4m3 with a float32 scale for every group of 128
  * columns: the scale of row r and group g is scale[g * ld + r].  The scales of
  * a group are contiguous, as Hopper's FP8 products read them; ld is a multiple
- * of 4 and at least rows.  q is row-major without gaps, 16-byte aligned.
+ * of 4 and at least rows.  q is row-major without gaps, 16-byte aligned.  Ops
+ * that only copy rows also take BF16 rows in this struct: see their comments.
  */
 
 typedef struct {
@@ -108,24 +109,13 @@ typedef struct {
 } dsa_fp8_weight_t;
 
 
-/*
- * A layer's part of the paged cache (kernels/attention/cache.h) in the
- * published dimensions: 656-byte latent records, then 64 x 128 e4m3 index keys
- * and 64 float32 scales.  A token's slot is page * 64 + position % 64, an
- * int32_t:
- *
- *     latent   base + (slot / 64) * page + (slot % 64) * 656
- *     key      base + (slot / 64) * page + keys + (slot % 64) * 128
- *     scale    base + (slot / 64) * page + keys + 8192 + (slot % 64) * 4
- */
+/* A weight [rows, cols] BF16. */
 
 typedef struct {
-    uint8_t            *base;           /* of page 0; 128-byte aligned */
-    uint64_t            page;           /* bytes from one page to the next, a
-                                           multiple of 128 */
-    uint64_t            keys;           /* 64 * 656 */
-    uint32_t            pages;          /* number of pages */
-} dsa_cuda_cache_t;
+    const dsa_bf16_t   *w;              /* [rows, cols], 16-byte aligned */
+    uint32_t            rows;           /* output features */
+    uint32_t            cols;           /* input features, a multiple of 8 */
+} dsa_bf16_weight_t;
 
 
 /*
@@ -138,6 +128,36 @@ typedef struct {
 #define DSA_CUDA_ROPE       64          /* qk_rope_head_dim */
 #define DSA_CUDA_INDEX      128         /* index_head_dim */
 #define DSA_CUDA_RECORD     656         /* bytes of a latent */
+#define DSA_CUDA_RECORD_BF16  1152      /* the same in BF16 */
+
+
+/*
+ * A layer's part of the paged cache (kernels/attention/cache.h) in the
+ * published dimensions: 656-byte latent records, then 64 x 128 e4m3 index keys
+ * and 64 float32 scales.  A token's slot is page * 64 + position % 64, an
+ * int32_t:
+ *
+ *     latent   base + (slot / 64) * page + (slot % 64) * 656
+ *     key      base + (slot / 64) * page + keys + (slot % 64) * 128
+ *     scale    base + (slot / 64) * page + keys + 8192 + (slot % 64) * 4
+ *
+ * With bf16 set, records are 576 BF16 values, 1,152 bytes, and there are no
+ * index keys: layers that attend to all positions have none.
+ */
+
+typedef struct {
+    uint8_t            *base;           /* of page 0; 128-byte aligned */
+    uint64_t            page;           /* bytes from one page to the next, a
+                                           multiple of 128 */
+    uint64_t            keys;           /* 64 * 656 */
+    uint32_t            pages;          /* number of pages */
+    uint32_t            bf16;           /* 1: latents are BF16 */
+} dsa_cuda_cache_t;
+
+
+/* The bytes of a latent record; a macro, because kernels use it, too. */
+#define dsa_cuda_record(bf16)                                                 \
+    ((bf16) ? DSA_CUDA_RECORD_BF16 : DSA_CUDA_RECORD)
 
 
 #endif /* _DSA_CUDA_H_INCLUDED_ */

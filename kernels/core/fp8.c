@@ -265,6 +265,35 @@ dsa_fp8_value(uint8_t code)
 }
 
 
+/* The greatest scale of a row's part is that of the greatest value. */
+
+void
+dsa_fp8_encode_weight(uint8_t *q, float *scale, const float *w, size_t n,
+    size_t cols)
+{
+    float   s, part;
+    size_t  i, j, row, width;
+
+    for (i = 0; i < cols; i += DSA_FP8_GROUP) {
+        width = cols - i < DSA_FP8_GROUP ? cols - i : DSA_FP8_GROUP;
+        s = 0;
+
+        for (row = 0; row < n; row++) {
+            part = dsa_fp8_scale(w + row * cols + i, width, 0);
+            s = part > s ? part : s;
+        }
+
+        for (row = 0; row < n; row++) {
+            for (j = row * cols + i; j < row * cols + i + width; j++) {
+                q[j] = dsa_e4m3_code(dsa_e4m3_round(w[j] / s));
+            }
+        }
+
+        scale[i / DSA_FP8_GROUP] = s;
+    }
+}
+
+
 void
 dsa_fp8_decode(float *out, const uint8_t *q, size_t n, float scale)
 {

@@ -125,6 +125,14 @@ void dsa_fp8_round(float *x, float *scale, size_t n, size_t dim);
 void dsa_fp8_encode(uint8_t *q, float *scale, const float *x, size_t n,
     size_t group);
 
+/*
+ * Encodes n <= 128 rows of a weight, w [n, cols] float32: codes q [n, cols],
+ * and scale [ceil(cols / 128)], dsa_fp8_scale() of each block of n x 128
+ * values, not rounded.
+ */
+void dsa_fp8_encode_weight(uint8_t *q, float *scale, const float *w, size_t n,
+    size_t cols);
+
 /* out [n] = scale * the values of codes q [n]. */
 void dsa_fp8_decode(float *out, const uint8_t *q, size_t n, float scale);
 

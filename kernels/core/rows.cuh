@@ -346,4 +346,23 @@ dsa_fp8_rows_ok(const dsa_fp8_rows_t *q, uint32_t rows, uint32_t cols)
 }
 
 
+/*
+ * Checks rows of cols bytes that an op copies from x [x_rows] to y [y_rows].
+ * BF16 rows have no scales.
+ */
+
+static inline int
+dsa_copy_rows_ok(const dsa_fp8_rows_t *y, uint32_t y_rows,
+    const dsa_fp8_rows_t *x, uint32_t x_rows, uint32_t cols)
+{
+    if (x->scale == NULL && y->scale == NULL) {
+        return dsa_aligned16(x->q) && dsa_aligned16(y->q) && cols % 16 == 0;
+    }
+
+    return x->scale != NULL && y->scale != NULL
+           && dsa_fp8_rows_ok(y, y_rows, cols)
+           && dsa_fp8_rows_ok(x, x_rows, cols);
+}
+
+
 #endif /* _DSA_ROWS_CUH_INCLUDED_ */

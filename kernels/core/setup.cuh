@@ -24,6 +24,7 @@
  */
 
 int dsa_attention_decode_setup(void);
+int dsa_attention_dense_setup(void);
 int dsa_attention_heads_setup(void);
 int dsa_attention_prefill_setup(void);
 int dsa_attention_narrow_setup(void);
@@ -31,6 +32,7 @@ int dsa_copy_setup(void);
 int dsa_exchange_setup(void);
 int dsa_exchange_moe_setup(void);
 int dsa_exchange_reduce_setup(void);
+int dsa_gemm_bf16_setup(void);
 int dsa_gemm_decode_setup(void);
 int dsa_gemm_fp8_setup(void);
 int dsa_index_decode_setup(void);

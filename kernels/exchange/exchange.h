@@ -129,6 +129,9 @@ typedef struct {
  * The next call overwrites to.  It must be enqueued after
  * dsa_cuda_exchange_sum() on this rank, because every rank has read to by
  * then.
+ *
+ * BF16 rows are passed with cols twice as large, and with scale NULL in y and
+ * in to.
  */
 int dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
     const dsa_exchange_tokens_t *to, const dsa_fp8_rows_t *y,

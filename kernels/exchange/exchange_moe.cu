@@ -105,6 +105,10 @@ dsa_tokens_scales(const dsa_cuda_exchange_t *x,
     size_t    row;
     uint32_t  i, q, group;
 
+    if (y->scale == NULL) {
+        return;
+    }
+
     for (i = first; i < n->cols / DSA_GROUP * n->tokens; i += step) {
         group = i / n->tokens;
         row = i % n->tokens;
@@ -199,14 +203,13 @@ dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
     if (!dsa_exchange_ok(x) || k == 0 || k > DSA_CUDA_CHOICES || experts == 0
         || cols == 0 || tokens > slot
         || (uint64_t) slot * x->ranks * k > INT32_MAX
-        || (uint64_t) slot * cols > INT32_MAX
-        || !dsa_fp8_rows_ok(y, tokens, cols))
+        || (uint64_t) slot * cols > INT32_MAX)
     {
         return cudaErrorInvalidValue;
     }
 
     for (i = 0; i < x->ranks; i++) {
-        if (!dsa_fp8_rows_ok(&to->x[i], x->ranks * slot, cols)) {
+        if (!dsa_copy_rows_ok(&to->x[i], x->ranks * slot, y, tokens, cols)) {
             return cudaErrorInvalidValue;
         }
     }

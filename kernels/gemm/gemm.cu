@@ -13,14 +13,15 @@ extern "C" {
 }
 
 #include "kernels/core/hopper.cuh"
+#include "gemm_bf16.cuh"
 #include "gemm_decode.cuh"
 #include "gemm_fp8.cuh"
 
 
 /*
- * FP8 products with few rows are computed by gemm_decode.cu, those with many
- * by gemm_fp8.cu.  BF16 products are computed by gemm_decode.cu, but those
- * with several heads and many rows by cuBLASLt, unless it rejects their size.
+ * Products with few rows are computed by gemm_decode.cu, those with many by
+ * gemm_fp8.cu and gemm_bf16.cu.  BF16 products with several heads and many
+ * rows are computed by cuBLASLt, unless it rejects their size.
  *
  * The library's matrices are column-major: y^T [out, rows] = w [in, out]^T .
  * x [in, rows].
@@ -501,7 +502,8 @@ dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
     const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,
     uint32_t rows, uint32_t out, uint32_t in, dsa_stream_t stream)
 {
-    dsa_gemm_t  g;
+    dsa_gemm_t       g;
+    dsa_gemm_tile_t  tile;
 
     if (rows == 0 || out == 0 || in == 0 || out % 8 != 0 || in % 8 != 0
         || ld_x % 8 != 0 || ld_w % 8 != 0)
@@ -523,6 +525,14 @@ dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
     g.rows = rows;
     g.out = out;
     g.in = in;
+
+    if (rows > DSA_GEMM_ROWS && !f32 && ld_y % 8 == 0
+        && (uintptr_t) y % 16 == 0)
+    {
+        dsa_gemm_tile(&tile, &g);
+
+        return dsa_gemm_bf16(p->state, &g, tile.split * tile.parts, stream);
+    }
 
     return dsa_gemm_own(p, &g, stream);
 }

@@ -111,11 +111,12 @@ void dsa_gemm_nn_chain(float *y, size_t ld_y, const float *x, size_t ld_x,
 
 
 /*
- * CUDA.  Dense products.  Own kernels compute all FP8 products: gemm_decode.cu
- * those with few rows, gemm_fp8.cu the others.  gemm_decode.cu also computes
- * all BF16 products of dsa_cuda_gemm_bf16(), and those of
- * dsa_cuda_gemm_heads() with up to DSA_GEMM_HEADS_ROWS rows or of sizes that
- * cuBLASLt rejects.  cuBLASLt computes the others.  A handle has the library's
+ * CUDA.  Dense products.  Own kernels compute all products of
+ * dsa_cuda_gemm_fp8() and dsa_cuda_gemm_bf16(): gemm_decode.cu those with few
+ * rows or with float32 results, gemm_fp8.cu and gemm_bf16.cu the others.
+ * gemm_decode.cu also computes those of dsa_cuda_gemm_heads() with up to
+ * DSA_GEMM_HEADS_ROWS rows or of sizes that cuBLASLt rejects.  cuBLASLt
+ * computes the others.  A handle has the library's
  * context, its workspace (device memory of the caller, dsa_cuda_gemm_work()
  * bytes, 256-byte aligned), and the algorithm for each size.  It refers to
  * state, which must exist as long.  Only one stream at a time may use it.
@@ -176,8 +177,9 @@ int dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *g, dsa_bf16_t *y, size_t ld_y,
 /*
  * y [rows, out] = x [rows, in] bf16 . w [out, in] bf16 ^T, accumulated in
  * float32; y bf16, or float32 with f32 1.  ld_: elements.  in, out, ld_x, ld_w
- * multiples of 8.  The kernel is designed for few rows, whose time is that of
- * reading w.
+ * multiples of 8.  One kernel is limited by reading w; it computes few rows,
+ * and float32 results, and y that is not 16-byte aligned or whose ld_y is not a
+ * multiple of 8.  Another one computes many rows.
  */
 int dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *g, void *y, size_t ld_y, int f32,
     const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,

@@ -41,6 +41,7 @@ dsa_init_kernels(void)
 
     static int (*const setup[])(void) = {
         dsa_attention_decode_setup,
+        dsa_attention_dense_setup,
         dsa_attention_heads_setup,
         dsa_attention_prefill_setup,
         dsa_attention_narrow_setup,
@@ -48,6 +49,7 @@ dsa_init_kernels(void)
         dsa_exchange_setup,
         dsa_exchange_moe_setup,
         dsa_exchange_reduce_setup,
+        dsa_gemm_bf16_setup,
         dsa_gemm_decode_setup,
         dsa_gemm_fp8_setup,
         dsa_index_decode_setup,

@@ -4,11 +4,7 @@
  */
 
 
-extern "C" {
-#include "moe.h"
-}
-
-#include "kernels/core/rows.cuh"
+#include "moe.cuh"
 
 
 #define DSA_MOE_THREADS      256
@@ -18,6 +14,10 @@ extern "C" {
 #define DSA_GATHER_PARTS     4      /* blocks that bring a group's scales */
 #define DSA_GATHER_TURNS     4      /* of which a thread has some in flight */
 #define DSA_COMBINE_THREADS  128
+
+#define DSA_SWIGLU_FP8       0      /* with any scales */
+#define DSA_SWIGLU_UE8M0     1
+#define DSA_SWIGLU_BF16      2
 
 
 /*
@@ -79,7 +79,7 @@ dsa_moe_gather_kernel(dsa_fp8_rows_t y, dsa_fp8_rows_t x,
 
     dsa_begin();
 
-    scales = cols / DSA_GROUP * DSA_GATHER_PARTS;
+    scales = y.scale != NULL ? cols / DSA_GROUP * DSA_GATHER_PARTS : 0;
 
     if (blockIdx.x < scales) {
         if (blockIdx.y == 0) {
@@ -133,13 +133,13 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
     uint32_t cols, dsa_stream_t stream)
 {
     dim3      grid;
-    uint32_t  span;
+    uint32_t  span, scales;
 
     span = DSA_MOE_THREADS * DSA_GATHER_LOADS * 16;
 
     if (cols == 0 || k == 0 || k > DSA_CUDA_CHOICES || experts == 0
         || cols / span > 65534
-        || !dsa_fp8_rows_ok(y, 0, cols) || !dsa_fp8_rows_ok(x, rows, cols))
+        || !dsa_copy_rows_ok(y, 0, x, rows, cols))
     {
         return cudaErrorInvalidValue;
     }
@@ -148,8 +148,8 @@ dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
         return cudaSuccess;
     }
 
-    grid = dim3(rows + cols / DSA_GROUP * DSA_GATHER_PARTS,
-                (cols + span - 1) / span);
+    scales = y->scale != NULL ? cols / DSA_GROUP * DSA_GATHER_PARTS : 0;
+    grid = dim3(rows + scales, (cols + span - 1) / span);
 
     if (k <= 8) {
         return dsa_launch(dsa_moe_gather_kernel<8>, grid, DSA_MOE_THREADS, 0,
@@ -190,9 +190,10 @@ dsa_silu(float g)
  * SwiGLU: one chunk for each thread, 16 lanes for a scale; blocks walk the
  * rows.  places: where the last expert ends, or NULL if there are n rows.
  * rows [n]: below 0 for places that are not used, loaded one iteration ahead.
+ * OUT: the format of y, with DSA_SWIGLU_BF16 in y.q.
  */
 
-template <int UE8M0>
+template <int OUT>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS, 8)
 dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
     uint32_t cols, const int32_t *places, const int32_t *rows)
@@ -226,8 +227,17 @@ dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
                 v[i] = __fmul_rn(dsa_silu(g[i]), v[i]);
             }
 
-            dsa_round_bf16<DSA_CHUNK>(v);
-            dsa_quantize_chunk<UE8M0>(&y, v, row, col, cols, live);
+            if constexpr (OUT == DSA_SWIGLU_BF16) {
+                if (live) {
+                    dsa_store16((dsa_bf16_t *) y.q + (size_t) row * cols
+                                + col, dsa_pack8(v));
+                }
+
+            } else {
+                dsa_round_bf16<DSA_CHUNK>(v);
+                dsa_quantize_chunk<OUT == DSA_SWIGLU_UE8M0>(&y, v, row, col,
+                                                            cols, live);
+            }
         }
 
         taken = next;
@@ -235,19 +245,14 @@ dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
 }
 
 
-extern "C" int
-dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
-    uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts, int ue8m0,
-    dsa_stream_t stream)
+static int
+dsa_swiglu(void (*kernel)(dsa_fp8_rows_t, const dsa_bf16_t *, uint32_t,
+    uint32_t, const int32_t *, const int32_t *), const dsa_fp8_rows_t *y,
+    const dsa_bf16_t *x, uint32_t rows, uint32_t cols,
+    const dsa_moe_plan_t *plan, uint32_t experts, dsa_stream_t stream)
 {
     dim3      grid;
     uint32_t  threads;
-
-    if (cols == 0 || !dsa_aligned16(x)
-        || !dsa_fp8_rows_ok(y, plan == NULL ? rows : 0, cols))
-    {
-        return cudaErrorInvalidValue;
-    }
 
     rows = plan != NULL ? plan->places : rows;
 
@@ -261,10 +266,44 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
     grid = dim3(rows < DSA_MOE_BLOCKS ? rows : DSA_MOE_BLOCKS,
                 (cols / DSA_CHUNK + threads - 1) / threads);
 
-    return dsa_launch(ue8m0 ? dsa_swiglu_kernel<1> : dsa_swiglu_kernel<0>,
-                      grid, threads, 0, stream, *y, x, rows, cols,
+    return dsa_launch(kernel, grid, threads, 0, stream, *y, x, rows, cols,
                       plan != NULL ? plan->offset + experts : NULL,
                       plan != NULL ? plan->row : NULL);
+}
+
+
+extern "C" int
+dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
+    uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts, int ue8m0,
+    dsa_stream_t stream)
+{
+    if (cols == 0 || !dsa_aligned16(x)
+        || !dsa_fp8_rows_ok(y, plan == NULL ? rows : 0, cols))
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    return dsa_swiglu(ue8m0 ? dsa_swiglu_kernel<DSA_SWIGLU_UE8M0>
+                            : dsa_swiglu_kernel<DSA_SWIGLU_FP8>,
+                      y, x, rows, cols, plan, experts, stream);
+}
+
+
+extern "C" int
+dsa_cuda_swiglu_bf16(dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
+    uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts,
+    dsa_stream_t stream)
+{
+    dsa_fp8_rows_t  out = { (dsa_e4m3_t *) y, NULL, 0 };
+
+    if (cols == 0 || cols % DSA_CHUNK != 0 || !dsa_aligned16(x)
+        || !dsa_aligned16(y))
+    {
+        return cudaErrorInvalidValue;
+    }
+
+    return dsa_swiglu(dsa_swiglu_kernel<DSA_SWIGLU_BF16>, &out, x, rows, cols,
+                      plan, experts, stream);
 }
 
 

@@ -123,7 +123,9 @@ int dsa_cuda_moe_plan(const dsa_moe_plan_t *plan, const int32_t *expert,
 
 /*
  * CUDA.  y [places, cols] = x [rows, cols] at the places of the rows' k pairs.
- * Padding between the experts is not written.
+ * Padding between the experts is not written.  This and the two functions that
+ * follow copy bytes: BF16 rows are passed with cols twice as large, and with
+ * scale NULL in x and y.
  */
 int dsa_cuda_moe_gather(const dsa_fp8_rows_t *y, const dsa_fp8_rows_t *x,
     const dsa_moe_plan_t *plan, uint32_t rows, uint32_t k, uint32_t experts,
@@ -163,6 +165,12 @@ int dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
     dsa_stream_t stream);
 
+/* CUDA.  The same with BF16 rows and weights.  x is 16-byte aligned. */
+int dsa_cuda_moe_gemm_bf16(const dsa_cuda_state_t *state, dsa_bf16_t *y,
+    const dsa_bf16_t *x, const dsa_bf16_weight_t *w,
+    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
+    dsa_stream_t stream);
+
 /*
  * CUDA.  y [rows, cols] quantized = swiglu of x [rows, 2 * cols] bf16 (gate,
  * then up), rounded to bf16; ue8m0 as for dsa_cuda_fp8_quantize().  cols is a
@@ -172,6 +180,11 @@ int dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
 int dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
     uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
     uint32_t experts, int ue8m0, dsa_stream_t stream);
+
+/* CUDA.  The same, not quantized; cols is a multiple of 8. */
+int dsa_cuda_swiglu_bf16(dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
+    uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts,
+    dsa_stream_t stream);
 
 /*
  * CUDA.  y [rows, cols] bf16 = the sum over a row's k pairs, experts rising,

@@ -5,19 +5,21 @@
 
 
 #include "kernels/core/setup.cuh"
-#include "kernels/core/wgmma_e4m3.cuh"
+#include "kernels/core/wgmma.cuh"
 #include "moe_tiles.cuh"
 
 
 /*
  * The experts' products y = x . w[e]^T.  Both operands are e4m3 in blocks of
- * 128 of K with float32 scales.
+ * 128 of K with float32 scales, or both are BF16.
  *
  * A block of threads multiplies 128 output features by a tile of an expert's
- * rows.  One warp fills a ring of K blocks by TMA, one or two more compute the
- * scales of rows times those of weights, and two warpgroups multiply.  The
- * tensor cores sum with fewer bits than float32 has, so each block of K is
- * multiplied by its scale and added to float32 sums.  The order of the sums is
+ * rows.  One warp fills a ring of stages of 128 bytes of K by TMA, and two
+ * warpgroups multiply.  FP8: one or two more warps compute the scales of rows
+ * times those of weights.  The tensor cores sum with fewer bits than float32
+ * has, so each block of K is multiplied by its scale and added to float32
+ * sums.  BF16: the tensor cores add all of K, and the products of a stage
+ * begin before those of the previous one have ended.  The order of the sums is
  * the same in every tile, so a row's bits depend neither on the rows beside it
  * nor on the kernel.
  *
@@ -46,11 +48,13 @@
  * the next kernel may start, if the launch is a programmatic dependent one.
  */
 
-template <int CLUSTER, int STAGES, typename S>
+template <int KIND, int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
 dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
     uint32_t rank)
 {
+    constexpr uint32_t  ELEMENTS = DSA_MOE_K / (KIND == DSA_MOE_FP8 ? 1 : 2);
+
     int32_t             part;
     uint32_t            k, n, late, bytes, stage, phase;
     const CUtensorMap  *map;
@@ -93,16 +97,16 @@ dsa_moe_load(S *s, const dsa_moe_gemm_t *g, dsa_moe_walk_t t, int32_t parts,
                 dsa_mbar_arrive_expect(&s->full[stage], bytes);
 
                 dsa_tma_load_3d(s->w[stage], &g->w, &s->full[stage],
-                                k * DSA_MOE_K, t.tile.out, t.e);
+                                k * ELEMENTS, t.tile.out, t.e);
 
                 if (CLUSTER == 1) {
                     dsa_tma_load_2d(s->x[stage], map, &s->full[stage],
-                                    k * DSA_MOE_K, t.tile.place);
+                                    k * ELEMENTS, t.tile.place);
 
                 } else {
                     dsa_tma_load_2d_cluster(s->x[stage] + part * DSA_MOE_K,
                                             map, &s->full[stage],
-                                            k * DSA_MOE_K,
+                                            k * ELEMENTS,
                                             t.tile.place + part,
                                             (1 << CLUSTER) - 1);
                 }
@@ -331,16 +335,29 @@ dsa_moe_store_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 
 
 /*
- * Prefill: computes WAVES times 64 rows of a tile, from row on, by 128
- * features, in one warpgroup.
+ * Moves to the next stage of the ring, ring[0], with the phase of its barrier,
+ * ring[1].
  */
+
+template <int STAGES>
+static __device__ __forceinline__ void
+dsa_moe_turn(uint32_t *ring)
+{
+    if (++ring[0] == STAGES) {
+        ring[0] = 0;
+        ring[1] ^= 1;
+    }
+}
+
+
+/* FP8, prefill: sums WAVES times 64 rows of a tile, from row on. */
 
 template <int WAVES, int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
-dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
-    uint32_t *ring, uint32_t group, int32_t row)
+dsa_moe_sum_many(float (*sum)[64], S *s, const dsa_moe_gemm_t *g,
+    uint32_t *ring, int32_t row)
 {
-    float         acc[64], sum[WAVES > 0 ? WAVES : 1][64], v[2];
+    float         acc[64], v[2];
     int32_t       i, j;
     uint32_t      k, lane, warp, stage, phase, a;
     uint64_t      da, db;
@@ -350,14 +367,6 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     warp = threadIdx.x % DSA_MOE_GROUP / 32;
     stage = ring[0];
     phase = ring[1];
-
-#pragma unroll
-    for (i = 0; i < WAVES; i++) {
-#pragma unroll
-        for (j = 0; j < 64; j++) {
-            sum[i][j] = 0;
-        }
-    }
 
     for (k = 0; k < g->blocks; k++) {
         dsa_mbar_wait(&s->full[stage], phase);
@@ -400,6 +409,91 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 
     ring[0] = stage;
     ring[1] = phase;
+}
+
+
+/* The same in BF16.  A stage is released when the next one has been started. */
+
+template <int WAVES, int CLUSTER, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_sum_many_bf16(float (*sum)[64], S *s, const dsa_moe_gemm_t *g,
+    uint32_t *ring, int32_t row)
+{
+    int32_t   i;
+    uint32_t  k, last, a;
+    uint64_t  db;
+
+    for (k = 0, last = 0; k < g->blocks; k++) {
+        dsa_mbar_wait(&s->full[ring[0]], ring[1]);
+
+        if constexpr (WAVES > 0) {
+            a = dsa_smem(s->x[ring[0]]) + row * DSA_MOE_K;
+            db = dsa_wgmma_desc(dsa_smem(s->w[ring[0]]), 1, 16, 1024);
+
+            dsa_wgmma_fence();
+
+#pragma unroll
+            for (i = 0; i < WAVES; i++) {
+                dsa_wgmma_bf16_block<128>(sum[i],
+                                          dsa_wgmma_desc(a + i * 64
+                                                         * DSA_MOE_K, 1, 16,
+                                                         1024), db);
+            }
+
+            dsa_wgmma_commit();
+            dsa_wgmma_wait<1>();
+        }
+
+        if (k > 0) {
+            dsa_moe_release<CLUSTER>(&s->empty[last]);
+        }
+
+        last = ring[0];
+        dsa_moe_turn<STAGES>(ring);
+    }
+
+    dsa_wgmma_wait<0>();
+
+#pragma unroll
+    for (i = 0; i < WAVES; i++) {
+        dsa_wgmma_keep<128>(sum[i]);
+    }
+
+    dsa_moe_release<CLUSTER>(&s->empty[last]);
+}
+
+
+/*
+ * Prefill: computes WAVES times 64 rows of a tile, from row on, by 128
+ * features, in one warpgroup.
+ */
+
+template <int KIND, int WAVES, int CLUSTER, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    uint32_t *ring, uint32_t group, int32_t row)
+{
+    float     sum[WAVES > 0 ? WAVES : 1][64];
+    int32_t   i, j;
+    uint32_t  lane, warp;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x % DSA_MOE_GROUP / 32;
+
+#pragma unroll
+    for (i = 0; i < WAVES; i++) {
+#pragma unroll
+        for (j = 0; j < 64; j++) {
+            sum[i][j] = 0;
+        }
+    }
+
+    if constexpr (KIND == DSA_MOE_FP8) {
+        dsa_moe_sum_many<WAVES, CLUSTER, STAGES>(sum, s, g, ring, row);
+
+    } else {
+        dsa_moe_sum_many_bf16<WAVES, CLUSTER, STAGES>(sum, s, g, ring, row);
+    }
 
     if (t->out >= (int32_t) g->rows) {
         return;
@@ -412,30 +506,23 @@ dsa_moe_multiply_many(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 }
 
 
-/* Decode: computes a warpgroup's 64 features of a tile of N rows. */
+/* FP8, decode: sums a warpgroup's 64 features of a tile of N rows. */
 
 template <int N, int STAGES, typename S>
 static __device__ __forceinline__ void
-dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
-    uint32_t *ring, uint32_t group)
+dsa_moe_sum_few(float *sum, S *s, const dsa_moe_gemm_t *g, uint32_t *ring,
+    uint32_t group)
 {
-    float          acc[N / 2], sum[N / 2];
+    float          acc[N / 2];
     float4         v;
-    int32_t        i, j;
-    uint32_t       k, lane, warp, stage, phase, a, p[4];
+    int32_t        i;
+    uint32_t       k, lane, stage, phase;
     uint64_t       da, db;
-    uint16_t      *y;
     const float4  *scale;
 
     lane = threadIdx.x % 32;
-    warp = threadIdx.x % DSA_MOE_GROUP / 32;
     stage = ring[0];
     phase = ring[1];
-
-#pragma unroll
-    for (i = 0; i < N / 2; i++) {
-        sum[i] = 0;
-    }
 
     for (k = 0; k < g->blocks; k++) {
         dsa_mbar_wait(&s->full[stage], phase);
@@ -476,6 +563,71 @@ dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 
     ring[0] = stage;
     ring[1] = phase;
+}
+
+
+/* The same in BF16.  A stage is released when the next one has been started. */
+
+template <int N, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_sum_few_bf16(float *sum, S *s, const dsa_moe_gemm_t *g, uint32_t *ring,
+    uint32_t group)
+{
+    uint32_t  k, last;
+    uint64_t  da, db;
+
+    for (k = 0, last = 0; k < g->blocks; k++) {
+        dsa_mbar_wait(&s->full[ring[0]], ring[1]);
+
+        da = dsa_wgmma_desc(dsa_smem(s->w[ring[0]]) + group * 64 * DSA_MOE_K,
+                            1, 16, 1024);
+        db = dsa_wgmma_desc(dsa_smem(s->x[ring[0]]), 1, 16, 1024);
+
+        dsa_wgmma_fence();
+        dsa_wgmma_bf16_block<N>(sum, da, db);
+        dsa_wgmma_commit();
+        dsa_wgmma_wait<1>();
+
+        if (k > 0) {
+            dsa_moe_release<1>(&s->empty[last]);
+        }
+
+        last = ring[0];
+        dsa_moe_turn<STAGES>(ring);
+    }
+
+    dsa_wgmma_wait<0>();
+    dsa_wgmma_keep<N>(sum);
+    dsa_moe_release<1>(&s->empty[last]);
+}
+
+
+/* Decode: computes a warpgroup's 64 features of a tile of N rows. */
+
+template <int KIND, int N, int STAGES, typename S>
+static __device__ __forceinline__ void
+dsa_moe_multiply_few(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
+    uint32_t *ring, uint32_t group)
+{
+    float      sum[N / 2];
+    int32_t    i, j;
+    uint32_t   lane, warp, a, p[4];
+    uint16_t  *y;
+
+    lane = threadIdx.x % 32;
+    warp = threadIdx.x % DSA_MOE_GROUP / 32;
+
+#pragma unroll
+    for (i = 0; i < N / 2; i++) {
+        sum[i] = 0;
+    }
+
+    if constexpr (KIND == DSA_MOE_FP8) {
+        dsa_moe_sum_few<N, STAGES>(sum, s, g, ring, group);
+
+    } else {
+        dsa_moe_sum_few_bf16<N, STAGES>(sum, s, g, ring, group);
+    }
 
     /* transpose features x rows to rows x features */
 
@@ -539,7 +691,7 @@ dsa_moe_init(S *s, const dsa_moe_gemm_t *g)
 
 /* Runs in the warpgroups that multiply: computes tiles until the last one. */
 
-template <int CLUSTER, int STAGES, typename S>
+template <int KIND, int CLUSTER, int STAGES, typename S>
 static __device__ __forceinline__ void
 dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, uint32_t group)
 {
@@ -570,14 +722,14 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, uint32_t group)
             waves = (i - group) / 2;
 
             if (waves == 2) {
-                dsa_moe_multiply_many<2, CLUSTER, STAGES>(s, g, &tile, ring,
-                                                          group, row);
+                dsa_moe_multiply_many<KIND, 2, CLUSTER, STAGES>(
+                                             s, g, &tile, ring, group, row);
             } else if (waves == 1) {
-                dsa_moe_multiply_many<1, CLUSTER, STAGES>(s, g, &tile, ring,
-                                                          group, row);
+                dsa_moe_multiply_many<KIND, 1, CLUSTER, STAGES>(
+                                             s, g, &tile, ring, group, row);
             } else {
-                dsa_moe_multiply_many<0, CLUSTER, STAGES>(s, g, &tile, ring,
-                                                          group, row);
+                dsa_moe_multiply_many<KIND, 0, CLUSTER, STAGES>(
+                                             s, g, &tile, ring, group, row);
             }
 
         } else {
@@ -585,23 +737,28 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, uint32_t group)
             switch (tile.size) {
 
             case 8:
-                dsa_moe_multiply_few<8, STAGES>(s, g, &tile, ring, group);
+                dsa_moe_multiply_few<KIND, 8, STAGES>(s, g, &tile, ring,
+                                                      group);
                 break;
 
             case 16:
-                dsa_moe_multiply_few<16, STAGES>(s, g, &tile, ring, group);
+                dsa_moe_multiply_few<KIND, 16, STAGES>(s, g, &tile, ring,
+                                                       group);
                 break;
 
             case 32:
-                dsa_moe_multiply_few<32, STAGES>(s, g, &tile, ring, group);
+                dsa_moe_multiply_few<KIND, 32, STAGES>(s, g, &tile, ring,
+                                                       group);
                 break;
 
             case 48:
-                dsa_moe_multiply_few<48, STAGES>(s, g, &tile, ring, group);
+                dsa_moe_multiply_few<KIND, 48, STAGES>(s, g, &tile, ring,
+                                                       group);
                 break;
 
             default:
-                dsa_moe_multiply_few<64, STAGES>(s, g, &tile, ring, group);
+                dsa_moe_multiply_few<KIND, 64, STAGES>(s, g, &tile, ring,
+                                                       group);
                 break;
             }
         }
@@ -609,13 +766,13 @@ dsa_moe_multiply(S *s, const dsa_moe_gemm_t *g, uint32_t group)
 }
 
 
-template <int CLUSTER, int N_MAX, int STAGES>
+template <int KIND, int CLUSTER, int N_MAX, int STAGES>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS, 1)
 dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 {
     typedef dsa_moe_smem<CLUSTER, N_MAX, STAGES>  smem_t;
 
-    enum { SCALERS = (N_MAX + 127) / 128 };
+    enum { SCALERS = KIND == DSA_MOE_FP8 ? (N_MAX + 127) / 128 : 0 };
 
     smem_t          *s;
     int32_t          parts;
@@ -657,7 +814,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
         dsa_regs_less<40>();
 
         if (warp == 8) {
-            dsa_moe_load<CLUSTER, STAGES>(s, &g, t, parts, rank);
+            dsa_moe_load<KIND, CLUSTER, STAGES>(s, &g, t, parts, rank);
 
         } else if (warp < 9 + SCALERS) {
             dsa_moe_scale<CLUSTER, STAGES>(s, &g, t, parts, rank,
@@ -670,7 +827,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
     } else {
         dsa_regs_more<232>();
 
-        dsa_moe_multiply<CLUSTER, STAGES>(s, &g, group);
+        dsa_moe_multiply<KIND, CLUSTER, STAGES>(s, &g, group);
     }
 
     /*
@@ -685,7 +842,7 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
 }
 
 
-template <int CLUSTER, int N_MAX, int STAGES>
+template <int KIND, int CLUSTER, int N_MAX, int STAGES>
 static int
 dsa_moe_gemm_launch(const dsa_cuda_state_t *state, const dsa_moe_gemm_t *g,
     dsa_stream_t stream)
@@ -708,7 +865,22 @@ dsa_moe_gemm_launch(const dsa_cuda_state_t *state, const dsa_moe_gemm_t *g,
     attribute[1].val.programmaticStreamSerializationAllowed = 1;
 
     return cudaLaunchKernelEx(&config,
-                              dsa_moe_gemm_kernel<CLUSTER, N_MAX, STAGES>, *g);
+                              dsa_moe_gemm_kernel<KIND, CLUSTER, N_MAX,
+                                                  STAGES>, *g);
+}
+
+
+template <int KIND>
+static int
+dsa_moe_gemm_permit(void)
+{
+    int  rc;
+
+    rc = dsa_setup_shared(dsa_moe_gemm_kernel<KIND, DSA_MOE_CLUSTER, 256, 4>,
+                          sizeof(dsa_moe_smem<DSA_MOE_CLUSTER, 256, 4>));
+
+    return rc != 0 ? rc : dsa_setup_shared(dsa_moe_gemm_kernel<KIND, 1, 64, 8>,
+                                           sizeof(dsa_moe_smem<1, 64, 8>));
 }
 
 
@@ -717,11 +889,75 @@ dsa_moe_gemm_setup(void)
 {
     int  rc;
 
-    rc = dsa_setup_shared(dsa_moe_gemm_kernel<DSA_MOE_CLUSTER, 256, 4>,
-                          sizeof(dsa_moe_smem<DSA_MOE_CLUSTER, 256, 4>));
+    rc = dsa_moe_gemm_permit<DSA_MOE_FP8>();
 
-    return rc != 0 ? rc : dsa_setup_shared(dsa_moe_gemm_kernel<1, 64, 8>,
-                                           sizeof(dsa_moe_smem<1, 64, 8>));
+    return rc != 0 ? rc : dsa_moe_gemm_permit<DSA_MOE_BF16>();
+}
+
+
+/*
+ * Makes the tensor maps of w [experts, g->rows, cols] and of x [places, cols],
+ * and starts the kernel for about so many rows.
+ */
+
+template <int KIND>
+static int
+dsa_moe_gemm(const dsa_cuda_state_t *state, dsa_moe_gemm_t *g, const void *x,
+    const void *w, uint32_t cols, const dsa_moe_plan_t *plan, uint32_t rows,
+    dsa_stream_t stream)
+{
+    int                  rc, prefill;
+    uint32_t             i, box[3], element;
+    uint64_t             dim[3], stride[2];
+    CUtensorMapDataType  type;
+
+    prefill = rows / g->experts >= DSA_MOE_MANY;
+    element = KIND == DSA_MOE_FP8 ? 1 : 2;
+    type = KIND == DSA_MOE_FP8 ? CU_TENSOR_MAP_DATA_TYPE_UINT8
+                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+
+    g->dependent = !prefill && rows <= DSA_MOE_DEPENDENT;
+    g->counter = &state->counters->moe_drawn;
+    g->offset = plan->offset;
+    g->count = plan->count;
+    g->blocks = (cols * element + DSA_MOE_K - 1) / DSA_MOE_K;
+
+    dim[0] = cols;
+    dim[1] = g->rows;
+    dim[2] = g->experts;
+    stride[0] = (uint64_t) cols * element;
+    stride[1] = stride[0] * g->rows;
+    box[0] = DSA_MOE_K / element;
+    box[1] = DSA_MOE_OUT;
+    box[2] = 1;
+
+    rc = dsa_cuda_tensor_map(state, &g->w, type, 3, w, dim, stride, box,
+                             CU_TENSOR_MAP_SWIZZLE_128B);
+
+    dim[1] = plan->places;
+
+    for (i = 0; i < (prefill ? 4 : 5) && rc == cudaSuccess; i++) {
+        if (prefill) {
+            box[1] = 64 * (i + 1) / DSA_MOE_CLUSTER;
+
+        } else {
+            box[1] = i > 0 ? 16 * i : 8;
+        }
+
+        rc = dsa_cuda_tensor_map(state, &g->x[i], type, 2, x, dim, stride, box,
+                                 CU_TENSOR_MAP_SWIZZLE_128B);
+    }
+
+    if (rc != cudaSuccess) {
+        return rc;
+    }
+
+    if (prefill) {
+        return dsa_moe_gemm_launch<KIND, DSA_MOE_CLUSTER, 256, 4>(state, g,
+                                                                  stream);
+    }
+
+    return dsa_moe_gemm_launch<KIND, 1, 64, 8>(state, g, stream);
 }
 
 
@@ -731,9 +967,6 @@ dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
     dsa_stream_t stream)
 {
-    int             rc, prefill;
-    uint32_t        i, box[3];
-    uint64_t        dim[3], stride[2];
     dsa_moe_gemm_t  g;
 
     if (experts == 0 || experts > DSA_CUDA_EXPERTS || w->rows == 0
@@ -748,57 +981,44 @@ dsa_cuda_moe_gemm(const dsa_cuda_state_t *state, dsa_bf16_t *y,
         return cudaSuccess;
     }
 
-    prefill = rows / experts >= DSA_MOE_MANY;
-
-    g.dependent = !prefill && rows <= DSA_MOE_DEPENDENT;
-
-    g.counter = &state->counters->moe_drawn;
     g.x_scale = x->scale;
     g.ld = x->ld;
     g.w_scale = w->scale;
-    g.offset = plan->offset;
-    g.count = plan->count;
     g.y = y;
     g.experts = experts;
     g.rows = w->rows;
-    g.blocks = w->cols / DSA_MOE_K;
 
-    dim[0] = w->cols;
-    dim[1] = w->rows;
-    dim[2] = experts;
-    stride[0] = w->cols;
-    stride[1] = (uint64_t) w->cols * w->rows;
-    box[0] = DSA_MOE_K;
-    box[1] = DSA_MOE_OUT;
-    box[2] = 1;
+    return dsa_moe_gemm<DSA_MOE_FP8>(state, &g, x->q, w->q, w->cols, plan,
+                                     rows, stream);
+}
 
-    rc = dsa_cuda_tensor_map(state, &g.w, CU_TENSOR_MAP_DATA_TYPE_UINT8, 3,
-                             w->q, dim, stride, box,
-                             CU_TENSOR_MAP_SWIZZLE_128B);
 
-    dim[1] = plan->places;
+extern "C" int
+dsa_cuda_moe_gemm_bf16(const dsa_cuda_state_t *state, dsa_bf16_t *y,
+    const dsa_bf16_t *x, const dsa_bf16_weight_t *w,
+    const dsa_moe_plan_t *plan, uint32_t experts, uint32_t rows,
+    dsa_stream_t stream)
+{
+    dsa_moe_gemm_t  g;
 
-    for (i = 0; i < (prefill ? 4 : 5) && rc == cudaSuccess; i++) {
-        if (prefill) {
-            box[1] = 64 * (i + 1) / DSA_MOE_CLUSTER;
-
-        } else {
-            box[1] = i > 0 ? 16 * i : 8;
-        }
-
-        rc = dsa_cuda_tensor_map(state, &g.x[i],
-                                 CU_TENSOR_MAP_DATA_TYPE_UINT8, 2, x->q, dim,
-                                 stride, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    if (experts == 0 || experts > DSA_CUDA_EXPERTS || w->rows == 0
+        || w->rows % 128 != 0 || w->cols == 0 || w->cols % 8 != 0
+        || plan->align % 8 != 0)
+    {
+        return cudaErrorInvalidValue;
     }
 
-    if (rc != cudaSuccess) {
-        return rc;
+    if (rows == 0 || plan->places == 0) {
+        return cudaSuccess;
     }
 
-    if (prefill) {
-        return dsa_moe_gemm_launch<DSA_MOE_CLUSTER, 256, 4>(state, &g,
-                                                            stream);
-    }
+    g.x_scale = NULL;
+    g.ld = 0;
+    g.w_scale = NULL;
+    g.y = y;
+    g.experts = experts;
+    g.rows = w->rows;
 
-    return dsa_moe_gemm_launch<1, 64, 8>(state, &g, stream);
+    return dsa_moe_gemm<DSA_MOE_BF16>(state, &g, x, w->w, w->cols, plan, rows,
+                                      stream);
 }

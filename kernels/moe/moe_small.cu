@@ -141,6 +141,10 @@ dsa_small_copy(const dsa_moe_small_t *c, uint4 v, float s, uint32_t col,
         }
     }
 
+    if (c->y.scale == NULL) {
+        return;
+    }
+
     for (i = 0; i < c->k; i += 32 / DSA_SMALL_GROUPS) {
         p = __shfl_sync(0xffffffff, place, i + lane / DSA_SMALL_GROUPS);
 
@@ -194,7 +198,7 @@ dsa_moe_small_kernel(const __grid_constant__ dsa_moe_small_t c)
         v = dsa_load16(c.x.q + (size_t) row * c.cols + col);
     }
 
-    if (live && group < c.cols / DSA_GROUP) {
+    if (live && c.x.scale != NULL && group < c.cols / DSA_GROUP) {
         s = c.x.scale[group * c.x.ld + row];
     }
 
@@ -269,8 +273,7 @@ dsa_moe_small(const dsa_moe_small_t *c, dsa_stream_t stream)
     uint32_t  blocks, threads;
 
     if (!dsa_moe_plan_ok(&c->plan, c->rows, c->k, c->experts) || c->cols == 0
-        || !dsa_fp8_rows_ok(&c->y, 0, c->cols)
-        || !dsa_fp8_rows_ok(&c->x, c->rows, c->cols))
+        || !dsa_copy_rows_ok(&c->y, 0, &c->x, c->rows, c->cols))
     {
         return cudaErrorInvalidValue;
     }

@@ -15,6 +15,9 @@ extern "C" {
 #include "kernels/core/hopper.cuh"
 
 
+#define DSA_MOE_FP8         0           /* of both operands */
+#define DSA_MOE_BF16        1
+
 #define DSA_MOE_K           128         /* bytes of K in a stage */
 #define DSA_MOE_OUT         128         /* features of a tile */
 #define DSA_MOE_GROUP       128         /* threads of a warpgroup */
@@ -38,7 +41,7 @@ extern "C" {
 typedef struct {
     CUtensorMap         w;              /* cols, out features, experts */
     CUtensorMap         x[5];           /* cols, places; boxes by size */
-    const float        *x_scale;
+    const float        *x_scale;        /* FP8 */
     const float        *w_scale;
     const int32_t      *offset;
     const int32_t      *count;
@@ -47,7 +50,7 @@ typedef struct {
     size_t              ld;             /* of x_scale */
     uint32_t            experts;
     uint32_t            rows;           /* out features */
-    uint32_t            blocks;         /* of K */
+    uint32_t            blocks;         /* of DSA_MOE_K bytes of K */
     uint32_t            dependent;      /* the launch overlaps with the kernels
                                            before and after it */
 } dsa_moe_gemm_t;

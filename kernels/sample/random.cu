@@ -88,7 +88,18 @@ dsa_random_e4m3_kernel(dsa_e4m3_t *x, size_t n, uint64_t seed)
 }
 
 
-/* 4 bytes for each thread: codes, a scale, or two values of a rope part. */
+/* Returns two BF16 values from -1 to 1. */
+
+static __device__ __forceinline__ uint32_t
+dsa_random_pair(uint32_t u)
+{
+    return (uint32_t) dsa_float_bf16((float) (u & 0xffff) * 0x1p-15f - 1.0f)
+           | (uint32_t) dsa_float_bf16((float) (u >> 16) * 0x1p-15f - 1.0f)
+             << 16;
+}
+
+
+/* 4 bytes for each thread: codes, a scale, or two BF16 values. */
 
 static __global__ void
 dsa_random_cache_kernel(dsa_cuda_cache_t cache, uint32_t bytes, uint64_t seed)
@@ -114,14 +125,14 @@ dsa_random_cache_kernel(dsa_cuda_cache_t cache, uint32_t bytes, uint64_t seed)
 
         v = (u & 0x7e7e7e7e) | (u << 7 & 0x80808080);
 
-        if (at < DSA_RANDOM_LATENTS) {
+        if (cache.bf16) {
+            v = dsa_random_pair(u);
+
+        } else if (at < DSA_RANDOM_LATENTS) {
             at %= DSA_CUDA_RECORD;
 
             if (at >= DSA_CUDA_LATENT + 16) {
-                v = (uint32_t) dsa_float_bf16((float) (u & 0xffff) * 0x1p-15f
-                                              - 1.0f)
-                    | (uint32_t) dsa_float_bf16((float) (u >> 16) * 0x1p-15f
-                                                - 1.0f) << 16;
+                v = dsa_random_pair(u);
 
             } else if (at >= DSA_CUDA_LATENT) {
                 v = __float_as_uint(0x1p-7f);
@@ -142,7 +153,8 @@ dsa_cuda_random_cache(const dsa_cuda_cache_t *cache, int indexed,
 {
     uint32_t  bytes;
 
-    bytes = DSA_RANDOM_LATENTS + (indexed ? DSA_RANDOM_KEYS : 0);
+    bytes = cache->bf16 ? 64 * dsa_cuda_record(1)
+                        : DSA_RANDOM_LATENTS + (indexed ? DSA_RANDOM_KEYS : 0);
 
     dsa_random_cache_kernel<<<DSA_RANDOM_BLOCKS, DSA_RANDOM_THREADS, 0,
                               stream>>>(*cache, bytes, seed);

@@ -27,7 +27,7 @@ int dsa_cuda_random_e4m3(dsa_e4m3_t *x, size_t n, uint64_t seed,
  * CUDA.  Random cache entries: the part of a layer in all pages of its cache,
  * 64 records of 656 bytes and, with indexed, 64 index keys and 64 scales.
  * Codes have 0 as the last bit of their mantissa and either sign, scales are
- * 2^-7, rope parts are in -1 .. 1.
+ * 2^-7, rope parts are in -1 .. 1, and so are BF16 latents.
  */
 int dsa_cuda_random_cache(const dsa_cuda_cache_t *cache, int indexed,
     uint64_t seed, dsa_stream_t stream);

@@ -93,8 +93,8 @@ gpu_decode_setup(void **state)
     t = calloc(1, sizeof(gpu_decode_t));
     assert_non_null(t);
 
-    dsa_cache_layout(&t->layout, 1, 1, NULL, DSA_CUDA_LATENT, DSA_CUDA_ROPE,
-                     DSA_CUDA_INDEX);
+    dsa_cache_layout(&t->layout, DSA_CACHE_FP8, 1, NULL, DSA_CUDA_LATENT,
+                     DSA_CUDA_ROPE, DSA_CUDA_INDEX);
     t->layout.page += GPU_GAP;
 
     t->image = malloc(GPU_PAGES * t->layout.page);
@@ -138,6 +138,7 @@ gpu_decode_upload(void **state)
     t->cache.page = t->layout.page;
     t->cache.keys = 64 * DSA_CUDA_RECORD;
     t->cache.pages = GPU_PAGES;
+    t->cache.bf16 = 0;
 
     return 0;
 }

@@ -142,6 +142,7 @@ index_cache(index_cache_t *c, uint32_t keys)
     c->cache.page = PAGE;
     c->cache.keys = KEYS;
     c->cache.pages = n;
+    c->cache.bf16 = 0;
 
     free(base);
 }

@@ -615,34 +615,34 @@ same_layer(const dsa_cuda_layer_t *l, const dsa_layer_t *f, const rank_t *r)
     p[0] = part_rows(&f->q_a_proj, 0, 1);
     p[1] = part_rows(&f->kv_a_proj_with_mqa, 0, 1);
     p[2] = part_rows(&f->index_wk, 0, 1);
-    same_fp8(&l->qkv_a, 0, p, 3);
+    same_fp8(&l->qkv_a.fp8, 0, p, 3);
 
     p[0] = part_rows(&f->q_b_proj, r->part, r->parts);
-    same_fp8(&l->q_b, 0, p, 1);
+    same_fp8(&l->q_b.fp8, 0, p, 1);
     p[0] = part_rows(&f->kv_b_proj, r->part, r->parts);
-    same_fp8(&l->kv_b, 0, p, 1);
+    same_fp8(&l->kv_b.fp8, 0, p, 1);
     same_decoded(l->kv_b_bf16, p);
     p[0] = part_cols(&f->o_proj, r->part, r->parts);
-    same_fp8(&l->o, 0, p, 1);
+    same_fp8(&l->o.fp8, 0, p, 1);
     p[0] = part_rows(&f->index_wq_b, 0, 1);
-    same_fp8(&l->index_q, 0, p, 1);
+    same_fp8(&l->index_q.fp8, 0, p, 1);
     p[0] = part_rows(&f->index_weights_proj, 0, 1);
     same_bf16(l->index_w, p);
 
     assert_int_equal(l->moe, f->moe);
 
     if (!l->moe) {
-        same_mlp(&l->gate_up, &l->down, 0, &f->mlp, r);
+        same_mlp(&l->gate_up.fp8, &l->down.fp8, 0, &f->mlp, r);
         return;
     }
 
-    same_mlp(&l->gate_up, &l->down, 0, &f->shared, r);
+    same_mlp(&l->gate_up.fp8, &l->down.fp8, 0, &f->shared, r);
     same_vector(l->router_bias, &f->router_bias);
     p[0] = part_rows(&f->router, 0, 1);
     same_bf16(l->router, p);
 
     for (i = 0; i < r->experts; i++) {
-        same_mlp(&l->expert_gate_up, &l->expert_down, i,
+        same_mlp(&l->expert_gate_up.fp8, &l->expert_down.fp8, i,
                  &f->expert[r->expert + i], r);
     }
 }
@@ -896,7 +896,7 @@ test_random(void **state)
     assert_int_equal(dsa_cuda_weights_finish(&weights, &w->config, stream,
                                              &err), DSA_OK);
 
-    q = download(weights.layer[2].expert_down.q, 64);
+    q = download(weights.layer[2].expert_down.fp8.q, 64);
     assert_memory_not_equal(q, q + 32, 32);
     free(q);
 

@@ -99,6 +99,7 @@ open_index(job_t *v, uint64_t seed)
     v->cache.page = PAGE;
     v->cache.keys = 64 * DSA_CUDA_RECORD;
     v->cache.pages = INDEX_PAGES;
+    v->cache.bf16 = 0;
     gpu_ok(dsa_cuda_random_cache(&v->cache, 1, seed, NULL));
 
     n = (size_t) INDEX_ROWS * INDEX_PAGES;

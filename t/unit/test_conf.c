@@ -183,6 +183,7 @@ test_defaults(void **state)
     assert_string_equal(conf.listen, "/run/dsa.sock");
     assert_int_equal(conf.backend, DSA_BACKEND_CPU);
     assert_int_equal(conf.precision, DSA_SERVED);
+    assert_int_equal(conf.kv, DSA_KV_AUTO);
     assert_int_equal(conf.replicas, 1);
     assert_true(conf.rate == 50);
     assert_int_equal(conf.drain_timeout_ms, 30000);
@@ -626,7 +627,8 @@ static const fault_t  faults[] = {
       "cpu\" or \"backend cuda\"; expected auto or off" },
     { BASE "backend gpu;", "expected cpu, cuda or null" },
     { BASE "weights random;", "needs \"backend cuda\"" },
-    { BASE "weights none;", "files or random" },
+    { BASE "weights none;", "files, fp8 or random" },
+    { BASE "backend null; weights fp8;", "needs \"backend cpu\"" },
 #if (DSA_CUDA)
     { BASE "backend cuda; precision exact;", "needs \"backend cpu\"" },
 #else
@@ -644,6 +646,9 @@ static const fault_t  faults[] = {
     { BASE "backend null rate=0.5;", "rate" },
     { BASE "backend null rate=5s;", "rate" },
     { BASE "precision half;", "served or exact" },
+    { BASE "kv f8;", "\"kv\" is \"f8\"; expected fp8 or bf16" },
+    { BASE "kv bf16;", "\"kv bf16\" needs \"backend cuda\"" },
+    { BASE "kv fp8; precision exact;", "needs \"precision served\"" },
     { BASE "kv_memory 0;", "kv_memory" },
     { BASE "kv_memory 5x;", "units k, m, g" },
     { BASE "kv_memory 5kk;", "kv_memory" },
@@ -739,7 +744,8 @@ test_each_directive(void **state)
         "backend;", "backend gpu;", "backend cpu fast;", "backend null rate=-;",
         "backend null rate=2e9;", "backend null rate=0.1;",
         "backend null 1 2 3;",
-        "precision;", "precision exakt;", "weights;", "weights none;",
+        "precision;", "precision exakt;", "kv;", "kv bf8;",
+        "weights;", "weights none;",
         "log_level;", "log_level loud;", "log_level info debug;",
         "replicas;", "replicas x;", "replicas 0;", "replicas 257;",
         "gpus;", "gpus x;", "gpus 0;", "gpus 17;", "gpus 0,x;", "gpus 0,256;",

@@ -103,11 +103,90 @@ test_backend(void **state)
 }
 
 
+/* "weights fp8" is another model: neither pages nor answers are continued. */
+
+static void
+test_quantized(void **state)
+{
+    char                fingerprint[36], identity[36];
+    dsa_err_t           err;
+    dsa_backend_t      *b;
+    dsa_backend_conf_t  conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = GOLDEN "b-bf16";
+    conf.precision = DSA_SERVED;
+    conf.gpus = 1;
+    conf.max_tokens = 16;
+    conf.max_seqs = 2;
+    conf.allowed = 1024;
+
+    b = dsa_backend_cpu_open(&conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+    assert_int_equal(b->config.format[DSA_MATRICES_EXPERTS], DSA_FORMAT_FLOAT);
+    memcpy(fingerprint, b->fingerprint, sizeof(fingerprint));
+    memcpy(identity, b->identity, sizeof(identity));
+    b->close(b);
+
+    conf.quantize = 1;
+    b = dsa_backend_cpu_open(&conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+    assert_int_equal(b->config.format[DSA_MATRICES_EXPERTS], DSA_FORMAT_FP8);
+    assert_string_not_equal(b->fingerprint, fingerprint);
+    assert_string_not_equal(b->identity, identity);
+    b->close(b);
+
+    conf.model = GOLDEN "a-fp8";
+    assert_null(dsa_backend_cpu_open(&conf, &err));
+    assert_non_null(strstr(err.text, "in FP8 already"));
+}
+
+
+/* Pages of one format are of no use to a backend with the other. */
+
+static void
+test_formats(void **state)
+{
+    uint32_t            i;
+    dsa_backend_t       b[2];
+    dsa_backend_conf_t  conf;
+    dsa_model_config_t  config;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.precision = DSA_SERVED;
+
+    for (i = 0; i < 2; i++) {
+        memset(&b[i], 0, sizeof(dsa_backend_t));
+        b[i].kv_bf16 = i;
+        dsa_backend_fingerprint(&b[i], "model", &conf);
+    }
+
+    assert_string_not_equal(b[0].identity, b[1].identity);
+    assert_string_not_equal(b[0].fingerprint, b[1].fingerprint);
+
+    memset(&config, 0, sizeof(config));
+    config.num_hidden_layers = 2;
+    config.layer[0].selection = DSA_SELECTION_ALL;
+    config.layer[1].selection = DSA_SELECTION_ALL;
+
+    assert_true(dsa_kv_bf16(DSA_BACKEND_CUDA, DSA_KV_AUTO, &config));
+    assert_false(dsa_kv_bf16(DSA_BACKEND_CPU, DSA_KV_AUTO, &config));
+    assert_false(dsa_kv_bf16(DSA_BACKEND_CUDA, DSA_KV_FP8, &config));
+
+    config.layer[1].selection = DSA_SELECTION_OWN;
+
+    assert_false(dsa_kv_bf16(DSA_BACKEND_CUDA, DSA_KV_AUTO, &config));
+    assert_true(dsa_kv_bf16(DSA_BACKEND_CUDA, DSA_KV_BF16, &config));
+}
+
+
 int
 main(void)
 {
     const struct CMUnitTest  tests[] = {
-        cmocka_unit_test(test_backend)
+        cmocka_unit_test(test_backend),
+        cmocka_unit_test(test_quantized),
+        cmocka_unit_test(test_formats)
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

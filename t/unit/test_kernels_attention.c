@@ -462,7 +462,7 @@ test_attention_range(void **state)
 
 
 static void
-check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
+check_cache(uint32_t format, uint32_t latent, uint32_t rope, uint32_t index)
 {
     void        *base;
     float       *c, *key, *c2, *r2, *key2, scale[200], s;
@@ -476,7 +476,7 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
     n = 200;
     ld = latent + rope;
 
-    dsa_cache_layout(&cache, served, 2, NULL, latent, rope, index);
+    dsa_cache_layout(&cache, format, 2, NULL, latent, rope, index);
 
     c = malloc(n * ld * sizeof(float));
     key = malloc(n * index * sizeof(float));
@@ -491,7 +491,7 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
         dsa_t_fill(c, n * ld, (float) (layer + 1));
         dsa_t_fill(key, n * index, (float) (layer + 1));
 
-        if (served) {
+        if (format != DSA_CACHE_EXACT) {
             dsa_bf16_round_rows(c, n * ld);
         }
 
@@ -505,8 +505,11 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
         dsa_cache_keys(key2, scale, &cache, base, layer, pages, 3, n - 3);
 
         for (i = 3; i < n; i++) {
-            if (served) {
+            if (format == DSA_CACHE_FP8) {
                 dsa_fp8_simulate(c + i * ld, c + i * ld, 1, latent, 1);
+            }
+
+            if (format != DSA_CACHE_EXACT) {
                 s = dsa_fp8_scale(key + i * index, index, 1);
                 assert_true(scale[i - 3] == s);
 
@@ -522,7 +525,7 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
 
             for (j = 0; j < index; j++) {
                 assert_true(key2[(i - 3) * index + j]
-                            == (served
+                            == (format != DSA_CACHE_EXACT
                                 ? dsa_e4m3_round(key[i * index + j] / s)
                                 : key[i * index + j]));
             }
@@ -557,10 +560,12 @@ check_cache(int served, uint32_t latent, uint32_t rope, uint32_t index)
 static void
 test_cache(void **state)
 {
-    check_cache(0, 512, 64, 128);
-    check_cache(1, 512, 64, 128);
-    check_cache(0, 200, 10, 16);
-    check_cache(1, 199, 10, 16);        /* nothing aligned */
+    check_cache(DSA_CACHE_EXACT, 512, 64, 128);
+    check_cache(DSA_CACHE_FP8, 512, 64, 128);
+    check_cache(DSA_CACHE_BF16, 512, 64, 128);
+    check_cache(DSA_CACHE_EXACT, 200, 10, 16);
+    check_cache(DSA_CACHE_FP8, 199, 10, 16);    /* nothing aligned */
+    check_cache(DSA_CACHE_BF16, 199, 10, 16);
 }
 
 
@@ -578,7 +583,7 @@ test_cache_layout(void **state)
 
     const uint32_t  pages[1] = { 1 };
 
-    dsa_cache_layout(&cache, 1, 3, NULL, 512, 64, 128);
+    dsa_cache_layout(&cache, DSA_CACHE_FP8, 3, NULL, 512, 64, 128);
 
     assert_int_equal(cache.token, 656);
     assert_int_equal(cache.keys, 64 * 656);
@@ -618,6 +623,29 @@ test_cache_layout(void **state)
 
     free(base);
 
+    /* two layers without index keys and latents in BF16 */
+
+    memset(indexed, 0, sizeof(indexed));
+    dsa_cache_layout(&cache, DSA_CACHE_BF16, 2, indexed, 512, 64, 128);
+
+    assert_int_equal(cache.token, 1152);
+    assert_int_equal(cache.layer[1], 64 * 1152);
+    assert_int_equal(cache.page, 2 * 64 * 1152);
+
+    base = calloc(2, cache.page);
+    assert_non_null(base);
+    dsa_cache_write(&cache, base, 1, pages, 5, 1, c, 576, NULL);
+
+    p = base + cache.page + 64 * 1152 + 5 * 1152;
+    memcpy(&v, p, sizeof(v));
+    assert_int_equal(v, 0x3f80);                        /* 1 */
+    memcpy(&v, p + 511 * 2, sizeof(v));
+    assert_int_equal(v, 0x4100);                        /* 8 */
+    memcpy(&v, p + 512 * 2, sizeof(v));
+    assert_int_equal(v, 0x4180);                        /* 16 */
+
+    free(base);
+
     /* GLM-5.2 has 78 layers, 21 with index keys: 53,940 bytes a token */
 
     memset(indexed, 0, sizeof(indexed));
@@ -626,7 +654,7 @@ test_cache_layout(void **state)
         indexed[i] = i < 3 || i % 4 == 2;
     }
 
-    dsa_cache_layout(&cache, 1, 78, indexed, 512, 64, 128);
+    dsa_cache_layout(&cache, DSA_CACHE_FP8, 78, indexed, 512, 64, 128);
 
     assert_int_equal(cache.page, 64 * 53940);
     assert_int_equal(cache.layer[3], 3 * 64 * (656 + 132));

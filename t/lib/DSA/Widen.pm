@@ -14,6 +14,9 @@ package DSA::Widen;
 # grow($from, $to, $factor, $eps) writes a copy whose residual stream and
 # latents are larger.
 #
+# dense($from, $to, $type) writes a copy without indexers, whose layers attend
+# to all positions; $type is its model_type.
+#
 # A test in C calls perl -It/lib -MDSA::Widen -e 'widen_all(@ARGV)' FROM TO N.
 
 use strict;
@@ -26,7 +29,7 @@ use DSA::Test qw/ read_file write_file /;
 
 use constant BLOCK => 128;
 
-our @EXPORT = qw/ widen widen_all grow /;
+our @EXPORT = qw/ widen widen_all grow dense /;
 
 my $json = JSON::PP->new->canonical;
 my %bytes = (F8_E4M3 => 1, BF16 => 2, F32 => 4);
@@ -95,6 +98,23 @@ sub write_model {
 
     $config->{$_} *= $n for @fields;
     write_file("$to/config.json", $json->encode($config));
+
+    return $to;
+}
+
+
+sub dense {
+    my ($from, $to, $type) = @_;
+
+    my %tensor = read_tensors($from);
+
+    delete @tensor{grep { /\.indexer\./ } keys %tensor};
+    write_model($from, $to, 1, \%tensor);
+
+    my $config = $json->decode(read_file("$to/config.json"));
+
+    write_file("$to/config.json",
+               $json->encode({ %$config, model_type => $type }));
 
     return $to;
 }
