@@ -3,7 +3,8 @@
 """All families, with their weights in training."""
 
 import importlib
-import random
+
+from tasks.parts import Draw
 
 
 class Make:
@@ -20,25 +21,43 @@ class Make:
 
 # family: weight in training.  The weights count tasks, not tokens: a trip is
 # as long as sixteen look-ups.  There are many look-ups because finding and
-# repeating a statement is learned late, and most families need it.
+# repeating a statement is learned late, and most families need it.  Half of
+# the tasks have ordinary wording (daily_*).
 
 WEIGHTS = {
-    'talk': 0.20,
-    'arithmetic': 0.12,
-    'arithmetic_story': 0.04,
-    'lookup': 0.27,
-    'tools_single': 0.06,
-    'tools_none': 0.04,
-    'tools_error': 0.07,
-    'tools_multi': 0.04,
-    'chat': 0.08,
-    'lookup_long': 0.04,
+    'talk': 0.09,
+    'arithmetic': 0.07,
+    'arithmetic_story': 0.02,
+    'lookup': 0.13,
+    'tools_single': 0.03,
+    'tools_none': 0.02,
+    'tools_error': 0.03,
+    'tools_multi': 0.03,
+    'chat': 0.05,
+    'lookup_long': 0.03,
     'trip_facts': 0.01,
     'trip_short': 0.01,
     'trip': 0.02,
+    'daily_tool': 0.14,
+    'daily_many': 0.06,
+    'daily_error': 0.05,
+    'daily_none': 0.04,
+    'daily_turns': 0.05,
+    'daily_talk': 0.04,
+    'daily_sums': 0.03,
+    'daily_text': 0.03,
+    'daily_format': 0.02,
 }
 
 FAMILIES = {family: Make(family) for family in WEIGHTS}
+
+# families for an experiment (coldstart.py), which training draws only if they
+# are named
+
+APART = {family: Make(family) for family in ('cold_reason', 'cold_agent')}
+
+
+HELD_OUT = 'eval-'
 
 
 def draw_family(rng, families=None):
@@ -46,12 +65,14 @@ def draw_family(rng, families=None):
 
     families = families or list(WEIGHTS)
 
-    return rng.choices(families, [WEIGHTS[f] for f in families])[0]
+    return rng.choices(families, [WEIGHTS.get(f, 1) for f in families])[0]
 
 
 def task_of(family, seed):
     """Returns the task of a family with this seed, which may be any text.
     Training uses the seeds train-N and evaluation eval-N, so no task is in
-    both."""
+    both.  The seeds eval-N draw words and templates from the parts that are
+    held out."""
 
-    return FAMILIES[family](random.Random(f'{family}/{seed}'))
+    return {**FAMILIES, **APART}[family](Draw(
+        f'{family}/{seed}', str(seed).startswith(HELD_OUT)))

@@ -3,7 +3,7 @@
 """Prints the distances between a trained checkpoint, its export as PyTorch
 computes it, and its export as the engine computes it.
 
-    python3 -m train.check CHECKPOINT.pt MODEL_DIR --data DIR --dsa PROGRAM
+    python3 -m train.check CHECKPOINT MODEL_DIR --data DIR --dsa PROGRAM
                            [--samples N] [--backend cpu|cuda]
 
 --data has shards of train.data that were not used for training.  Perplexities
@@ -24,7 +24,7 @@ import tempfile
 import numpy
 import torch
 
-from train import fp8
+from train import checkpoint, fp8
 from train.data import Shards
 from train.export import BF16, write_safetensors
 from train.model import Model
@@ -43,7 +43,7 @@ def main():
     p.add_argument('--backend', choices=('cpu', 'cuda'), default='cpu')
     args = p.parse_args()
 
-    saved = torch.load(args.checkpoint, map_location='cpu')
+    saved = checkpoint.load(args.checkpoint)
     config, state = saved['config'], saved['model']
     bf16 = model_of(config, {n: bfloat(t) for n, t in state.items()})
     exact = model_of(config, {n: exported(n, t) for n, t in state.items()})

@@ -3,9 +3,13 @@
 """Draws conversations by their seeds, and writes them as a text on which a
 tokenizer can be trained.
 
-    python3 -m train.corpus --seed S --tasks N | demo/make-tokenizer 4096
+    python3 -m train.corpus --seed S --tasks N [FILE ...] |
+        demo/make-tokenizer 4096
 
 The text is in the model's format, with each segment of a conversation once.
+FILEs are added as they are: code, JSON and ordinary text, such as those of the
+project, so that tokens are not only made of the words of tasks.  No file adds
+more than MOST characters, and all of them no more than the conversations.
 """
 
 import argparse
@@ -14,8 +18,10 @@ import sys
 
 from tasks import mix
 from tasks.task import CHAT, DISCARD, RETAIN, play
-from train.encode import training_samples
+from train.encode import NAMES, training_samples
 
+
+MOST = 30000            # characters of a file
 
 # weights of the modes that a task has; a task in the mode discard makes as
 # many samples as it has steps
@@ -23,14 +29,23 @@ from train.encode import training_samples
 MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 
 
-def conversation(seed, families=None):
+def conversation(seed, families=None, apart=False):
     """Returns (task, mode, messages).  The task is drawn from the families by
-    weight, and played by its gold policy in one of its modes."""
+    weight, and played by its gold policy in one of its modes.  apart: no
+    conversation has both reasoning and calls."""
 
     rng = random.Random(seed)
-    family = mix.draw_family(rng, families)
-    task = mix.task_of(family, seed)
-    mode, = rng.choices(task.modes, [MODES[m] for m in task.modes])
+
+    while True:
+        family = mix.draw_family(rng, families)
+        task = mix.task_of(family, seed)
+        modes = [m for m in task.modes
+                 if not apart or not task.tools or m == CHAT]
+
+        if modes:
+            break
+
+    mode, = rng.choices(modes, [MODES[m] for m in modes])
 
     return task, mode, play(task, mode)
 
@@ -44,14 +59,33 @@ def text(seed):
     return ''.join(segments)
 
 
+def files(paths, room):
+    """Yields the texts of files, of at most room characters in all."""
+
+    for path in paths:
+        with open(path, encoding='utf-8') as f:
+            part = f.read(min(MOST, room))
+
+        room -= len(part)
+        yield NAMES.sub('', part) + '\n'
+
+        if room <= 0:
+            break
+
+
 def main():
     p = argparse.ArgumentParser(prog='train.corpus')
     p.add_argument('--seed', required=True)
     p.add_argument('--tasks', type=int, required=True)
+    p.add_argument('files', nargs='*', metavar='FILE')
     args = p.parse_args()
+    written = 0
 
     for n in range(args.tasks):
-        sys.stdout.write(text(f'corpus-{args.seed}-{n}'))
+        written += sys.stdout.write(text(f'corpus-{args.seed}-{n}'))
+
+    for part in files(args.files, written):
+        sys.stdout.write(part)
 
 
 if __name__ == '__main__':

@@ -5,6 +5,10 @@ in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
+                          [--apart]
+
+--apart leaves out conversations with reasoning and calls, for the base of the
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 
@@ -14,7 +18,8 @@ A shard is
     shard-00000.json      counts, in total and by family; it is written last,
                           so where it exists, the shard is complete
 
-Runs with the same seed make the same shards, with any number of workers.
+Runs with the same seed make the same shards, with any number of workers; a
+run leaves out shards that are complete, so it continues one that was ended.
 There may be a few samples more than N, because a task is not divided.
 """
 
@@ -35,33 +40,54 @@ import numpy
 
 from tasks.task import DISCARD
 from train import corpus
-from train.encode import training_samples
+from train.encode import Ordinary, training_samples
 
 
 TARGET = 0x8000         # a bit of an id in a shard
 PAD = 2                 # the id of demo/make-tokenizer's padding
-LONGEST = 4096          # tokens of a sample; longer samples are dropped
+LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
 WINDOW = 8              # shards that are shuffled together
+OPEN = 8                # rows that are packed at a time
 
-# Lengths of rows.  A batch of train.recipe's size holds a whole number of rows
-# of each length, so all batches have the same number of tokens.
-BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 4096)
+# Lengths of rows.  A batch of train.recipe's size holds a whole and even number
+# of rows of each length, so all batches have the same number of tokens, and
+# two GPUs have the same number of rows.
+BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 3840, 6144, 7680)
 
 
 class Tokenizer:
-    """A process of `dsa tokenize` that is used for many texts."""
+    """A process of `dsa tokenize` that is used for many texts; special: names
+    of special tokens become these tokens, except in an Ordinary text."""
 
-    def __init__(self, dsa, file):
+    def __init__(self, dsa, file, special=True):
+        self.arguments = dsa, file
+        self.ordinary = None
         self.process = subprocess.Popen(
-            [dsa, 'tokenize', '--tokenizer', file, '--special', '--jsonl'],
+            [dsa, 'tokenize', '--tokenizer', file, '--jsonl',
+             *(['--special'] if special else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def ids(self, texts):
         """Returns an array of ids for each of the texts, none of which may be
         empty."""
 
+        apart = [i for i, t in enumerate(texts) if isinstance(t, Ordinary)]
+
+        if apart and self.ordinary is None:
+            self.ordinary = Tokenizer(*self.arguments, False)
+
+        found = self.read([t for t in texts if not isinstance(t, Ordinary)])
+
+        if apart:
+            for i, ids in zip(apart, self.ordinary.read(
+                    [texts[i] for i in apart])):
+                found.insert(i, ids)
+
+        return found
+
+    def read(self, texts):
         lines = ''.join(json.dumps(t, ensure_ascii=False) + '\n'
                         for t in texts).encode()
 
@@ -73,7 +99,7 @@ class Tokenizer:
         answers = [self.process.stdout.readline() for _ in texts]
         writer.join()
 
-        if not answers[-1].endswith(b']\n'):
+        if answers and not answers[-1].endswith(b']\n'):
             raise RuntimeError('dsa tokenize ended')
 
         return [numpy.array(json.loads(a), numpy.int64) for a in answers]
@@ -87,6 +113,9 @@ class Tokenizer:
 
     def close(self):
         self.process.communicate()
+
+        if self.ordinary is not None:
+            self.ordinary.close()
 
 
 def marked_ids(tokenizer, samples):
@@ -131,7 +160,7 @@ class Maker:
 
             try:
                 task, mode, messages = corpus.conversation(
-                    seed, self.args.families)
+                    seed, self.args.families, self.args.apart)
             except Exception as e:
                 # a few tasks may fail, but not a larger share than FAILING
 
@@ -156,13 +185,19 @@ class Maker:
                 in zip(families, marked_ids(self.tokenizer, samples))
                 if counts.add(family, ids)]
 
-        name = os.path.join(self.args.out, f'shard-{n:05}')
-        put(name + '.ids.npy', numpy.concatenate(kept))
-        put(name + '.len.npy', numpy.array([len(ids) for ids in kept],
-                                           numpy.int32))
-        put(name + '.json', counts.read())
+        shard = name(self.args, n)
+        put(shard + '.ids.npy', numpy.concatenate(kept))
+        put(shard + '.len.npy', numpy.array([len(ids) for ids in kept],
+                                            numpy.int32))
+        put(shard + '.json', counts.read())
 
         return counts.read()
+
+
+def name(args, n):
+    """Returns the path of shard n without its ending."""
+
+    return os.path.join(args.out, f'shard-{n:05}')
 
 
 class Counts:
@@ -234,6 +269,36 @@ class Shards:
                     yield batch(waiting[i], bucket_sizes[i])
                     waiting[i] = []
 
+    def packed(self, rng, tokens_per_batch, length):
+        """Yields batches like batches(), of rows of this length that hold
+        whole samples one after the other.  A token sees the samples before its
+        own, too: they make the context long, and the indexer must find what
+        belongs to the sample.  A sample is put into the first of some open
+        rows that has room for it."""
+
+        n = max(1, tokens_per_batch // length)
+        full, rows = [], [[] for _ in range(OPEN)]
+
+        while True:
+            for sample in self.window(rng):
+                if len(sample) > length:
+                    continue
+
+                room = [length - sum(map(len, row)) for row in rows]
+                i = next((i for i, r in enumerate(room)
+                          if r >= len(sample)), None)
+
+                if i is None:
+                    i = min(range(OPEN), key=room.__getitem__)
+                    full.append(numpy.concatenate(rows[i]))
+                    rows[i] = []
+
+                rows[i].append(sample)
+
+                if len(full) == n:
+                    yield batch(full, length)
+                    full = []
+
     def window(self, rng):
         """Returns the samples of the shards that were used least, of new
         shards first, in random order."""
@@ -282,11 +347,13 @@ def main():
     p.add_argument('--samples', type=int, required=True)
     p.add_argument('--workers', type=int, default=os.cpu_count())
     p.add_argument('--families', type=lambda s: s.split(','))
+    p.add_argument('--apart', action='store_true')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)
 
-    shards = range((args.samples + SHARD - 1) // SHARD)
+    shards = [n for n in range((args.samples + SHARD - 1) // SHARD)
+              if not os.path.exists(name(args, n) + '.json')]
     start = time.time()
     samples = tokens = 0
 

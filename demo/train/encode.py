@@ -78,8 +78,7 @@ def encode(messages, tools, thinking):
     system = messages[0]['role'] == 'system'
     users = [i for i, m in enumerate(messages) if m['role'] == 'user']
     last = users[-1] if users else -1
-    segments = [(head(messages[0]['content'] if system else '', tools),
-                 False)]
+    segments = head(messages[0]['content'] if system else '', tools)
     i = 1 if system else 0
 
     while i < len(messages):
@@ -155,8 +154,17 @@ def step_alone(messages, i, begin, tools):
     return [(text, False) for text, _ in before] + [step]
 
 
+class Ordinary(str):
+    """A text with the names of special tokens, which are ordinary text
+    here."""
+
+
 def head(system, tools):
-    """Returns the text before the first user's message."""
+    """Returns the segments before the first user's message.  A system prompt
+    without tools may have the names of special tokens."""
+
+    if NAMES.search(system) and not tools:
+        return [(BOS, False), (Ordinary(system), False)]
 
     text = BOS + plain(system)
 
@@ -165,7 +173,7 @@ def head(system, tools):
             plain(dump(t['function'])) + '\n' for t in tools)
         text += '</functions>\n'
 
-    return text
+    return [(text, False)]
 
 
 def written(message, reasons):

@@ -13,12 +13,14 @@ from train.ops import region, wide
 PIECE = 16384           # tokens; the same for all batches
 
 
-def cross_entropy(hidden, head, targets, weights):
+def cross_entropy(hidden, head, targets, weights, total=None):
     """hidden [N,H], head [V,H], targets [N] int64, weights [N] -> the weighted
-    mean."""
+    mean, or, if these are some tokens of a batch with this total of weights,
+    their part of its mean."""
 
     weights = weights.to(wide(hidden).dtype)
-    weights = weights / weights.sum().clamp(min=1e-6)
+    total = weights.sum() if total is None else total
+    weights = weights / total.clamp(min=1e-6)
     learn = torch.is_grad_enabled() and (hidden.requires_grad
                                          or head.requires_grad)
 

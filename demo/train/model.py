@@ -42,11 +42,13 @@ class Output(NamedTuple):
     hidden      [B,T,H] after the last norm
     index_loss  the indexers' loss, a mean over valid tokens and layers
     load        [MoE layers, experts] the share of each in the choices that
-                valid tokens made
+                valid tokens of the batch made
+    drafts      [B,T,H] of each step of the draft layer, after its norm
     """
     hidden: torch.Tensor
     index_loss: torch.Tensor
     load: torch.Tensor
+    drafts: tuple = ()
 
 
 # ------------------------------------------------------------- parameters
@@ -157,7 +159,7 @@ class Moe(nn.Module):
 
 
 class Layer(nn.Module):
-    def __init__(self, c, n):
+    def __init__(self, c, moe):
         super().__init__()
 
         # each layer adds twice to the stream; all layers together add as much
@@ -166,8 +168,7 @@ class Layer(nn.Module):
         gain = (2 * c['num_hidden_layers']) ** -0.5
 
         self.eps = c['rms_norm_eps']
-        self.moe = (n >= c['first_k_dense_replace']
-                    and n % c['moe_layer_freq'] == 0)
+        self.moe = moe
         self.input_layernorm = Norm(c['hidden_size'])
         self.post_attention_layernorm = Norm(c['hidden_size'])
         self.self_attn = Attention(c, gain)
@@ -175,12 +176,38 @@ class Layer(nn.Module):
             c['hidden_size'], c['intermediate_size'], gain)
 
 
+class Head(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.norm = Norm(size)
+
+
+class DraftLayer(Layer):
+    """Multi-token prediction (DeepSeek-V3's report, 2.2): a layer whose input
+    is made of the model's output at a position and the next token.  It has a
+    norm of its own, and shares embedding and head with the model."""
+
+    def __init__(self, c):
+        super().__init__(c, True)
+        hidden = c['hidden_size']
+
+        self.enorm, self.hnorm = Norm(hidden), Norm(hidden)
+        self.eh_proj = Plain(hidden, 2 * hidden, (2 * hidden) ** -0.5)
+        self.shared_head = Head(hidden)
+
+
 class Body(nn.Module):
+    """The draft layer is the last of layers, if there is one."""
+
     def __init__(self, c):
         super().__init__()
         self.embed_tokens = Plain(c['vocab_size'], c['hidden_size'], 1.0)
-        self.layers = nn.ModuleList(Layer(c, n) for n in
-                                    range(c['num_hidden_layers']))
+        self.layers = nn.ModuleList(
+            Layer(c, n >= c['first_k_dense_replace']
+                  and n % c['moe_layer_freq'] == 0)
+            for n in range(c['num_hidden_layers']))
+        self.layers.extend(DraftLayer(c) for _ in range(
+            min(1, c['num_nextn_predict_layers'])))
         self.norm = Norm(c['hidden_size'])
 
 
@@ -350,7 +377,7 @@ def turned(i, x):
 @region
 def finish(layer, h, o, valid, served):
     """Returns the stream h [N,H] after attention with the output o
-    [N,heads*128], and the experts' load, or None."""
+    [N,heads*128], and how many tokens chose each expert, or None."""
 
     a = layer.self_attn
     h = carried(h, served) + linear(rounded(o, served),
@@ -380,7 +407,7 @@ def mlp(m, x, served):
 
 
 def moe(m, x, valid, served):
-    """x [N,H] -> y [N,H], load [E].
+    """x [N,H] -> y [N,H], how many valid tokens chose each expert [E].
 
     The experts are so small that sorting tokens by expert would cost more than
     computing all experts for every token.  One product makes all intermediate
@@ -409,9 +436,7 @@ def moe(m, x, valid, served):
     shared = rounded(inner[:, E * I:], served)
     y = linear(torch.cat([routed, shared], -1), joined('down_proj', 1))
 
-    counted = (chosen & valid[:, None]).to(weight.dtype).sum(0)
-
-    return y, counted / counted.sum().clamp(min=1)
+    return y, (chosen & valid[:, None]).to(weight.dtype).sum(0)
 
 
 def route(gate, x, served):
@@ -454,6 +479,51 @@ def greatest(x, k):
 # ------------------------------------------------------------------- model
 
 
+@region
+def joined(layer, e, hidden, served):
+    """Returns the stream [N,H] that enters the draft layer, from embeddings e
+    and outputs hidden; the embedding is the first half."""
+
+    x = torch.cat([rms_norm(e, layer.enorm.weight, layer.eps,
+                            held(e, served)),
+                   rms_norm(hidden, layer.hnorm.weight, layer.eps,
+                            held(e, served))], -1)
+
+    return wide(linear(x, layer.eh_proj.value(served)))
+
+
+def shifted(counts, k):
+    """Returns for each position of counts [B,T] bool if the one that is k
+    further in the row counts."""
+
+    ahead = counts.roll(-k, 1)
+    ahead[:, -k:] = False
+
+    return ahead
+
+
+class Rows(NamedTuple):
+    """What a layer needs besides its stream.
+
+    shape           (B, T)
+    flat, weight    [N] which tokens are valid; [B,T] their weight in the
+                    indexer's loss, of 1 in the whole batch
+    whole           the number of valid tokens in the batch, at least 1
+    cos, sin        [N,dim/2]
+    attention, served, learning
+                    the mode, whether to round, whether there are gradients
+    """
+    shape: tuple
+    flat: torch.Tensor
+    weight: torch.Tensor
+    whole: torch.Tensor
+    cos: torch.Tensor
+    sin: torch.Tensor
+    attention: str
+    served: bool
+    learning: bool
+
+
 class Model(nn.Module):
     """config is a checkpoint's config.json."""
 
@@ -461,6 +531,7 @@ class Model(nn.Module):
         super().__init__()
         self.topk = config['index_topk']
         self.eps = config['rms_norm_eps']
+        self.n_layers = config['num_hidden_layers']
         self.model = Body(config)
 
         # logits are small at first, so that all tokens are nearly equally
@@ -473,64 +544,118 @@ class Model(nn.Module):
         self.register_buffer('cos', cos, persistent=False)
         self.register_buffer('sin', sin, persistent=False)
 
-    def forward(self, ids, valid, attention, precision):
+    def forward(self, ids, valid, attention, precision, drafts=0, batch=None):
         """ids [B,T] int64; valid [B,T] bool, false for the padding at a row's
-        end.  Returns an Output."""
+        end; drafts: steps of the draft layer; batch: the valid of all rows, if
+        these are some rows of a batch.  Returns an Output, in which the
+        indexer's loss and the load are the rows' parts of the batch's."""
 
         with torch.autocast(ids.device.type, enabled=False):
-            return self.run(ids, valid, attention, precision)
+            return self.run(ids, valid, attention, precision, drafts,
+                            valid if batch is None else batch)
 
-    def run(self, ids, valid, attention, precision):
-        B, T = ids.shape
-        served = precision == 'served'
+    def run(self, ids, valid, attention, precision, drafts, batch):
         learning = torch.is_grad_enabled()
-        flat = valid.flatten()
-        weight = valid.to(self.cos.dtype)
-        weight = weight / weight.sum().clamp(min=1)
-        cos = self.cos[:T].repeat(B, 1)
-        sin = self.sin[:T].repeat(B, 1)
+        rows = self.rows(valid, attention, precision, learning, batch)
         losses, loads = [], []
-
-        def rows(x):
-            return x.unflatten(0, (B, T))
 
         # in the warm-up only the indexer is trained
 
         with torch.set_grad_enabled(learning and attention != 'warmup'):
-            h = F.embedding(ids.flatten(),
-                            self.model.embed_tokens.value(served))
+            h = self.embedded(ids, rows)
 
-            for layer in self.model.layers:
-                x, qr, q, k, v = project(layer, h, cos, sin, served)
-                q, k, v = rows(q), rows(k), rows(v)
-                scale = layer.self_attn.scale
-
-                if attention == 'dense':
-                    o = causal_attention(q, k, v, scale)
-
-                else:
-                    with torch.set_grad_enabled(learning):
-                        i = index(layer, x, qr, cos, sin, served)
-                        o, loss = selected_attention(
-                            q, k, v, [rows(t) for t in i], weight,
-                            self.topk if attention == 'sparse' else None,
-                            scale)
-
-                    losses.append(loss)
-
-                h, load = finish(layer, h, o.flatten(2).flatten(0, 1), flat,
-                                 served)
-
-                if load is not None:
-                    loads.append(load)
+            for layer in self.model.layers[:self.n_layers]:
+                h = self.through(layer, h, rows, losses, loads)
 
             hidden = rms_norm(h, self.model.norm.weight, self.eps,
-                              held(h, served))
+                              held(h, rows.served))
+            steps, last = [], hidden
 
-        return Output(rows(hidden),
+            for k in range(1, drafts + 1):
+                last = self.draft(ids, valid, last, k, rows, losses, loads,
+                                  batch)
+                steps.append(last.unflatten(0, rows.shape))
+
+        return Output(hidden.unflatten(0, rows.shape),
                       torch.stack(losses).mean() if losses
                       else hidden.new_zeros((), dtype=self.cos.dtype),
-                      torch.stack(loads))
+                      torch.stack(loads), tuple(steps))
+
+    def rows(self, valid, attention, precision, learning, batch):
+        """Returns the Rows of some rows of a batch."""
+
+        B, T = valid.shape
+
+        return Rows((B, T), *self.counted(valid, batch),
+                    self.cos[:T].repeat(B, 1), self.sin[:T].repeat(B, 1),
+                    attention, precision == 'served', learning)
+
+    def counted(self, valid, batch):
+        """Returns flat, weight and whole of Rows."""
+
+        whole = batch.sum().clamp(min=1).to(self.cos.dtype)
+
+        return valid.flatten(), valid.to(self.cos.dtype) / whole, whole
+
+    def embedded(self, ids, rows):
+        return F.embedding(ids.flatten(),
+                           self.model.embed_tokens.value(rows.served))
+
+    def through(self, layer, h, rows, losses, loads):
+        """Returns the stream h [N,H] after a layer, and adds its indexer's
+        loss and its experts' load to the lists."""
+
+        x, qr, q, k, v = project(layer, h, rows.cos, rows.sin, rows.served)
+        q, k, v = (t.unflatten(0, rows.shape) for t in (q, k, v))
+        scale = layer.self_attn.scale
+
+        if rows.attention == 'dense':
+            o = causal_attention(q, k, v, scale)
+
+        else:
+            with torch.set_grad_enabled(rows.learning):
+                i = index(layer, x, qr, rows.cos, rows.sin, rows.served)
+                o, loss = selected_attention(
+                    q, k, v, [t.unflatten(0, rows.shape) for t in i],
+                    rows.weight,
+                    self.topk if rows.attention == 'sparse' else None, scale)
+
+            losses.append(loss)
+
+        h, load = finish(layer, h, o.flatten(2).flatten(0, 1), rows.flat,
+                         rows.served)
+
+        if load is not None:
+            loads.append(load / (rows.whole * layer.mlp.gate.k))
+
+        return h
+
+    def draft(self, ids, valid, hidden, k, rows, losses, loads, batch):
+        """Returns the output [N,H] of step k of the draft layer, whose row i
+        reads token i + k and drafts token i + k + 1.  hidden [N,H] is the
+        model's output, or from step 2 on that of the step before.
+
+        In training a row of step 2 sees keys of step 2, while in serving it
+        sees those of step 1 and its own: the rows then need no attention of
+        another kind.  Positions are those of step 1, because only their
+        differences matter.
+        """
+        layer = self.model.layers[self.n_layers]
+        rows = rows._replace(**dict(zip(
+            ('flat', 'weight', 'whole'),
+            self.counted(shifted(valid, k), shifted(batch, k)))))
+        mine = []
+
+        h = joined(layer, self.embedded(ids.roll(-k, 1), rows), hidden,
+                   rows.served)
+        h = self.through(layer, h, rows, losses, mine)
+
+        # the router's balance depends on the first step only
+
+        loads += mine if k == 1 else []
+
+        return rms_norm(h, layer.shared_head.norm.weight, self.eps,
+                        held(h, rows.served))
 
     def logits(self, hidden, precision='float'):
         """[..., H] -> [..., V] in float32."""
@@ -539,15 +664,17 @@ class Model(nn.Module):
             w = self.lm_head.value(precision == 'served')
             return wide(hidden) @ wide(w).t()
 
-    def loss(self, hidden, targets, weights, precision='float'):
+    def loss(self, hidden, targets, weights, precision='float', total=None):
         """Returns the mean of the cross-entropy of targets [B,T] int64 after
-        hidden [B,T,H], weighted by weights [B,T].  Logits are never in memory
-        all at once."""
+        hidden [B,T,H], weighted by weights [B,T], or the part of some rows in
+        the mean of a batch with this total of weights.  Logits are never in
+        memory all at once."""
 
         with torch.autocast(hidden.device.type, enabled=False):
             return cross_entropy(hidden.flatten(0, 1),
                                  self.lm_head.value(precision == 'served'),
-                                 targets.flatten(), weights.flatten())
+                                 targets.flatten(), weights.flatten(),
+                                 total)
 
     @torch.no_grad()
     def balance(self, load, rate):

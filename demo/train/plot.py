@@ -62,6 +62,9 @@ def read(lines):
     stages = {}
 
     for point in map(json.loads, lines):
+        if 'step' not in point:         # what the indexer selects
+            continue
+
         before = stages.get(point['stage'], [])
         stages[point['stage']] = [p for p in before
                                   if p['step'] < point['step']] + [point]

@@ -1,8 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""The stages of training: the paper's sections 2.1.1 and 3 in miniature."""
+"""The stages of training, in the order of the paper: a dense base, extended to
+a long context; the warm-up of the indexer and sparse training on the same long
+data (2.1.1); then all post-training with sparse attention (3)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,12 @@ class Stage:
     batch      positions per step
     rate       the highest learning rate; it rises over the first 2 % of the
                steps and falls along a cosine to a tenth
+    length     of the rows, which are packed with samples; 0: each row has one
+               sample, and the length of the next bucket
+    drafts     weight of the loss of the draft layer, 0.3 and at the end 0.1
+               as in DeepSeek-V3
+    recycled   how many steps the draft layer is trained for; the steps after
+               the first get its own output instead of the model's
     """
     name: str
     attention: str
@@ -26,27 +34,61 @@ class Stage:
     positions: int
     batch: int
     rate: float
+    length: int = 0
+    drafts: float = 0.0
+    recycled: int = 1
 
 
 M = 1000 * 1000
 BATCH = 61440
+LONG = 8192                     # the context
+LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 
 STAGES = (
-    # 2.1: the dense predecessor, here trained from random weights on whole
-    # conversations, including the texts of users and tools
-    Stage('pretrain', 'dense', 'float', False, 400 * M, BATCH, 2e-3),
+    # the dense predecessor, from random weights, on whole conversations with
+    # the texts of users and tools
+    Stage('pretrain', 'dense', 'float', False, 600 * M, BATCH, 2e-3,
+          drafts=0.3),
 
-    # 3: tool use and thinking, on the assistant's tokens only.  In the paper
-    # it follows sparse training.  Most of it is here, because a step of dense
-    # attention takes a third of the time.
-    Stage('instruct', 'dense', 'float', True, 1000 * M, BATCH, 1.5e-3),
+    # its context extended to 8,192 tokens
+    Stage('extend', 'dense', 'float', False, 80 * M, LONG_BATCH, 1e-3, LONG,
+          drafts=0.3),
 
-    # 2.1.1, dense warm-up: the indexer learns where dense attention looks
-    Stage('warmup', 'warmup', 'float', False, 20 * M, BATCH, 1e-3),
+    # 2.1.1, dense warm-up: 1,000 steps of 16 sequences at 1e-3, as in the
+    # paper; everything but the indexer is frozen
+    Stage('warmup', 'warmup', 'float', False, 1000 * LONG_BATCH, LONG_BATCH,
+          1e-3, LONG),
 
-    # 2.1.1, sparse training: the model adapts to the selection
-    Stage('sparse', 'sparse', 'float', True, 60 * M, BATCH, 5e-4),
+    # 2.1.1, sparse training on the same data.  The paper's rate, 7.3e-6, is
+    # 1/30 of the highest of DeepSeek-V3's pre-training, 2.2e-4; this is 1/30
+    # of pretrain's.
+    Stage('sparse', 'sparse', 'float', False, 50 * M, LONG_BATCH, 6.6e-5,
+          LONG, drafts=0.1),
 
-    # 3, its end, in the precision of serving
-    Stage('tune', 'sparse', 'served', True, 100 * M, BATCH, 3e-4),
+    # 3, post-training: tool use and thinking, on the assistant's tokens; as
+    # conversations are served, then after other conversations, so that the
+    # selection has more to choose from
+    Stage('instruct', 'sparse', 'float', True, 200 * M, BATCH, 1e-3,
+          drafts=0.1),
+    Stage('deepen', 'sparse', 'float', True, 80 * M, LONG_BATCH, 5e-4,
+          LONG // 2, drafts=0.1),
+
+    # its end, in the precision of serving
+    Stage('tune', 'sparse', 'served', True, 100 * M, BATCH, 3e-4, drafts=0.1,
+          recycled=3),
 )
+
+# 3.2.2, an experiment beside the model: after sparse, only on the data of the
+# cold start (tasks/coldstart.py)
+
+COLD = Stage('cold', 'sparse', 'float', True, 20 * M, BATCH, 3e-4, drafts=0.1)
+
+ALL = STAGES + (COLD,)
+
+
+def dense(stages):
+    """Returns the stages of the dense twin: it gets the same data in the same
+    order, without a selection, and so without a warm-up."""
+
+    return tuple(replace(s, attention='dense') for s in stages
+                 if s.attention != 'warmup')

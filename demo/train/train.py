@@ -3,12 +3,21 @@
 """Trains the demonstration model, stage by stage.
 
     python3 -m train.train --data DIR --out DIR [--from CHECKPOINT]
-                           [--stages a,b] [--scale X] [--seed N]
+                           [--stages a,b] [--scale X] [--seconds N]
+                           [--seed N] [--dense] [--recall DIR]
+    torchrun --nproc-per-node 2 -m train.train ...
 
 --data has the shards of train.data, to which more may be added meanwhile.
---out gets a checkpoint after every stage, STAGE.pt.  --from continues after a
-checkpoint's stage; --stages selects other stages.  --scale multiplies the
-length of every stage, for trials.  It runs on a GPU if there is one.
+--out gets a checkpoint after every stage, STAGE.bf16 (checkpoint.py), from
+which the next stage starts, in the same run or in another.  --from continues
+after a checkpoint's stage; --stages selects other stages.  --scale multiplies
+the length of every stage, for trials.  --seconds ends a stage after this time,
+if it is not over before; the learning rate has fallen by then.  It runs on a
+GPU if there is one; torchrun starts it on several (ranks.py).
+
+--dense trains the dense twin: the same stages with dense attention, without
+the indexer's warm-up.  --recall measures after every stage, on shards that
+were not used for training, what the indexer selects (recall.py).
 
 SIGTERM and Ctrl-C end it after the current step, with a checkpoint stopped.pt,
 and --from continues within the stage.  A second signal ends it at once.
@@ -20,15 +29,19 @@ and --from continues within the stage.  A second signal ends it at once.
     seconds                 so far in the stage
     tokens_per_second       since the last line, as are the means
     rate                    the learning rate
-    loss, index_loss        language and indexer; 0 if not computed
+    loss, index_loss, draft_loss
+                            language, indexer, draft layer; 0 if not computed
     gradient, index_gradient
                             norms before clipping; 0 if not trained
     busiest_expert, idlest_expert
                             the largest and the smallest share in the choices
                             of a layer
+
+and with --recall a line {"stage", "recall"} after each stage.
 """
 
 import argparse
+import itertools
 import json
 import math
 import os
@@ -41,10 +54,10 @@ import time
 
 import torch
 
+from train import checkpoint, ranks, recall, recipe
 from train.data import Shards
-from train.model import Model
+from train.model import Model, shifted
 from train.ops import accelerate
-from train.recipe import STAGES
 
 
 CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)),
@@ -67,7 +80,7 @@ LEARN = {'dense': ('model',),
 
 def main():
     args = arguments()
-    device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+    us, device = ranks.join()
 
     torch.manual_seed(args.seed)
     os.makedirs(args.out, exist_ok=True)
@@ -78,33 +91,67 @@ def main():
     if args.start is None:
         with open(CONFIG) as f:
             saved = {'config': json.load(f)}
-        model = Model(saved['config'])
     else:
-        saved = torch.load(args.start, map_location='cpu')
-        model = Model(saved['config'])
+        saved = checkpoint.load(args.start)
+
+    # the twin is served with a selection of the whole context
+
+    if args.dense:
+        saved['config']['index_topk'] = \
+            saved['config']['max_position_embeddings']
+
+    model = Model(saved['config'])
+
+    if args.start is not None:
         model.load_state_dict(saved['model'])
 
     model.to(device)
     shards = Shards(args.data)
     stop = stop_on_signals()
 
-    with open(os.path.join(args.out, 'log.jsonl'), 'a') as log:
-        for stage, part in to_train(args.stages, saved):
+    with open(os.path.join(args.out, 'log.jsonl') if us.first
+              else os.devnull, 'a') as log:
+        for stage, part in to_train(args.stages, saved, args.dense):
             step = part['at']['step'] if part else 0
             rng = random.Random(f'{args.seed}/{stage.name}/{step}')
 
+            us.equal(model)
             part = train(model, stage, shards, rng, device, args.scale, log,
-                         stop, part)
-            path = os.path.join(args.out,
-                                ('stopped' if part else stage.name) + '.pt')
+                         stop, part, args.seconds, us)
 
-            torch.save({'config': saved['config'],
-                        'model': model.state_dict(),
-                        'stage': stage.name, 'part': part}, path + '.tmp')
-            os.rename(path + '.tmp', path)
+            if not us.first:
+                if part:
+                    break
+                continue
 
             if part:
+                path = os.path.join(args.out, 'stopped.pt')
+                torch.save({'config': saved['config'],
+                            'model': model.state_dict(),
+                            'stage': stage.name, 'part': part},
+                           path + '.tmp')
+                os.rename(path + '.tmp', path)
                 sys.exit(f'stopped; continue with --from {path}')
+
+            # the next stage starts from what the file has
+
+            path = os.path.join(args.out, stage.name + checkpoint.ENDING)
+            checkpoint.save(path, saved['config'], stage.name,
+                            model.state_dict())
+            model.load_state_dict(checkpoint.load(path)['model'])
+
+            if args.recall:
+                write(log, {'stage': stage.name, 'recall': recall.measure(
+                    model, stage.attention, args.recall, device)})
+
+    us.leave()
+
+
+def write(log, values):
+    line = json.dumps(values)
+    log.write(line + '\n')
+    log.flush()
+    print(line, flush=True)
 
 
 def arguments():
@@ -114,10 +161,13 @@ def arguments():
     p.add_argument('--from', dest='start')
     p.add_argument('--stages', type=lambda s: s.split(','))
     p.add_argument('--scale', type=float, default=1)
+    p.add_argument('--seconds', type=float, default=math.inf)
     p.add_argument('--seed', type=int, default=1)
+    p.add_argument('--dense', action='store_true')
+    p.add_argument('--recall')
 
     args = p.parse_args()
-    names = [s.name for s in STAGES]
+    names = [s.name for s in stages(args.dense, True)]
 
     for name in args.stages or []:
         if name not in names:
@@ -126,21 +176,29 @@ def arguments():
     return args
 
 
-def to_train(names, saved):
+def stages(dense, experiments=False):
+    """Returns the stages of the model or of its dense twin."""
+
+    found = recipe.ALL if experiments else recipe.STAGES
+
+    return recipe.dense(found) if dense else found
+
+
+def to_train(names, saved, dense=False):
     """Returns the stages to train after a checkpoint, each with the state of
     an unfinished train() or None.  Without names these are all remaining
-    stages."""
+    stages of the model, or of its dense twin."""
 
     part = saved.get('part')
 
     if names is None:
-        names = [s.name for s in STAGES]
+        names = [s.name for s in stages(dense)]
         if 'stage' in saved:
             done = names.index(saved['stage']) + (part is None)
             names = names[done:]
 
     return [(s, part if s.name == saved.get('stage') else None)
-            for s in STAGES if s.name in names]
+            for s in stages(dense, True) if s.name in names]
 
 
 def stop_on_signals():
@@ -160,9 +218,10 @@ def stop_on_signals():
 
 
 def train(model, stage, shards, rng, device, scale, log,
-          stop=lambda: False, part=None):
-    """Trains one stage; the parameters of model change in place.  Returns
-    None, or, after stop() returned true, a state to continue with as part."""
+          stop=lambda: False, part=None, limit=math.inf, us=ranks.ALONE):
+    """Trains one stage, for at most limit seconds; the parameters of model
+    change in place.  Returns None, or, after stop() returned true, a state to
+    continue with as part."""
 
     steps = max(1, int(stage.positions * scale) // stage.batch)
     learners = parameters(model, stage)
@@ -176,17 +235,23 @@ def train(model, stage, shards, rng, device, scale, log,
     meter, last = Meter(), time.time()
     begun = last - at['seconds']
 
-    for ids, target, length in ahead(shards.batches(rng, stage.batch),
-                                     steps - at['step'], device):
+    for batch in drawn(shards, stage, rng, steps - at['step'], us):
 
-        language, index, load = losses(model, stage, ids, target, length)
-        loss = {'model': language, 'indexer': index}
+        batch, passed, stopping = us.turn(
+            batch, (time.time() - begun) / limit, stop())
+        ids, target, length = (moved(x, device) for x in batch)
+
+        language, index, load, draft = losses(model, stage, ids, target,
+                                              length, us)
+        loss = {'model': language + stage.drafts * draft, 'indexer': index}
         sum(loss[who] for who in learners).backward()
 
+        language, index, load, draft = added(
+            us, learners, (language, index, load, draft))
         norms = {who: torch.nn.utils.clip_grad_norm_(params, CLIP)
                  for who, params in learners.items()}
 
-        now = rate(stage.rate, at['step'], steps)
+        now = rate(stage.rate, max(at['step'], passed * steps), steps)
         for group in optimizer.param_groups:
             group['lr'] = now
 
@@ -198,13 +263,14 @@ def train(model, stage, shards, rng, device, scale, log,
 
         at['step'] += 1
         at['positions'] += ids.numel()
-        meter.add(length.sum(), load, loss=language.detach(),
-                  index_loss=index.detach(), gradient=norms.get('model', 0),
+        meter.add(length.sum(), load, loss=language, index_loss=index,
+                  draft_loss=draft, gradient=norms.get('model', 0),
                   index_gradient=norms.get('indexer', 0))
 
-        stopped = stop() and at['step'] < steps
+        stopped = stopping and at['step'] < steps
+        ended = at['step'] == steps or passed >= 1
 
-        if at['step'] % LOG_EVERY == 0 or at['step'] == steps or stopped:
+        if at['step'] % LOG_EVERY == 0 or ended or stopped:
             tokens, means = meter.read()
             seconds, last = time.time() - last, time.time()
             at['tokens'] += tokens
@@ -215,37 +281,91 @@ def train(model, stage, shards, rng, device, scale, log,
                     sys.exit(f'{stage.name}, step {at["step"]}: '
                              f'{name} is not finite')
 
-            line = json.dumps({
-                'stage': stage.name, **at,
-                'tokens_per_second': round(tokens / seconds),
-                'rate': float(f'{now:.4g}'), **means})
-            log.write(line + '\n')
-            log.flush()
-            print(line, flush=True)
+            if us.first:
+                write(log, {'stage': stage.name, **at,
+                            'tokens_per_second': round(tokens / seconds),
+                            'rate': float(f'{now:.4g}'), **means})
 
         if stopped:
             return {'at': at, 'optimizer': optimizer.state_dict()}
 
+        if ended:
+            break
+
     return None
 
 
-def losses(model, stage, ids, target, length):
+def drawn(shards, stage, rng, n, us):
+    """Returns n batches of rank 0, which draws them, or None n times."""
+
+    if not us.first:
+        return itertools.repeat(None, n)
+
+    if stage.length:
+        batches = shards.packed(rng, stage.batch, stage.length)
+    else:
+        batches = shards.batches(rng, stage.batch)
+
+    return ahead(batches, n)
+
+
+def moved(x, device):
+    """Returns a tensor of the host on the device.  The copy makes the host wait
+    for nothing, because the memory it copies from is locked."""
+
+    if device.type == 'cuda' and not x.is_pinned():
+        x = x.pin_memory()
+
+    return x.to(device, non_blocking=True)
+
+
+def added(us, learners, values):
+    """Adds up the gradients and some values over the ranks.  Returns the
+    values."""
+
+    params = [p for of in learners.values() for p in of if p.grad is not None]
+    values = [x.detach() for x in values]
+    sums = us.add([p.grad for p in params] + values)
+
+    for p, total in zip(params, sums):
+        p.grad = total
+
+    return sums[len(params):]
+
+
+def losses(model, stage, ids, target, length, us=ranks.ALONE):
     """ids [B,T] int64, target [B,T] bool, length [B] -> the language loss (the
     mean cross-entropy of the next token over the positions that count), the
-    indexers' loss, the experts' loads."""
+    indexers' loss, the experts' loads, the draft layer's loss (a mean over its
+    steps).  The warm-up runs the draft layer for its indexer.  Each is this
+    rank's part, a sum over its rows of the batch."""
 
     at = torch.arange(ids.shape[1], device=ids.device)
     valid = at < length[:, None]
-    out = model(ids, valid, stage.attention, stage.precision)
+    counts = target if stage.answers else valid
+    ids, mine, counted = (us.mine(x) for x in (ids, valid, counts))
+    steps = stage.recycled if drafts(model, stage) else 0
+    out = model(ids, mine, stage.attention, stage.precision, steps, valid)
 
-    # position t predicts token t + 1, the last position predicts none
+    def loss(hidden, k):
+        """Position t predicts token t + k, the last k predict none."""
 
-    counts = (target if stage.answers else valid).roll(-1, 1)
-    counts[:, -1] = False
-    language = model.loss(out.hidden, ids.roll(-1, 1), counts,
-                          stage.precision)
+        return model.loss(hidden, ids.roll(-k, 1), shifted(counted, k),
+                          stage.precision, shifted(counts, k).sum())
 
-    return language, out.index_loss, out.load
+    guesses = [loss(hidden, k) for k, hidden in enumerate(out.drafts, 2)] \
+        if stage.drafts else []
+
+    return (loss(out.hidden, 1), out.index_loss, out.load,
+            sum(guesses) / len(guesses) if guesses
+            else out.index_loss.new_zeros(()))
+
+
+def drafts(model, stage):
+    """Returns true if a stage runs the draft layer."""
+
+    return len(model.model.layers) > model.n_layers \
+        and (stage.drafts > 0 or stage.attention == 'warmup')
 
 
 def parameters(model, stage):
@@ -294,18 +414,15 @@ def rate(highest, step, steps):
     return highest * (FLOOR + (1 - FLOOR) * (1 + math.cos(math.pi * done)) / 2)
 
 
-def ahead(batches, n, device):
-    """Yields n batches on the device; a thread reads them ahead."""
+def ahead(batches, n):
+    """Yields n batches of tensors; a thread reads them ahead."""
 
     q = queue.Queue(maxsize=8)
 
     def read():
         try:
             for _, batch in zip(range(n), batches):
-                tensors = [torch.from_numpy(x) for x in batch]
-                if device.type == 'cuda':
-                    tensors = [x.pin_memory() for x in tensors]
-                q.put(tensors)
+                q.put([torch.from_numpy(x) for x in batch])
             q.put(None)
         except Exception as e:      # the consumer raises it
             q.put(e)
@@ -321,7 +438,7 @@ def ahead(batches, n, device):
         if isinstance(batch, Exception):
             raise batch
 
-        yield [x.to(device, non_blocking=True) for x in batch]
+        yield batch
 
 
 class Meter:

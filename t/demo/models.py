@@ -34,7 +34,8 @@ def tiny(**change):
         'index_n_heads': 2, 'index_topk': 5, 'intermediate_size': 12,
         'kv_lora_rank': 8, 'max_position_embeddings': 64,
         'moe_intermediate_size': 6, 'num_attention_heads': 2,
-        'num_hidden_layers': 2, 'q_lora_rank': 8, 'qk_nope_head_dim': 6,
+        'num_hidden_layers': 2, 'num_nextn_predict_layers': 0,
+        'q_lora_rank': 8, 'qk_nope_head_dim': 6,
         'qk_rope_head_dim': 4, 'v_head_dim': 5, 'vocab_size': 24, **change})
 
 

@@ -97,6 +97,26 @@ class Made(unittest.TestCase):
             make(other, 40, 1)
             self.assertEqual(files(other), files(self.directory.name))
 
+    def test_continues(self):
+        with tempfile.TemporaryDirectory() as a, \
+                tempfile.TemporaryDirectory() as b:
+            make(a, 64, 2)
+            make(b, 64, 2)
+            want = files(a)
+            kept = os.path.join(b, 'shard-00000.ids.npy')
+
+            # complete shards stay as they are; an incomplete one is made again
+
+            with open(kept, 'wb') as f:
+                f.write(b'kept')
+            os.remove(os.path.join(b, 'shard-00001.json'))
+            os.remove(os.path.join(b, 'shard-00002.ids.npy'))
+            os.remove(os.path.join(b, 'shard-00002.json'))
+
+            make(b, 64, 1)
+            self.assertEqual(files(b), {**want,
+                                        'shard-00000.ids.npy': b'kept'})
+
     def test_samples(self):
         for n in range(3):
             for sample in samples_of(self.directory.name, n):
@@ -170,10 +190,10 @@ class Made(unittest.TestCase):
     def test_tasks_that_fail(self):
         played = data.corpus.conversation
 
-        def conversation(seed, families):
+        def conversation(seed, families, apart):
             if int(seed.split('-')[-1]) % every == 0:
                 raise KeyError('broken')
-            return played(seed, families)
+            return played(seed, families, apart)
 
         with tempfile.TemporaryDirectory() as directory, \
                 unittest.mock.patch.multiple(data, SHARD=200), \
@@ -195,7 +215,7 @@ class Made(unittest.TestCase):
     def maker(self, directory, samples):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
-            samples=samples, families=None))
+            samples=samples, families=None, apart=False))
 
     def test_a_tokenizer_that_ends(self):
         tokenizer = data.Tokenizer(DSA, TOKENIZER)
@@ -335,6 +355,44 @@ class Read(unittest.TestCase):
             ids, _, lengths = next(batches)
             self.assertLessEqual(lengths.max(), 16)
             self.assertEqual(ids.size, 32)
+
+
+@needs_numpy
+class Packed(unittest.TestCase):
+
+    def test_rows_hold_whole_samples(self):
+        rng = random.Random(2)
+        lengths = [rng.randrange(3, 60) for _ in range(400)] + [500]
+
+        with tempfile.TemporaryDirectory() as path:
+            name = os.path.join(path, 'shard-00000')
+            ids = [numpy.full(n, i % 900, numpy.uint16)
+                   for i, n in enumerate(lengths)]
+            data.put(name + '.ids.npy', numpy.concatenate(ids))
+            data.put(name + '.len.npy', numpy.array(lengths, numpy.int32))
+            data.put(name + '.json', {})
+            batches = data.Shards(path).packed(random.Random(1), 400, 100)
+            found = [next(batches) for _ in range(10)]
+
+        filled = 0
+
+        for ids, target, length in found:
+            self.assertEqual(ids.shape, (4, 100))
+
+            for row, n in zip(ids, length):
+                self.assertTrue((row[n:] == data.PAD).all())
+                filled += n
+                at = 0
+
+                while at < n:
+                    sample = row[at]
+                    self.assertTrue(
+                        (row[at:at + lengths[sample]] == sample).all())
+                    at += lengths[sample]
+
+                self.assertEqual(at, n)
+
+        self.assertGreater(filled, 0.85 * 10 * 400)
 
 
 if __name__ == '__main__':

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from tasks import mix
@@ -352,6 +353,22 @@ class Corpus(unittest.TestCase):
         drawn = {corpus.conversation(f'b-{n}', some)[0].family
                  for n in range(60)}
         self.assertEqual(drawn, set(some))
+
+    def test_files(self):
+        """Files are cut, have no names of special tokens, and are at most as
+        long as the conversations."""
+
+        with tempfile.TemporaryDirectory() as path:
+            path = os.path.join(path, 'a.c')
+            with open(path, 'w') as f:
+                f.write('int main(void) { return <think>0; }\n' * 9000)
+
+            got = list(corpus.files([path, path, path], 50000))
+
+        self.assertEqual(''.join(got).count('<think>'), 0)
+        self.assertTrue(got[0].startswith('int main(void) { return 0; }'))
+        self.assertEqual(len(got), 2)
+        self.assertLess(len(''.join(got)), 50010)
 
     def test_segments_are_unique(self):
         for n in range(5):

@@ -232,7 +232,7 @@ def load(c, weights):
 @unittest.skipUnless(os.path.exists(DSA), 'no build/dsa here')
 class Engine(unittest.TestCase):
     """Engine and training code compute the same logits from a checkpoint.  The
-    prompt has 700 tokens: from the 257th on, attention is limited to the
+    prompt has 700 tokens: from the 129th on, attention is limited to the
     tokens that the indexer selected."""
 
     T = 700
@@ -319,7 +319,7 @@ class Engine(unittest.TestCase):
 
         size = sum(os.path.getsize(os.path.join(self.exported, f))
                    for f in os.listdir(self.exported))
-        self.assertLess(size, 16e6)
+        self.assertLess(size, 18e6)
 
         with open(os.path.join(self.exported, 'config.json')) as f:
             self.assertEqual(json.load(f), self.config)
@@ -328,7 +328,7 @@ class Engine(unittest.TestCase):
         path = os.path.join(self.dir.name, 'large')
 
         with mock.patch.object(export, 'LIMIT', 15 * 1000 * 1000), \
-                self.assertRaisesRegex(SystemExit, 'at most 15000000'):
+                self.assertRaisesRegex(SystemExit, 'limit is 15000000'):
             export.export(self.config, self.model.state_dict(), path)
 
         self.assertFalse(os.path.exists(os.path.join(path, 'config.json')))
@@ -357,6 +357,37 @@ class Engine(unittest.TestCase):
         dense, _, _ = self.run_model(model, 'dense', 'float')
         self.assertGreater(quantile(distances(dense, out['logits']), 0.5),
                            0.1)
+
+    def test_drafts(self):
+        """The first step of the draft layer, from the 129th row on with its
+        own selection.  Its weights are exported without copies of embedding
+        and head."""
+
+        weights = dequantized(self.exported)
+        layer = f'model.layers.{self.config["num_hidden_layers"]}.'
+        names = {n[len(layer):] for n in weights if n.startswith(layer)}
+
+        self.assertLessEqual({'enorm.weight', 'hnorm.weight',
+                              'eh_proj.weight', 'shared_head.norm.weight',
+                              'self_attn.indexer.wk.weight'}, names)
+        self.assertEqual({n for n in names if 'embed' in n or '_head.h' in n},
+                         set())
+
+        out = self.engine('--exact', '--drafts', '1')
+        model = load(self.config, weights)
+
+        with torch.no_grad():
+            got = model(self.ids, self.valid, 'sparse', 'float', 1)
+            logits = model.logits(got.drafts[0])[0, :-1]
+            wrong = model.logits(model(self.ids.roll(1, 1), self.valid,
+                                       'sparse', 'float', 1).drafts[0])
+
+        want = out['draft_logits.1'][:self.T - 1]
+        d = distances(logits, want)
+
+        self.assertLess(quantile(d, 0.5), 1e-5)
+        self.assertLess(quantile(d, 0.9), 1e-4)
+        self.assertGreater(quantile(distances(wrong[0, :-1], want), 0.1), 0.1)
 
     def test_served(self):
         out, exact = self.engine(), self.engine('--exact')

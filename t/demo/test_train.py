@@ -14,7 +14,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from models import make, needs_torch, tiny
+from models import config, make, needs_torch, tiny
 
 try:
     import numpy
@@ -23,6 +23,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
+    from train import checkpoint, recall, recipe
     from train.recipe import STAGES, Stage
 except ImportError:
     torch = None
@@ -31,8 +32,8 @@ except ImportError:
 ROWS, LENGTH = 4, 16
 PER_STEP = ROWS * LENGTH
 FIELDS = {'stage', 'step', 'of', 'positions', 'tokens', 'seconds',
-          'tokens_per_second', 'rate', 'loss', 'index_loss', 'gradient',
-          'index_gradient', 'busiest_expert', 'idlest_expert'}
+          'tokens_per_second', 'rate', 'loss', 'index_loss', 'draft_loss',
+          'gradient', 'index_gradient', 'busiest_expert', 'idlest_expert'}
 
 
 def stage(attention, steps, rate=1e-2, **change):
@@ -48,6 +49,9 @@ class Pattern:
 
     def __init__(self, vocabulary, after=lambda n: None):
         self.vocabulary, self.after = vocabulary, after
+
+    def packed(self, rng, size, length):
+        return self.batches(rng, size)
 
     def batches(self, rng, size):
         n = 0
@@ -231,7 +235,7 @@ class Losses(unittest.TestCase):
                 (False, lambda b, t: t < length[b]),
                 (True, lambda b, t: bool(target[b, t]))):
             with torch.no_grad():
-                got, index, load = train_file.losses(
+                got, index, load, _ = train_file.losses(
                     m, stage('dense', 1, answers=answers), ids, target,
                     length)
                 want = self.naive(m, ids, counts)
@@ -303,7 +307,7 @@ class Ahead(unittest.TestCase):
                 taken.append(i)
                 yield (numpy.full((2, 3), i), numpy.array([True]))
 
-        got = list(train_file.ahead(source(), 20, torch.device('cpu')))
+        got = list(train_file.ahead(source(), 20))
 
         self.assertEqual([int(a[0, 0]) for a, _ in got], list(range(20)))
         self.assertEqual(taken, list(range(20)))
@@ -315,7 +319,7 @@ class Ahead(unittest.TestCase):
             yield (numpy.ones(1),)
             raise OSError('shard-00007 is gone')
 
-        batches = train_file.ahead(source(), 9, torch.device('cpu'))
+        batches = train_file.ahead(source(), 9)
 
         self.assertEqual([int(next(batches)[0]) for _ in range(2)], [0, 1])
         with self.assertRaisesRegex(OSError, 'shard-00007 is gone'):
@@ -513,8 +517,9 @@ class Main(unittest.TestCase):
         # two rows of 128 in a step, or one of 256
 
         self.stages = tuple(
-            dataclasses.replace(s, batch=256, positions=256 * n)
-            for s, n in zip(STAGES, (40, 20, 20, 20, 20)))
+            dataclasses.replace(s, batch=256, positions=256 * n,
+                                length=s.length and 256)
+            for s, n in zip(STAGES, (40, 20, 20, 20, 20, 20, 20)))
 
     def path(self, *names):
         return os.path.join(self.dir, *names)
@@ -536,7 +541,9 @@ class Main(unittest.TestCase):
                                      self.path('out'), *args]), \
                 mock.patch.multiple(
                     train_file, CONFIG=self.path('config.json'),
-                    STAGES=self.stages, **patches), \
+                    **patches), \
+                mock.patch.multiple(recipe, STAGES=self.stages,
+                                    ALL=self.stages), \
                 mock.patch('torch.cuda.is_available', lambda: False), \
                 contextlib.redirect_stdout(io.StringIO()), \
                 contextlib.redirect_stderr(io.StringIO()) as err:
@@ -551,7 +558,7 @@ class Main(unittest.TestCase):
             return [json.loads(line) for line in f]
 
     def checkpoint(self, name):
-        return torch.load(self.path('out', name + '.pt'))
+        return checkpoint.load(self.path('out', name + '.bf16'))
 
     def test_all_stages(self):
         self.write_shard()
@@ -559,16 +566,19 @@ class Main(unittest.TestCase):
 
         lines = self.log()
         self.assertEqual([(x['stage'], x['step'], x['of']) for x in lines],
-                         [('pretrain', 4, 4), ('instruct', 2, 2),
-                          ('warmup', 2, 2), ('sparse', 2, 2), ('tune', 2, 2)])
+                         [('pretrain', 4, 4), ('extend', 2, 2),
+                          ('warmup', 2, 2), ('sparse', 2, 2),
+                          ('instruct', 2, 2), ('deepen', 2, 2),
+                          ('tune', 2, 2)])
         self.assertEqual(sorted(os.listdir(self.path('out'))),
-                         ['instruct.pt', 'log.jsonl', 'pretrain.pt',
-                          'sparse.pt', 'tune.pt', 'warmup.pt'])
+                         ['deepen.bf16', 'extend.bf16', 'instruct.bf16',
+                          'log.jsonl', 'pretrain.bf16', 'sparse.bf16',
+                          'tune.bf16', 'warmup.bf16'])
 
         for line in lines:
             self.assertEqual(set(line), FIELDS)
             self.assertEqual(line['positions'], 256 * line['step'])
-            self.assertLess(line['tokens'], line['positions'])
+            self.assertLessEqual(line['tokens'], line['positions'])
             self.assertGreater(line['tokens'], 0)
 
         saved = self.checkpoint('tune')
@@ -594,16 +604,17 @@ class Main(unittest.TestCase):
         with mock.patch.object(train_file, 'train',
                                wraps=train_file.train) as train:
             self.assertIsNone(self.main(
-                '--scale', '0.1', '--from', self.path('out/warmup.pt')))
+                '--scale', '0.1', '--from', self.path('out/warmup.bf16')))
 
         self.assertEqual([c.args[1].name for c in train.call_args_list],
-                         ['sparse', 'tune'])
+                         ['sparse', 'instruct', 'deepen', 'tune'])
         self.assertEqual([x['stage'] for x in self.log()],
-                         ['pretrain', 'warmup', 'sparse', 'tune'])
+                         ['pretrain', 'warmup', 'sparse', 'instruct',
+                          'deepen', 'tune'])
 
         self.assertIsNone(self.main(
             '--scale', '0.1', '--stages', 'warmup', '--from',
-            self.path('out/warmup.pt')))
+            self.path('out/warmup.bf16')))
 
         again = self.checkpoint('warmup')['model']
         self.assertEqual({n for n in warm
@@ -633,10 +644,10 @@ class Main(unittest.TestCase):
             drawn.append([c.args[3].random() for c in train.call_args_list])
 
         self.assertEqual(drawn[0], drawn[1])
-        self.assertEqual(len({*drawn[0], *drawn[2]}), 10)
+        self.assertEqual(len({*drawn[0], *drawn[2]}), 14)
 
     def test_signals(self):
-        self.stages = tuple(dataclasses.replace(s, batch=PER_STEP,
+        self.stages = tuple(dataclasses.replace(s, batch=PER_STEP, length=0,
                                                 positions=PER_STEP * 60)
                             for s in self.stages)
 
@@ -655,7 +666,7 @@ class Main(unittest.TestCase):
             line = self.log()[-1]
             self.assertEqual(line['stage'], 'sparse')
             self.assertTrue(1 <= line['step'] < 40, line)
-            self.assertFalse(os.path.exists(self.path('out/sparse.pt')))
+            self.assertFalse(os.path.exists(self.path('out/sparse.bf16')))
 
             # it continues where it stopped, and runs to its end
 
@@ -666,26 +677,271 @@ class Main(unittest.TestCase):
             at = lines.index(line)
             self.assertEqual(
                 [(x['stage'], x['step'], x['of']) for x in lines[at + 1:]],
-                [('sparse', 50, 60), ('sparse', 60, 60), ('tune', 50, 60),
+                [('sparse', 50, 60), ('sparse', 60, 60),
+                 ('instruct', 50, 60), ('instruct', 60, 60),
+                 ('deepen', 50, 60), ('deepen', 60, 60), ('tune', 50, 60),
                  ('tune', 60, 60)])
             self.assertEqual(lines[at + 2]['tokens'], 60 * TOKENS)
-            os.remove(self.path('out/sparse.pt'))
+            os.remove(self.path('out/sparse.bf16'))
 
     def test_unknown_stage(self):
         for names in ('polish', 'pretrain,polish', ''):
             message = self.main('--stages', names)
             self.assertIn(f'unknown stage {names.split(",")[-1]}; stages are '
-                          'pretrain, instruct, warmup, sparse, tune', message)
+                          'pretrain, extend, warmup, sparse, instruct, deepen, '
+                          'tune', message)
 
         self.assertFalse(os.path.exists(self.path('out')))
 
 
 @needs_torch
+class Drafts(unittest.TestCase):
+    """The draft layer in training."""
+
+    def naive(self, m, ids, counts, steps):
+        """Returns the mean loss of each step, by loops over the rows."""
+
+        out = m(ids, torch.ones_like(ids, dtype=torch.bool), 'dense', 'float',
+                steps)
+        found = []
+
+        for k, hidden in enumerate(out.drafts, 2):
+            logits = m.logits(hidden).log_softmax(-1)
+            losses = [-float(logits[b, t, ids[b, t + k]])
+                      for b in range(ids.shape[0])
+                      for t in range(ids.shape[1] - k) if counts[b, t + k]]
+            found.append(sum(losses) / len(losses))
+
+        return sum(found) / len(found)
+
+    def test_loss(self):
+        """Row i of step k drafts token i + k + 1."""
+
+        m = make(tiny(num_nextn_predict_layers=1))
+        ids, target, _ = (torch.from_numpy(x) for x in
+                          next(Pattern(24).batches(None, PER_STEP)))
+        length = torch.full((ROWS,), LENGTH)
+
+        for steps in (1, 3):
+            for answers in (False, True):
+                counts = target if answers else torch.ones_like(target)
+
+                with torch.no_grad():
+                    got = train_file.losses(
+                        m, stage('dense', 1, answers=answers, drafts=0.3,
+                                 recycled=steps), ids, target, length)[3]
+                    want = self.naive(m, ids, counts, steps)
+
+                self.assertAlmostEqual(float(got), want, places=5)
+
+    def test_padding_changes_nothing(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        what = stage('sparse', 1, drafts=0.3, recycled=3)
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        other = ids.clone()
+        other[2, 10:] = 7
+        other[3, 6:] = 9
+
+        with torch.no_grad():
+            a = train_file.losses(m, what, ids, target, length)
+            b = train_file.losses(m, what, other, target, length)
+
+        for x, y in zip(a, b):
+            self.assertTrue(torch.allclose(x, y, atol=1e-6))
+
+    def test_learns(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        lines, _ = run(m, stage('sparse', 100, drafts=0.3, recycled=3))
+
+        self.assertEqual(changed(before, m), set(before))
+        self.assertLess(lines[1]['draft_loss'], lines[0]['draft_loss'] / 2)
+
+    def test_is_left_alone_without_a_weight(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        lines, _ = run(m, stage('dense', 5))
+        layer = f'model.layers.{m.n_layers}.'
+
+        self.assertEqual({n for n in changed(before, m)
+                          if n.startswith(layer)}, set())
+        self.assertEqual(lines[0]['draft_loss'], 0)
+
+    def test_warmup_trains_its_indexer(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+        before = state(m)
+        run(m, stage('warmup', 5))
+
+        self.assertEqual(changed(before, m),
+                         {n for n in before if is_indexer(n)})
+
+    def test_trains_the_model_too(self):
+        """Its loss has gradients for the layers before it (DeepSeek-V3)."""
+
+        m = make(tiny(num_nextn_predict_layers=1))
+        ids, target, length = (torch.from_numpy(x) for x in
+                               next(Pattern(24).batches(None, PER_STEP)))
+        train_file.losses(m, stage('dense', 1, drafts=0.3), ids, target,
+                          length)[3].backward()
+
+        for n in (0, 1, 2):
+            grad = m.model.layers[n].self_attn.o_proj.weight.grad
+            self.assertGreater(float(grad.abs().max()), 0)
+
+
+@needs_torch
+class Limit(unittest.TestCase):
+
+    def test_ends_in_time(self):
+        """The clock moves one second per batch, so ten steps fit; the rate
+        falls to its floor by then."""
+
+        clock = [0.0]
+
+        def after(n):
+            clock[0] = float(n + 1)
+
+        with mock.patch.object(train_file, 'time') as time, \
+                mock.patch.object(train_file, 'LOG_EVERY', 1), \
+                mock.patch.object(train_file, 'ahead',
+                                  lambda batches, n: (
+                                      [torch.from_numpy(x) for x in b]
+                                      for _, b in zip(range(n), batches))):
+            time.time = lambda: clock[0]
+            lines, part = run(make(tiny()), stage('dense', 1000),
+                              Pattern(24, after), limit=10.0)
+
+        self.assertIsNone(part)
+        self.assertLessEqual(abs(len(lines) - 11), 1)
+        self.assertAlmostEqual(lines[-1]['rate'], 1e-3, places=4)
+
+
+@needs_torch
+class Checkpoint(unittest.TestCase):
+
+    def test_bf16(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+
+        with tempfile.TemporaryDirectory() as path:
+            path = os.path.join(path, 'a.bf16')
+            checkpoint.save(path, tiny(), 'sparse', m.state_dict())
+            saved = checkpoint.load(path)
+
+            with mock.patch.object(checkpoint, 'LIMIT', 1000), \
+                    self.assertRaisesRegex(ValueError, 'the limit is 1000'):
+                checkpoint.save(path, tiny(), 'sparse', m.state_dict())
+
+        self.assertEqual((saved['config'], saved['stage']),
+                         (tiny(), 'sparse'))
+
+        for name, x in m.state_dict().items():
+            want = x.bfloat16().float() if x.dim() > 1 else x
+            self.assertTrue(torch.equal(saved['model'][name], want), name)
+
+    def test_size_of_the_model(self):
+        with tempfile.TemporaryDirectory() as path:
+            size = checkpoint.save(os.path.join(path, 'a.bf16'), config(),
+                                   'tune', Model(config()).state_dict())
+
+        self.assertLess(size, 30e6)
+
+
+@needs_torch
+class Recall(unittest.TestCase):
+
+    def test_equals_a_loop(self):
+        torch.manual_seed(4)
+        H, T, D, J, topk = 2, 12, 6, 3, 4
+        q, k = torch.randn(1, H, T, D), torch.randn(1, H, T, D)
+        iq, ik = torch.randn(1, T, J, D), torch.randn(1, T, D)
+        iw = torch.rand(1, T, J)
+        got = recall.mass(q, k, (iq, ik, iw), topk, 0.7)
+        sums = [0.0, 0.0, 0.0]
+
+        for t in range(topk, T):
+            p = sum(torch.softmax(0.7 * k[0, h, :t + 1] @ q[0, h, t], 0)
+                    for h in range(H)) / H
+            score = [sum(float(iw[0, t, j]) * max(0.0, float(
+                iq[0, t, j] @ ik[0, s])) for j in range(J))
+                for s in range(t + 1)]
+            best = sorted(range(t + 1), key=lambda s: (-score[s], s))[:topk]
+            sums[0] += float(p[best].sum())
+            sums[1] += float(p.sort(descending=True).values[:topk].sum())
+            sums[2] += float(p[-topk:].sum())
+
+        for x, y in zip(got.tolist(), sums):
+            self.assertAlmostEqual(x, y / (T - topk), places=5)
+
+    def test_of_a_model(self):
+        m = make(tiny(num_nextn_predict_layers=1))
+
+        with tempfile.TemporaryDirectory() as path:
+            name = os.path.join(path, 'shard-00000')
+            data.put(name + '.ids.npy', numpy.arange(400).astype(
+                numpy.uint16) % 24)
+            data.put(name + '.len.npy', numpy.array([20] * 20, numpy.int32))
+            data.put(name + '.json', {})
+            found = recall.measure(m, 'sparse', path, torch.device('cpu'), 2)
+
+        self.assertEqual(len(found), m.n_layers)
+
+        for layer in found:
+            self.assertLessEqual(layer['recall'], layer['best'])
+            self.assertGreater(layer['recall'], 0)
+            self.assertLess(layer['best'], 1)
+
+
+@needs_torch
 class Recipe(unittest.TestCase):
 
+    def test_order_of_the_paper(self):
+        """A dense base whose context is extended, the warm-up and sparse
+        training on the same long rows (2.1.1), then only sparse
+        post-training on answers (3)."""
+
+        self.assertEqual([(s.name, s.attention) for s in STAGES],
+                         [('pretrain', 'dense'), ('extend', 'dense'),
+                          ('warmup', 'warmup'), ('sparse', 'sparse'),
+                          ('instruct', 'sparse'), ('deepen', 'sparse'),
+                          ('tune', 'sparse')])
+        self.assertEqual([s.answers for s in STAGES],
+                         [False] * 4 + [True] * 3)
+        self.assertEqual([s.length for s in STAGES][1:4], [8192] * 3)
+
+        warmup = STAGES[2]
+        self.assertEqual((warmup.positions // warmup.batch,
+                          warmup.batch // warmup.length, warmup.rate),
+                         (1000, 16, 1e-3))
+
+        # 7.3e-6 of 2.2e-4, as in the paper, of the highest rate here
+
+        self.assertAlmostEqual(STAGES[3].rate, 2e-3 * 7.3e-6 / 2.2e-4,
+                               places=6)
+        self.assertLessEqual(sum(s.positions for s in STAGES if s.answers),
+                             400e6)
+        self.assertEqual(config()['index_topk'] * 64,
+                         config()['max_position_embeddings'])
+
+    def test_draft_layer(self):
+        """Weight 0.3, then 0.1, as in DeepSeek-V3; the recycled steps are
+        trained in the precision of serving."""
+
+        self.assertEqual([s.drafts for s in STAGES],
+                         [0.3, 0.3, 0, 0.1, 0.1, 0.1, 0.1])
+        self.assertEqual([s.recycled for s in STAGES], [1] * 6 + [3])
+
+    def test_dense_twin(self):
+        twin = recipe.dense(STAGES)
+
+        self.assertEqual([(s.name, s.attention) for s in twin],
+                         [(s.name, 'dense') for s in STAGES
+                          if s.name != 'warmup'])
+        self.assertEqual([s.positions for s in twin],
+                         [s.positions for s in STAGES
+                          if s.name != 'warmup'])
+
     def test_stages(self):
-        self.assertEqual([s.attention for s in STAGES],
-                         ['dense', 'dense', 'warmup', 'sparse', 'sparse'])
         self.assertEqual(len({s.name for s in STAGES}), len(STAGES))
 
         for s in STAGES:
@@ -695,8 +951,9 @@ class Recipe(unittest.TestCase):
 
             # every batch has the same number of positions
 
-            self.assertEqual([s.batch % size for size in data.BUCKETS],
-                             [0] * len(data.BUCKETS))
+            self.assertEqual([s.batch % size for size in
+                              ([s.length] if s.length else data.BUCKETS)
+                              if s.batch % size], [])
 
 
 if __name__ == '__main__':
