@@ -10,7 +10,7 @@ from tasks.daily import task
 from tasks.parts import Split
 from tasks.phrase import capital, expand, manner
 from tasks.task import CHAT, RETAIN, Step, Turn
-from tasks.uses_act import day
+from tasks.times import day
 
 
 # keys -> how a value is drawn

@@ -9,7 +9,7 @@ from tasks.parts import Split
 from tasks.phrase import capital, expand, say
 from tasks.task import CHAT, RETAIN, Step, Turn
 from tasks.tools_check import NEGATIVE
-from tasks.uses_act import clock, day
+from tasks.times import clock, day
 
 
 # a fact: its name; sentences that state it; questions; answers

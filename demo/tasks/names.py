@@ -1,18 +1,84 @@
 # Copyright (C) The nginx-dsa authors
 
 """Names of people and places in many countries, and words of daily life.  The
-lists are long, so that a model must copy a word instead of remembering it."""
+lists are long, and names are composed beside them, so that a model must copy a
+word instead of remembering it."""
 
-from tasks.parts import Split
-
-
-def listed(text):
-    """Returns the Split of the entries between commas."""
-
-    return Split(' '.join(w.split()) for w in text.split(','))
+from tasks.parts import Names, Split
 
 
-FIRST = Split('''Aaron Abbas Abel Abigail Adam Adele Adil Adriana Agnes Ahmed
+def listed(text, compose=None):
+    """Returns the Split of the entries between commas, or their Names."""
+
+    words = (' '.join(w.split()) for w in text.split(','))
+
+    return Split(words) if compose is None else Names(words, compose)
+
+
+STARTS = """b bl br c ch cl d dr f fl g gl gr h j k kl kr l m n p pl pr qu r s
+sh sk st str t th tr v w y z""".split()
+VOWELS = 'a a a a e e e e i i i o o o o u u ai au ea ee ei ia ie oo ou'.split()
+ENDS = ['', '', '', '', '', '', '', '', *'''b ck d k l ll m m n n nd ng nk nt p
+r r rd rk rn s s ss st t th x z'''.split()]
+
+
+def syllables(rng):
+    """Returns a word of random syllables."""
+
+    return ''.join(part for _ in range(rng.choice((1, 2, 2, 3))) for part in (
+        rng.choice(STARTS), rng.choice(VOWELS), rng.choice(ENDS)))
+
+
+def halves(rng, words):
+    """Returns the beginning of one word and the end of another."""
+
+    a, b = rng.choice(words), rng.choice(words)
+    at = rng.randint(1, max(1, len(a) - 1))
+
+    return (a[:at] + b[rng.randint(1, max(1, len(b) - 1)):]).strip(" -'")
+
+
+def one_name(rng, words):
+    """Composes a name of one word, with a capital."""
+
+    word = halves(rng, words) if rng.random() < 0.5 else syllables(rng)
+
+    return word.split()[0].capitalize() if word else rng.choice(words)
+
+
+def place(rng, words):
+    """Composes the name of a town."""
+
+    name = one_name(rng, words)
+
+    if rng.random() < 0.3:
+        name = rng.choice((
+            'New {}', 'San {}', 'Port {}', 'Saint {}', 'Upper {}', 'El {}',
+            '{} City', '{} Bay', '{} Falls', '{} Springs', 'Lake {}')).format(
+                name)
+
+    return name
+
+
+def crossed(rng, words):
+    """Composes a phrase of the first word of one and the other words of
+    another."""
+
+    a, b = rng.choice(words).split(), rng.choice(words).split()
+
+    return ' '.join(a[:1] + (b[1:] or b))
+
+
+def file_name(rng, words):
+    """Composes the name of a file or folder, without an ending."""
+
+    a = syllables(rng) if rng.random() < 0.3 else rng.choice(words)
+    b = rng.choice(words) if rng.random() < 0.6 else str(rng.randint(1, 2030))
+
+    return a + rng.choice(('_', '-', '')) + b
+
+
+FIRST = Names('''Aaron Abbas Abel Abigail Adam Adele Adil Adriana Agnes Ahmed
 Aiko Aileen Aisha Akira Alan Albert Alejandro Alena Alessia Alexei Alfred Ali
 Alice Alicia Alina Alison Alvaro Amanda Amara Amelia Amina Amy Ana Anastasia
 Andre Andrea Andrew Angela Angelo Anita Anja Anna Anne Annika Antonia Anya
@@ -58,9 +124,10 @@ Susan Susanna Sylvia Tamara Tanya Tariq Tatiana Teresa Terry Theresa Thomas
 Tiffany Tim Timothy Tina Tobias Tomas Toni Tracy Tristan Umar Ursula Valentina
 Valerie Vanessa Vera Veronica Vicente Victor Victoria Vikram Vincent
 Virginia Vivian Vladimir Walter Wendy Werner Wilhelm Will William Winston
-Xavier Yan Yasmin Yolanda Yuki Yuri Yvonne Zachary Zahra Zainab Zara Zelda'''.split())
+Xavier Yan Yasmin Yolanda Yuki Yuri Yvonne Zachary Zahra Zainab Zara
+Zelda'''.split(), one_name)
 
-LAST = Split('''Abbott Adeyemi Ahmadi Aguilar Almeida Amari Andersen Archer
+LAST = Names('''Abbott Adeyemi Ahmadi Aguilar Almeida Amari Andersen Archer
 Arnold Atkins Avila Baker Banerjee Barber Barnes Bauer Becker Bell Bennett Berg
 Bianchi Bishop Blake Bondar Boyd Bradley Brennan Brooks Burke Bush Calder
 Campos Cardoso Carlsen Carter Castillo Chang Chaudhry Choi Clarke Cohen Cole
@@ -82,7 +149,8 @@ Salazar Sanchez Santos Sato Schmidt Schneider Schulz Shah Sharma Shaw Simmons
 Singh Smith Sokolov Soto Stein Stewart Suzuki Svensson Takahashi Tanaka Taylor
 Thomas Thompson Torres Tran Tucker Turner Vargas Vega Virtanen Wagner Walker
 Wallace Walsh Wang Ward Watson Webb Weiss West White Williams Wilson Winter
-Wolf Wong Wood Wright Xu Yamada Yang Yilmaz Young Zhang Zhou Ziegler Zimmermann'''.split())
+Wolf Wong Wood Wright Xu Yamada Yang Yilmaz Young Zhang Zhou Ziegler
+Zimmermann'''.split(), one_name)
 
 PLACES = listed('''Aachen, Aarhus, Aberdeen, Abidjan, Abu Dhabi, Accra,
 Adelaide, Agadir, Aleppo, Algiers, Alicante, Almaty, Amman, Amsterdam,
@@ -129,7 +197,7 @@ Tehran, Tel Aviv, The Hague, Thessaloniki, Tirana, Tokyo, Toledo, Toronto,
 Toulouse, Trento, Trieste, Tripoli, Tromso, Trondheim, Tucson, Tunis, Turin,
 Turku, Ulm, Uppsala, Utrecht, Valencia, Valletta, Vancouver, Varna, Venice,
 Verona, Vienna, Vigo, Vilnius, Warsaw, Washington, Wellington, Winnipeg,
-Wroclaw, Wuhan, Yerevan, Yokohama, York, Zagreb, Zaragoza, Zurich''')
+Wroclaw, Wuhan, Yerevan, Yokohama, York, Zagreb, Zaragoza, Zurich''', place)
 
 LANGUAGES = listed('''Arabic, Bengali, Bulgarian, Catalan, Croatian, Czech,
 Danish, Dutch, Estonian, Finnish, French, Georgian, German, Greek, Hebrew,
@@ -187,7 +255,7 @@ stool, suitcase, sunglasses, surfboard, swimsuit, tablet, teapot, telescope,
 television, tennis racket, tent, thermometer, thermos flask, toaster, tool box,
 travel pillow, tripod, trolley, turntable, USB cable, vacuum cleaner, violin,
 waffle iron, wall clock, wardrobe, washing machine, watch, watering can,
-webcam, wheelbarrow, wine rack, wok, yoga mat''')
+webcam, wheelbarrow, wine rack, wok, yoga mat''', crossed)
 
 TOPICS = listed('''acoustic guitars, air quality, allergies in spring, ancient
 Rome, apple pruning, aquariums for beginners, back pain at the desk, bamboo
@@ -229,7 +297,7 @@ fruit, urban foxes, used bikes, vegan cheese, vertical farms, vintage cars,
 volcano tours, volunteer work, walking shoes, water filters, weather balloons,
 weight training, whale watching, wild garlic, wind farms, window cleaning,
 winter tires, wood stoves, wool carpets, yoga for beginners, zero waste
-shops''')
+shops''', crossed)
 
 ERRANDS = listed('''answer the survey, book a dentist appointment, book the
 flights, buy a birthday card, buy bread, buy cat food, buy stamps, call
@@ -249,7 +317,7 @@ the boiler, sharpen the knives, sign the lease, stretch my back, submit the
 timesheet, sweep the balcony, take out the trash, take the medicine, test the
 smoke alarm, top up the phone, update the website, vacuum the car, visit the
 museum, walk the dog, wash the curtains, feed the rabbits, wrap the presents,
-write to the school''')
+write to the school''', crossed)
 
 EVENTS = listed('''band practice, board meeting, book club, budget review, car
 inspection, chess night, choir practice, code review, coffee chat, conference
@@ -263,7 +331,7 @@ press briefing, product demo, project update, quiz night, reading group,
 running group, safety training, sales meeting, school concert, spanish class,
 sprint review, staff meeting, standup, status meeting, supplier visit, swimming
 lesson, tax consultation, team lunch, tennis match, town hall, vet appointment,
-video call, wedding rehearsal, wine tasting, workshop, yoga class''')
+video call, wedding rehearsal, wine tasting, workshop, yoga class''', crossed)
 
 ROOMS = listed('''attic, balcony, basement, bathroom, bedroom, cellar,
 conservatory, corridor, den, dining room, entrance, garage,
@@ -278,7 +346,7 @@ drafts, exports, fonts, forms, home, images, inbox, invoices, lib, letters,
 logs, mail, media, menus, music, notes, old, orders, papers, photos, plans,
 private, projects, public, receipts, recipes, records, reports, scans, scripts,
 shared, site, slides, src, taxes, temp, templates, tests, thesis, tickets,
-tools, travel, uploads, videos, web, work''')
+tools, travel, uploads, videos, web, work''', file_name)
 
 STEMS = listed('''address, agenda, album, analysis, app, article, backup,
 balance, bill, birthday, bookmarks, budget, build, calendar, catalog, changes,
@@ -293,9 +361,10 @@ receipt, recipe, report, results, resume, review, roadmap, rota, rules, sales,
 sample, schedule, script, server, settings, shopping, sizes, speech, staff,
 stats, stock, story, summary, survey, syllabus, table, tasks, team, template,
 terms, test, thesis, timetable, todo, tour, travel, users, vendors, version,
-visits, vocabulary, wishlist, words''')
+visits, vocabulary, wishlist, words''', file_name)
 
-ENDINGS = Split('''csv cfg conf css go html ini java js json log md pdf py rs sh sql
+ENDINGS = Split('''csv cfg conf css go html ini java js json log md pdf py rs
+sh sql
 svg toml tsv txt xml yaml yml'''.split())
 
 ADJECTIVES = Split('''ancient bitter blue bold brave bright broken calm clever

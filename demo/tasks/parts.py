@@ -59,6 +59,22 @@ class Split(tuple):
         return Split((*self, *other))
 
 
+class Names(Split):
+    """A Split of names to which others are added without end: a Draw composes
+    one of four.  A model cannot remember these, so that it must copy them."""
+
+    def __new__(cls, words, compose):
+        """compose: (Draw, words to compose from) -> a name"""
+
+        self = super().__new__(cls, words)
+        self.compose = compose
+
+        return self
+
+
+COMPOSED = 0.25         # of the names that a Draw draws
+
+
 class Draw(random.Random):
     """held_out: draws from the held-out parts."""
 
@@ -80,16 +96,33 @@ class Draw(random.Random):
         return words
 
     def choice(self, words):
+        if isinstance(words, Names) and self.random() < COMPOSED:
+            return self.composed(words)
+
         words = self.of(words)
 
         return words[int(self.random() * len(words))]
+
+    def composed(self, names):
+        """Returns a name that is in the part that it draws from, like the
+        words that it is composed of."""
+
+        return drawn(self, lambda: names.compose(self, self.of(names)))
 
     def choices(self, words, weights=None, *, cum_weights=None, k=1):
         return super().choices(self.of(words), weights,
                                cum_weights=cum_weights, k=k)
 
     def sample(self, words, k):
-        return super().sample(self.of(words), k)
+        found = super().sample(self.of(words), k)
+
+        if isinstance(words, Names):
+            for i in range(k):
+                if self.random() < COMPOSED:
+                    name = self.composed(words)
+                    found[i] = found[i] if name in found else name
+
+        return found
 
 
 def drawn(rng, make):

@@ -3,24 +3,10 @@
 """Services that do something: mail, calendar, reminders, messages, music, the
 home, timers, bookings, notes."""
 
-from tasks import names
+from tasks import happen, names
 from tasks.api import parameter, service
+from tasks.times import clock, day
 from tasks.uses import kinds, loosely, one_of
-
-
-DAY = ('today|tomorrow|tonight|Monday|Tuesday|Wednesday|Thursday|Friday'
-       '|Saturday|Sunday|next Monday|next Friday')
-
-
-def clock(rng):
-    hour, minute = rng.randrange(1, 13), rng.choice(('00', '15', '30', '45'))
-
-    return one_of(rng, f'{hour} [am|pm]|{hour}:{minute}'
-                       f'|{hour:02}:{minute}|{hour + 11}:{minute}')
-
-
-def day(rng):
-    return one_of(rng, DAY)
 
 
 MAIL = service('mail', '''send [email|mail|message|e mail]
@@ -48,6 +34,9 @@ MESSAGE = ('I will be late|the meeting moved to {day}|the {goods} are here'
 
 
 def message(rng):
+    if rng.random() < 0.5:
+        return happen.note(rng)
+
     return one_of(rng, MESSAGE).format(
         day=day(rng), goods=rng.choice(names.GOODS), time=clock(rng),
         city=rng.choice(names.PLACES), product=rng.choice(names.PRODUCTS),

@@ -3,7 +3,7 @@
 """Services that look something up: weather, search, prices, translation,
 places, people, deliveries, goods."""
 
-from tasks import names
+from tasks import happen, names
 from tasks.api import parameter, service
 from tasks.uses import kinds, loosely, one_of
 from tasks.words import made_up
@@ -310,7 +310,8 @@ PHRASES = ('a warm welcome|where is the station|I would like a table for two'
 
 
 def translate_case(rng):
-    text = one_of(rng, PHRASES).format(
+    text = happen.note(rng) if rng.random() < 0.4 \
+        else one_of(rng, PHRASES).format(
         name=rng.choice(names.FIRST), city=rng.choice(names.PLACES),
         goods=rng.choice(names.GOODS), room=rng.choice(names.ROOMS))
     words = [made_up(rng) for _ in range(rng.randint(1, 4))]

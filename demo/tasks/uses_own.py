@@ -7,7 +7,8 @@ from tasks import names
 from tasks.api import parameter, service
 from tasks.task import Text
 from tasks.uses import kinds, loosely, one_of
-from tasks.uses_act import clock, day, message
+from tasks.times import clock, day
+from tasks.uses_act import message
 
 
 def person(rng):

@@ -47,7 +47,7 @@ LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 STAGES = (
     # the dense predecessor, from random weights, on whole conversations with
     # the texts of users and tools
-    Stage('pretrain', 'dense', 'float', False, 600 * M, BATCH, 2e-3,
+    Stage('pretrain', 'dense', 'float', False, 1000 * M, 2 * BATCH, 2e-3,
           drafts=0.3),
 
     # its context extended to 8,192 tokens
@@ -68,7 +68,7 @@ STAGES = (
     # 3, post-training: tool use and thinking, on the assistant's tokens; as
     # conversations are served, then after other conversations, so that the
     # selection has more to choose from
-    Stage('instruct', 'sparse', 'float', True, 200 * M, BATCH, 1e-3,
+    Stage('instruct', 'sparse', 'float', True, 220 * M, 2 * BATCH, 1e-3,
           drafts=0.1),
     Stage('deepen', 'sparse', 'float', True, 80 * M, LONG_BATCH, 5e-4,
           LONG // 2, drafts=0.1),
