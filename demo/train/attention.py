@@ -10,8 +10,9 @@ The gradient of the indexer's loss is available in the forward pass already,
 because the gradient of KL(p || softmax(I)) with respect to I is softmax(I) -
 p.
 
-Shapes: B rows of T tokens, H heads of Dq and Dv, J index heads of D; C rows of
-queries and the first K keys that they see.
+Shapes: B rows of T tokens; H heads of queries and G of keys and values, with Dq
+and Dv; J index heads of D; C rows of queries and the first K keys that they
+see.  G is H (multi-head form) or 1 (absorbed form, MQA).
 """
 
 import math
@@ -27,10 +28,11 @@ PIECE = 1 << 28         # elements of B * H * C * K: 1 GB of float32
 def selected_attention(q, k, v, index, weight, topk, scale):
     """Computes attention to the selected tokens.
 
-    q, k    [B,T,H,Dq]
-    v       [B,T,H,Dv]
-    index   (iq [B,T,J,D], ik [B,T,D], iw [B,T,J] with all constants in it)
-    weight  [B,T] of a token in the indexer's loss
+    q       [B,T,H,Dq]
+    k, v    [B,T,G,Dq], [B,T,G,Dv]
+    index   (iq [B,T,J,D], ik [B,T,D], iw [B,T,J] with all constants in it), or
+            None for each, if topk is None; the loss is then 0
+    weight  [B,T] of a token in the indexer's loss, or None without an index
     topk    None for all visible tokens
 
     Returns o [B,T,H,Dv], the indexer's loss.
@@ -51,7 +53,7 @@ class Selected(torch.autograd.Function):
         o, lse, chosen = [], [], []
         grads = [torch.zeros_like(x, dtype=wide(x).dtype)
                  for x in (iq, ik, iw)] if learn else [None] * 3
-        loss = 0
+        loss = q.new_zeros((), dtype=wide(q).dtype)
 
         for first, end in pieces(q):
             at = varying(torch.arange(first, end, device=q.device), 0)
@@ -130,7 +132,11 @@ def pieces(q):
 
 def part(x, dim, first, end):
     """Returns the elements first to end of a dimension in contiguous memory.
-    Their number and the batch size are marked as varying between calls."""
+    Their number and the batch size are marked as varying between calls.  None
+    stays None."""
+
+    if x is None:
+        return None
 
     x = x.narrow(dim, first, end - first).contiguous()
 
@@ -142,10 +148,10 @@ def index_scores(iq, ik, iw):
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
-    dots = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
-    dots = dots.reshape(B, C, J, ik.shape[1]).relu()
+    positive = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
+    positive = positive.reshape(B, C, J, ik.shape[1]).relu()
 
-    return dots, (dots * iw[..., None]).sum(2)
+    return positive, (positive * iw[..., None]).sum(2)
 
 
 def select(scores, topk):
@@ -161,27 +167,50 @@ def select(scores, topk):
     return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room))
 
 
+def grouped(x, k):
+    """x [B,H,C,n] -> [B,G,H/G*C,n]: the rows of all heads that share keys and
+    values, as many as k [B,G,K,Dq] has."""
+
+    return x.reshape(x.shape[0], k.shape[1], -1, x.shape[-1])
+
+
+def dots(q, k):
+    """q [B,H,C,D], k [B,G,K,D] -> all products [B,H,C,K] in at least
+    float32."""
+
+    s = grouped(wide(q), k) @ wide(k).transpose(-1, -2)
+
+    return s.reshape(*q.shape[:3], k.shape[2])
+
+
 @region
 def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
     """Computes some rows of queries, at the positions at [C], with the K keys
-    up to the last row's: q [B,H,C,Dq], k [B,H,K,Dq], v [B,H,K,Dv] ...
+    up to the last row's: q [B,H,C,Dq], k [B,G,K,Dq], v [B,G,K,Dv] ...
 
-    every: all visible keys are selected.  Returns o [B,H,C,Dv], the logarithm
+    every: all visible keys are selected.  The softmax is float32; its results
+    are rounded to the type of v before they are multiplied by v, as in
+    kernels/attention/attention.h.  Returns o [B,H,C,Dv], the logarithm
     lse [B,H,C,1] of each softmax's denominator, chosen [B or 1,C,K], the loss,
     and if learn is true its gradients with respect to iq, ik and iw.
     """
     seen = torch.arange(k.shape[2], device=q.device) <= at[:, None]
-    dots, scores = index_scores(iq, ik, iw)
     chosen = seen[None]
+
+    if iq is not None:
+        positive, scores = index_scores(iq, ik, iw)
 
     if not every:
         chosen = select(scores.masked_fill(~seen, -math.inf), topk) & seen
 
-    s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
+    s = dots(q, k) * scale
     s = s.masked_fill(~chosen[:, None], -math.inf)
     lse = s.logsumexp(-1, keepdim=True)
     p = (s - lse).exp()
-    o = matmul(p.to(v.dtype), v)
+    o = matmul(grouped(p.to(v.dtype), v), v).reshape(*q.shape[:3], -1)
+
+    if iq is None:
+        return o, lse, chosen, p.new_zeros(()), None, None, None
 
     # the mean over the heads is a distribution again
 
@@ -195,8 +224,8 @@ def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
         return o, lse, chosen, loss, None, None, None
 
     dscores = (log.exp() - p) * weight[..., None]
-    diw = (dots * dscores[:, :, None]).sum(-1)
-    ddots = dscores[:, :, None] * iw[..., None] * (dots > 0)
+    diw = (positive * dscores[:, :, None]).sum(-1)
+    ddots = dscores[:, :, None] * iw[..., None] * (positive > 0)
     B, C, J, D = iq.shape
     ddots = ddots.to(iq.dtype).reshape(B, C * J, ik.shape[1])
     diq = matmul(ddots, ik).reshape(B, C, J, D)
@@ -210,11 +239,13 @@ def rows_backward(q, k, v, o, do, lse, chosen, scale):
     """Returns the gradients with respect to q, k and v; shapes as above, do as
     o."""
 
-    s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
+    s = dots(q, k) * scale
     p = (s - lse).exp().masked_fill(~chosen[:, None], 0)
-    dp = wide(do) @ wide(v).transpose(-1, -2)
+    dp = dots(do, v)
     mean = (wide(do) * wide(o)).sum(-1, keepdim=True)
-    ds = (p * (dp - mean) * scale).to(q.dtype)
+    ds = grouped((p * (dp - mean) * scale).to(q.dtype), k)
+    p = grouped(p.to(v.dtype), v)
 
-    return (matmul(ds, k), matmul(ds.transpose(-1, -2), q),
-            matmul(p.to(v.dtype).transpose(-1, -2), do))
+    return (matmul(ds, k).reshape(q.shape),
+            matmul(ds.transpose(-1, -2), grouped(q, k)),
+            matmul(p.transpose(-1, -2), grouped(do, v)))

@@ -1,7 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""DeepSeek-V3.2 for training: MLA in its multi-head form, the lightning
-indexer, and experts without dispatch.  Parameters have the names of the
+"""DeepSeek-V3.2 for training: MLA, the lightning indexer, and experts without dispatch.  Parameters have the names of the
 published checkpoint, except that the experts of a layer are stacked:
 experts.gate_proj.weight [E, I, H] is split at export.
 
@@ -17,6 +16,10 @@ types are explicit; autocast is disabled.
     precision  'float', or 'served': rounded where serving rounds, with
                straight-through gradients (fp8.py)
 
+MLA is computed in its multi-head form, or if served in its absorbed form, in
+which the engine serves, because the two round different numbers: see
+kernels/attention/attention.h and engine/cpu/mqa.c.
+
 Functions that treat each token separately get the tokens in one dimension:
 [N, ...], N = B * T.
 """
@@ -31,7 +34,7 @@ import torch.nn.functional as F
 from train import fp8
 from train.attention import selected_attention
 from train.loss import cross_entropy
-from train.ops import causal_attention, linear, region, wide
+from train.ops import causal_attention, linear, matmul, region, wide
 
 
 INNER_EPS = 1e-6        # of norms within attention, independent of the config
@@ -306,7 +309,8 @@ def rounded(x, served):
 def project(layer, h, cos, sin, served):
     """h [N,H], cos and sin [N,dim/2] -> x [N,H] and qr [N,rank], which the
     indexer reads without gradients; q [N,heads,192], k the same, v
-    [N,heads,128]."""
+    [N,heads,128].  If served, in the absorbed form: q [N,heads,576], k [N,1,576]
+    and v [N,1,512]."""
 
     a = layer.self_attn
     x = rms_norm(h, layer.input_layernorm.weight, layer.eps, held(h, served))
@@ -328,13 +332,37 @@ def project(layer, h, cos, sin, served):
     # rounded as in the cache; rounding it once more for the product would not
     # change it
 
-    c = rms_norm(c, a.kv_a_layernorm.weight, INNER_EPS, x.dtype)
-    kv = linear(rounded(c, served), a.kv_b_proj.value(served))
-    kv = kv.unflatten(-1, (a.heads, -1))
+    c = rounded(rms_norm(c, a.kv_a_layernorm.weight, INNER_EPS, x.dtype),
+                served)
     k_rope = interleaved(k_rope[:, None], cos, sin)
+
+    if served:
+        q = torch.cat([by_head(q[..., :a.nope], expansion(a, x)[:, :a.nope]),
+                       q[..., a.nope:]], -1)
+        c = c[:, None]
+
+        return x.detach(), qr.detach(), q, torch.cat([c, k_rope], -1), c
+
+    kv = linear(c, a.kv_b_proj.value(served))
+    kv = kv.unflatten(-1, (a.heads, -1))
     k = torch.cat([kv[..., :a.nope], k_rope.expand(-1, a.heads, -1)], -1)
 
     return x.detach(), qr.detach(), q, k, kv[..., a.nope:]
+
+
+def expansion(a, x):
+    """Returns the served kv_b_proj in the type of x, [heads,128+128,latent]:
+    for each head the rows of its keys, then those of its values.  It is applied
+    with BF16 operands.  BF16 has all numbers that FP8 with its scales has."""
+
+    return a.kv_b_proj.value(True).to(x.dtype).unflatten(0, (a.heads, -1))
+
+
+def by_head(x, w):
+    """x [N,heads,n], w [heads,n,m] -> x w [N,heads,m], a product for each
+    head."""
+
+    return matmul(x.transpose(0, 1), w).transpose(0, 1)
 
 
 @region
@@ -377,10 +405,14 @@ def turned(i, x):
 @region
 def finish(layer, h, o, valid, served):
     """Returns the stream h [N,H] after attention with the output o
-    [N,heads*128], and how many tokens chose each expert, or None."""
+    [N,heads,128], if served in latent space, [N,heads,512], and how many tokens chose each expert, or None."""
 
     a = layer.self_attn
-    h = carried(h, served) + linear(rounded(o, served),
+
+    if served:
+        o = by_head(o, expansion(a, o)[:, a.nope:].transpose(1, 2))
+
+    h = carried(h, served) + linear(rounded(o.flatten(1), served),
                                     a.o_proj.value(served))
     x = rms_norm(h, layer.post_attention_layernorm.weight, layer.eps,
                  held(h, served))
@@ -610,7 +642,8 @@ class Model(nn.Module):
         scale = layer.self_attn.scale
 
         if rows.attention == 'dense':
-            o = causal_attention(q, k, v, scale)
+            o = causal_attention(q, k, v, scale) if not rows.served else \
+                selected_attention(q, k, v, [None] * 3, None, None, scale)[0]
 
         else:
             with torch.set_grad_enabled(rows.learning):
@@ -622,8 +655,7 @@ class Model(nn.Module):
 
             losses.append(loss)
 
-        h, load = finish(layer, h, o.flatten(2).flatten(0, 1), rows.flat,
-                         rows.served)
+        h, load = finish(layer, h, o.flatten(0, 1), rows.flat, rows.served)
 
         if load is not None:
             loads.append(load / (rows.whole * layer.mlp.gate.k))
