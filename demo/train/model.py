@@ -1,8 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 
-"""DeepSeek-V3.2 for training: MLA, the lightning indexer, and experts without dispatch.  Parameters have the names of the
-published checkpoint, except that the experts of a layer are stacked:
-experts.gate_proj.weight [E, I, H] is split at export.
+"""DeepSeek-V3.2 for training: MLA, the lightning indexer, and experts without
+dispatch.  Parameters have the names of the published checkpoint, except that
+the experts of a layer are stacked: experts.gate_proj.weight [E, I, H] is split
+at export.
 
 The residual stream and the parameters are float32, activations are bfloat16 on
 a GPU.  Norms, softmax, router and index scores are computed in float32.  All
@@ -309,8 +310,8 @@ def rounded(x, served):
 def project(layer, h, cos, sin, served):
     """h [N,H], cos and sin [N,dim/2] -> x [N,H] and qr [N,rank], which the
     indexer reads without gradients; q [N,heads,192], k the same, v
-    [N,heads,128].  If served, in the absorbed form: q [N,heads,576], k [N,1,576]
-    and v [N,1,512]."""
+    [N,heads,128].  If served, in the absorbed form: q [N,heads,576], k
+    [N,1,576] and v [N,1,512]."""
 
     a = layer.self_attn
     x = rms_norm(h, layer.input_layernorm.weight, layer.eps, held(h, served))
@@ -359,8 +360,8 @@ def expansion(a, x):
 
 
 def by_head(x, w):
-    """x [N,heads,n], w [heads,n,m] -> x w [N,heads,m], a product for each
-    head."""
+    """x [N,heads,n], w [heads,n,m] -> x w [N,heads,m], a product for each head,
+    or for each expert."""
 
     return matmul(x.transpose(0, 1), w).transpose(0, 1)
 
@@ -405,7 +406,8 @@ def turned(i, x):
 @region
 def finish(layer, h, o, valid, served):
     """Returns the stream h [N,H] after attention with the output o
-    [N,heads,128], if served in latent space, [N,heads,512], and how many tokens chose each expert, or None."""
+    [N,heads,128], if served in latent space, [N,heads,512], and how many
+    tokens chose each expert, or None."""
 
     a = layer.self_attn
 
@@ -444,7 +446,8 @@ def moe(m, x, valid, served):
     The experts are so small that sorting tokens by expert would cost more than
     computing all experts for every token.  One product makes all intermediate
     values, experts that were not chosen get the weight 0, and one product adds
-    up.
+    up.  If served, each expert has a product of its own, because its result is
+    rounded before it is weighted.
     """
     weight, chosen = route(m.gate, x, served)
 
@@ -460,15 +463,30 @@ def moe(m, x, valid, served):
                                  joined('up_proj', 0)])).chunk(2, -1)
     inner = swiglu(gate, up)
 
-    # the weight is applied after the rounding, as if to an expert's output
-
     E, I, _ = m.experts.gate_proj.weight.shape
-    routed = rounded(inner[:, :E * I].unflatten(-1, (E, I)), served)
-    routed = (routed * weight[..., None]).to(x.dtype).flatten(-2)
-    shared = rounded(inner[:, E * I:], served)
-    y = linear(torch.cat([routed, shared], -1), joined('down_proj', 1))
+    routed, shared = inner[:, :E * I].unflatten(-1, (E, I)), inner[:, E * I:]
+
+    if served:
+        y = combined(m, routed, shared, weight)
+    else:
+        routed = (routed * weight[..., None]).to(x.dtype).flatten(-2)
+        y = linear(torch.cat([routed, shared], -1), joined('down_proj', 1))
 
     return y, (chosen & valid[:, None]).to(weight.dtype).sum(0)
+
+
+def combined(m, routed, shared, weight):
+    """routed [N,E,I], shared [N,I], weight [N,E] -> y [N,H], rounded as in
+    dsa_moe_combine(): each expert's result, then the sum, in which the experts
+    come in their order and the shared one is the last."""
+
+    w = m.experts.down_proj.value(True).to(routed.dtype)
+    each = by_head(fp8.quantize(routed), w.transpose(1, 2))
+    y = sum([wide(each[:, e]) * weight[:, e, None] for e in range(len(w))])
+    shared = linear(fp8.quantize(shared),
+                    m.shared_experts.down_proj.value(True))
+
+    return fp8.narrow(y + wide(shared), routed.dtype)
 
 
 def route(gate, x, served):

@@ -297,6 +297,21 @@ class Engine(unittest.TestCase):
 
         return logits, stream, [c & seen for c in chosen]
 
+    def each_layer(self, out):
+        """Returns the stream after each layer, if the layers before it are
+        the engine's."""
+
+        rows = self.model.rows(self.valid, 'sparse', 'served', False,
+                               self.valid)
+
+        with torch.no_grad():
+            streams = [self.model.embedded(self.ids, rows)]
+            streams += [out[f'hidden.{n}']
+                        for n in range(self.model.n_layers - 1)]
+
+            return [self.model.through(layer, h, rows, [], [])
+                    for layer, h in zip(self.model.model.layers, streams)]
+
     def differing(self, out, chosen):
         """Returns for each layer the rows with another selection."""
 
@@ -391,24 +406,22 @@ class Engine(unittest.TestCase):
 
     def test_served(self):
         out, exact = self.engine(), self.engine('--exact')
-        logits, stream, chosen = self.run_model(self.model, 'sparse',
-                                                'served')
+        logits, _, chosen = self.run_model(self.model, 'sparse', 'served')
 
-        # the first layer, which has no experts, is equal to the bit in nearly
-        # all rows
+        # each layer is equal to the bit in nearly all rows, if it reads what
+        # the engine's reads: sums in another order are seldom rounded to
+        # another number
 
-        d = distances(stream[0], out['hidden.0'])
-        self.assertEqual(quantile(d, 0.8), 0)
+        for n, mine in enumerate(self.each_layer(out)):
+            d = distances(mine, out[f'hidden.{n}'])
+            self.assertEqual(quantile(d, 0.8), 0, n)
 
         for row in self.differing(out, chosen)[0].tolist():
             self.assertLess(float(out['gap.0'][row]), 0.005)
 
-        # in later layers a different bit may change the choice of an expert;
-        # the remaining difference is less than the one between served and
-        # exact
-
-        d = distances(stream[1], out['hidden.1'])
-        self.assertLess(quantile(d, 0.5), 0.02)
+        # from layer to layer a different bit becomes more of them, and may
+        # change the choice of an expert; the remaining difference is less than
+        # the one between served and exact
 
         d = distances(logits, out['logits'])
         away = distances(out['logits'], exact['logits'])
