@@ -5,7 +5,7 @@
     python3 -m train.train --data DIR --out DIR [--from CHECKPOINT]
                            [--stages a,b] [--scale X] [--seconds N]
                            [--seed N] [--dense] [--recall DIR]
-    torchrun --nproc-per-node 2 -m train.train ...
+    torchrun --nproc-per-node N -m train.train ...
 
 --data has the shards of train.data, to which more may be added meanwhile.
 --out gets a checkpoint after every stage, STAGE.bf16 (checkpoint.py), from

@@ -1,7 +1,8 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Training in two processes: the gradients and the log are those of one
-process, both have the same parameters, and they end stages together."""
+"""Training in two to four processes: the gradients and the log are those of
+one process, all have the same parameters, and they end stages together.  Their
+number does not divide the number of rows in every batch."""
 
 import json
 import os
@@ -21,7 +22,7 @@ except ImportError:
 
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-WORLD = 2
+WORLDS = (2, 3, 4)
 DEADLINE = 300          # seconds
 VARYING = {'seconds', 'tokens_per_second'}
 
@@ -67,41 +68,60 @@ class Ranks(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as out:
             cls.one, = run(out, 1)
-            cls.two = run(out, WORLD)
+            cls.worlds = {world: run(out, world) for world in WORLDS}
+
+    def of_rank_0(self):
+        """Yields what one process and rank 0 of several saw of each stage that
+        has a fixed length."""
+
+        for world in WORLDS:
+            for want, got in zip(self.one[:4], self.worlds[world][0]):
+                yield world, want, got
 
     def test_gradients_of_one_process(self):
-        for want, got in zip(self.one[:4], self.two[0]):
+        for world, want, got in self.of_rank_0():
             for a, b in zip(want['grads'], got['grads']):
                 self.assertEqual(set(a), set(b))
                 for name in a:
                     distance = float((a[name] - b[name]).norm())
                     self.assertLessEqual(
-                        distance, 1e-4 * float(a[name].norm()) + 1e-7, name)
+                        distance, 1e-4 * float(a[name].norm()) + 1e-7,
+                        (world, name))
 
     def test_log_of_one_process(self):
-        for want, got in zip(self.one[:4], self.two[0]):
+        for world, want, got in self.of_rank_0():
             want, got = (json.loads(x['log'].splitlines()[-1])
                          for x in (want, got))
             self.assertEqual(set(want), set(got))
             for name in set(want) - VARYING - {'stage'}:
                 self.assertAlmostEqual(want[name], got[name], delta=2e-4,
-                                       msg=name)
+                                       msg=(world, name))
+
+    def each_stage(self):
+        """Yields what rank 0 and each other rank saw of each stage."""
+
+        for world in WORLDS:
+            for first, *others in zip(*self.worlds[world]):
+                for other in others:
+                    yield world, first, other
 
     def test_ranks_are_equal(self):
-        for a, b in zip(*self.two):
+        for world, a, b in self.each_stage():
             for name in a['state']:
                 self.assertTrue(torch.equal(a['state'][name],
-                                            b['state'][name]), name)
+                                            b['state'][name]), (world, name))
 
     def test_rank_0_decides(self):
-        for a, b in zip(*self.two):
-            self.assertEqual(len(a['grads']), len(b['grads']))
-            self.assertEqual(a['stopped'], b['stopped'])
+        for world, a, b in self.each_stage():
+            self.assertEqual(len(a['grads']), len(b['grads']), world)
+            self.assertEqual(a['stopped'], b['stopped'], world)
 
-        timed, stopped = self.two[0][4:]
-        self.assertIsNone(timed['stopped'])
-        self.assertTrue(3 < len(timed['grads']) < 10, len(timed['grads']))
-        self.assertEqual(stopped['stopped'], 6)
+        for world in WORLDS:
+            timed, stopped = self.worlds[world][0][4:]
+            self.assertIsNone(timed['stopped'])
+            self.assertTrue(3 < len(timed['grads']) < 10,
+                            (world, len(timed['grads'])))
+            self.assertEqual(stopped['stopped'], 6, world)
 
 
 if __name__ == '__main__':
