@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""All families, with their weights in training."""
+"""All families, with their shares in training."""
 
 import importlib
 
@@ -19,36 +19,33 @@ class Make:
         return importlib.import_module('tasks.' + self.module).make(rng)
 
 
-# family: weight in training.  The weights count tasks, not tokens: a trip is
-# as long as sixteen look-ups.  There are many look-ups because finding and
-# repeating a statement is learned late, and most families need it.  More than
-# half of the tasks have ordinary wording (daily_*).
+# family: share of the tokens of training, about.  In most of its steps the
+# trainer has rows of one length (train/data.py), so a family with short texts
+# would learn in few steps if the shares were of tasks.  TOKENS are those of a
+# task, about; they only make shares of tokens from shares of tasks.  daily_copy
+# has a large share because finding and repeating a text is learned late, and
+# most families need it.
 
-WEIGHTS = {
-    'talk': 0.09,
-    'arithmetic': 0.07,
-    'arithmetic_story': 0.02,
-    'lookup': 0.13,
-    'tools_single': 0.03,
-    'tools_none': 0.02,
-    'tools_error': 0.03,
-    'tools_multi': 0.03,
-    'chat': 0.05,
-    'lookup_long': 0.03,
-    'trip_facts': 0.01,
-    'trip_short': 0.01,
-    'trip': 0.02,
-    'daily_tool': 0.14,
-    'daily_many': 0.06,
-    'daily_error': 0.05,
-    'daily_none': 0.06,
-    'daily_turns': 0.05,
-    'daily_talk': 0.07,
-    'daily_sums': 0.08,
-    'daily_text': 0.05,
-    'daily_events': 0.10,
-    'daily_format': 0.05,
+SHARES = {
+    'talk': 3, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 6,
+    'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 3,
+    'chat': 6, 'lookup_long': 4, 'trip_facts': 2, 'trip_short': 3, 'trip': 7,
+    'daily_tool': 14, 'daily_many': 9, 'daily_error': 4, 'daily_none': 4,
+    'daily_turns': 7, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 4,
+    'daily_events': 5, 'daily_format': 3, 'daily_copy': 14,
 }
+
+TOKENS = {
+    'talk': 45, 'arithmetic': 130, 'arithmetic_story': 150, 'lookup': 180,
+    'tools_single': 580, 'tools_none': 450, 'tools_error': 600,
+    'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
+    'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
+    'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
+    'daily_talk': 40, 'daily_sums': 85, 'daily_text': 95, 'daily_events': 125,
+    'daily_format': 57, 'daily_copy': 68,
+}
+
+WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}
 
 FAMILIES = {family: Make(family) for family in WEIGHTS}
 

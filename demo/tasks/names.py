@@ -22,6 +22,11 @@ ENDS = ['', '', '', '', '', '', '', '', *'''b ck d k l ll m m n n nd ng nk nt p
 r r rd rk rn s s ss st t th x z'''.split()]
 
 
+ACCENTS = tuple(pair.split() for pair in (
+    'a á', 'a ã', 'a ä', 'a å', 'e é', 'e è', 'e ê', 'i í', 'o ó', 'o ö', 'o ø',
+    'u ü', 'u ú', 'c ç', 'n ñ', 's š', 'z ž', 'l ł', 'ss ß'))
+
+
 def syllables(rng):
     """Returns a word of random syllables."""
 
@@ -42,6 +47,10 @@ def one_name(rng, words):
     """Composes a name of one word, with a capital."""
 
     word = halves(rng, words) if rng.random() < 0.5 else syllables(rng)
+
+    if rng.random() < 0.12:
+        plain, accented = rng.choice(ACCENTS)
+        word = word.replace(plain, accented)
 
     return word.split()[0].capitalize() if word else rng.choice(words)
 

@@ -53,7 +53,7 @@ OPEN = 8                # rows that are packed at a time
 
 # Lengths of rows.  A batch of train.recipe's size holds a whole and even number
 # of rows of each length, so all batches have the same number of tokens, and
-# two GPUs have the same number of rows.  So have four, if it is doubled.
+# two GPUs have the same number of rows.
 BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 3840, 6144, 7680)
 
 

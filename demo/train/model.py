@@ -542,12 +542,12 @@ def joined(layer, e, hidden, served):
     return wide(linear(x, layer.eh_proj.value(served)))
 
 
-def shifted(counts, k):
-    """Returns for each position of counts [B,T] bool if the one that is k
-    further in the row counts."""
+def shifted(weights, k):
+    """Returns for each position of weights [B,T] the weight of the one that is
+    k further in the row."""
 
-    ahead = counts.roll(-k, 1)
-    ahead[:, -k:] = False
+    ahead = weights.roll(-k, 1)
+    ahead[:, -k:] = 0
 
     return ahead
 

@@ -14,7 +14,9 @@ class Stage:
                'warmup': dense, and only the indexer is trained (eq. 3)
                'sparse': the indexer selects, and is trained, too (eq. 4)
     precision  'float', or 'served': rounded as in serving
-    answers    the loss is only on the assistant's tokens
+    prompts    weight in the loss of the tokens that are not the assistant's;
+               most of them are tools and instructions that repeat, and with
+               the weight 1 they would drown what the model has to write
     positions  to train on, including padding; they measure the work, and every
                batch has the same number of them; there are fewer tokens
     batch      positions per step
@@ -30,7 +32,7 @@ class Stage:
     name: str
     attention: str
     precision: str
-    answers: bool
+    prompts: float
     positions: int
     batch: int
     rate: float
@@ -47,41 +49,41 @@ LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 STAGES = (
     # the dense predecessor, from random weights, on whole conversations with
     # the texts of users and tools
-    Stage('pretrain', 'dense', 'float', False, 1000 * M, 2 * BATCH, 2e-3,
+    Stage('pretrain', 'dense', 'float', 0.2, 800 * M, BATCH, 2e-3,
           drafts=0.3),
 
     # its context extended to 8,192 tokens
-    Stage('extend', 'dense', 'float', False, 80 * M, LONG_BATCH, 1e-3, LONG,
+    Stage('extend', 'dense', 'float', 0.2, 80 * M, LONG_BATCH, 1e-3, LONG,
           drafts=0.3),
 
     # 2.1.1, dense warm-up: 1,000 steps of 16 sequences at 1e-3, as in the
     # paper; everything but the indexer is frozen
-    Stage('warmup', 'warmup', 'float', False, 1000 * LONG_BATCH, LONG_BATCH,
+    Stage('warmup', 'warmup', 'float', 0.2, 1000 * LONG_BATCH, LONG_BATCH,
           1e-3, LONG),
 
     # 2.1.1, sparse training on the same data.  The paper's rate, 7.3e-6, is
     # 1/30 of the highest of DeepSeek-V3's pre-training, 2.2e-4; this is 1/30
     # of pretrain's.
-    Stage('sparse', 'sparse', 'float', False, 50 * M, LONG_BATCH, 6.6e-5,
+    Stage('sparse', 'sparse', 'float', 0.2, 50 * M, LONG_BATCH, 6.6e-5,
           LONG, drafts=0.1),
 
     # 3, post-training: tool use and thinking, on the assistant's tokens; as
     # conversations are served, then after other conversations, so that the
     # selection has more to choose from
-    Stage('instruct', 'sparse', 'float', True, 220 * M, 2 * BATCH, 1e-3,
+    Stage('instruct', 'sparse', 'float', 0.0, 220 * M, BATCH, 1e-3,
           drafts=0.1),
-    Stage('deepen', 'sparse', 'float', True, 80 * M, LONG_BATCH, 5e-4,
+    Stage('deepen', 'sparse', 'float', 0.0, 80 * M, LONG_BATCH, 5e-4,
           LONG // 2, drafts=0.1),
 
     # its end, in the precision of serving
-    Stage('tune', 'sparse', 'served', True, 100 * M, BATCH, 3e-4, drafts=0.1,
+    Stage('tune', 'sparse', 'served', 0.0, 100 * M, BATCH, 3e-4, drafts=0.1,
           recycled=3),
 )
 
 # 3.2.2, an experiment beside the model: after sparse, only on the data of the
 # cold start (tasks/coldstart.py)
 
-COLD = Stage('cold', 'sparse', 'float', True, 20 * M, BATCH, 3e-4, drafts=0.1)
+COLD = Stage('cold', 'sparse', 'float', 0.0, 20 * M, BATCH, 3e-4, drafts=0.1)
 
 ALL = STAGES + (COLD,)
 

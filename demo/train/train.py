@@ -335,14 +335,14 @@ def added(us, learners, values):
 
 def losses(model, stage, ids, target, length, us=ranks.ALONE):
     """ids [B,T] int64, target [B,T] bool, length [B] -> the language loss (the
-    mean cross-entropy of the next token over the positions that count), the
+    mean cross-entropy of the next token, weighted as the stage does), the
     indexers' loss, the experts' loads, the draft layer's loss (a mean over its
     steps).  The warm-up runs the draft layer for its indexer.  Each is this
     rank's part, a sum over its rows of the batch."""
 
     at = torch.arange(ids.shape[1], device=ids.device)
     valid = at < length[:, None]
-    counts = target if stage.answers else valid
+    counts = torch.where(target, 1.0, stage.prompts) * valid
     ids, mine, counted = (us.mine(x) for x in (ids, valid, counts))
     steps = stage.recycled if drafts(model, stage) else 0
     out = model(ids, mine, stage.attention, stage.precision, steps, valid)

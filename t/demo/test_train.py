@@ -38,7 +38,7 @@ FIELDS = {'stage', 'step', 'of', 'positions', 'tokens', 'seconds',
 
 def stage(attention, steps, rate=1e-2, **change):
     return Stage(**{'name': attention, 'attention': attention,
-                    'precision': 'float', 'answers': False,
+                    'precision': 'float', 'prompts': 1.0,
                     'positions': steps * PER_STEP, 'batch': PER_STEP,
                     'rate': rate, **change})
 
@@ -205,9 +205,8 @@ class Groups(unittest.TestCase):
 @needs_torch
 class Losses(unittest.TestCase):
 
-    def naive(self, m, ids, counts):
-        """Computes the loss in loops.  counts(row, position): that token is a
-        target."""
+    def naive(self, m, ids, weight):
+        """Computes the loss in loops.  weight(row, position): that token's."""
 
         total, n = 0.0, 0
         valid = torch.ones_like(ids, dtype=torch.bool)
@@ -215,10 +214,10 @@ class Losses(unittest.TestCase):
 
         for b in range(ids.shape[0]):
             for t in range(ids.shape[1] - 1):
-                if counts(b, t + 1):
-                    p = logits[b, t].softmax(-1)
-                    total -= math.log(float(p[ids[b, t + 1]]))
-                    n += 1
+                w = weight(b, t + 1)
+                p = logits[b, t].softmax(-1)
+                total -= w * math.log(float(p[ids[b, t + 1]]))
+                n += w
 
         return total / n
 
@@ -231,14 +230,16 @@ class Losses(unittest.TestCase):
         target[0, 0] = target[0, 11] = target[1, 6] = True
         target &= torch.arange(12) < length[:, None]
 
-        for answers, counts in (
-                (False, lambda b, t: t < length[b]),
-                (True, lambda b, t: bool(target[b, t]))):
+        for prompts in (1.0, 0.25, 0.0):
+            def weight(b, t):
+                return 1.0 if target[b, t] \
+                    else prompts * bool(t < length[b])
+
             with torch.no_grad():
                 got, index, load, _ = train_file.losses(
-                    m, stage('dense', 1, answers=answers), ids, target,
+                    m, stage('dense', 1, prompts=prompts), ids, target,
                     length)
-                want = self.naive(m, ids, counts)
+                want = self.naive(m, ids, weight)
 
             self.assertAlmostEqual(float(got), want, places=5)
             self.assertEqual(float(index), 0)
@@ -267,7 +268,7 @@ class Losses(unittest.TestCase):
         m = make(tiny())
         ids, target, length = (torch.from_numpy(x) for x in
                                next(Pattern(24).batches(None, PER_STEP)))
-        loss = train_file.losses(m, stage('sparse', 1, answers=True), ids,
+        loss = train_file.losses(m, stage('sparse', 1, prompts=0.0), ids,
                                  target & False, length)[0]
         self.assertEqual(float(loss), 0)
 
@@ -404,7 +405,7 @@ class Train(unittest.TestCase):
         target, follows 3, but 1 and 2 are only read."""
 
         m = make(tiny())
-        run(m, stage('dense', 60, answers=True))
+        run(m, stage('dense', 60, prompts=0.0))
         ids, target, length = (torch.from_numpy(x) for x in
                                next(Pattern(24).batches(None, PER_STEP)))
 
@@ -723,12 +724,12 @@ class Drafts(unittest.TestCase):
         length = torch.full((ROWS,), LENGTH)
 
         for steps in (1, 3):
-            for answers in (False, True):
-                counts = target if answers else torch.ones_like(target)
+            for prompts in (1.0, 0.0):
+                counts = target if prompts == 0 else torch.ones_like(target)
 
                 with torch.no_grad():
                     got = train_file.losses(
-                        m, stage('dense', 1, answers=answers, drafts=0.3,
+                        m, stage('dense', 1, prompts=prompts, drafts=0.3,
                                  recycled=steps), ids, target, length)[3]
                     want = self.naive(m, ids, counts, steps)
 
@@ -905,8 +906,8 @@ class Recipe(unittest.TestCase):
                           ('warmup', 'warmup'), ('sparse', 'sparse'),
                           ('instruct', 'sparse'), ('deepen', 'sparse'),
                           ('tune', 'sparse')])
-        self.assertEqual([s.answers for s in STAGES],
-                         [False] * 4 + [True] * 3)
+        self.assertTrue(all(s.prompts > 0 for s in STAGES[:4]))
+        self.assertEqual([s.prompts for s in STAGES[4:]], [0] * 3)
         self.assertEqual([s.length for s in STAGES][1:4], [8192] * 3)
 
         warmup = STAGES[2]
@@ -918,8 +919,7 @@ class Recipe(unittest.TestCase):
 
         self.assertAlmostEqual(STAGES[3].rate, 2e-3 * 7.3e-6 / 2.2e-4,
                                places=6)
-        self.assertLessEqual(sum(s.positions for s in STAGES if s.answers),
-                             400e6)
+        self.assertLessEqual(sum(s.positions for s in STAGES[4:]), 400e6)
         self.assertEqual(config()['index_topk'] * 64,
                          config()['max_position_embeddings'])
 
