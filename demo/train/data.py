@@ -54,7 +54,8 @@ OPEN = 8                # rows that are packed at a time
 # Lengths of rows.  A batch of train.recipe's size holds a whole and even number
 # of rows of each length, so all batches have the same number of tokens, and
 # two GPUs have the same number of rows.
-BUCKETS = (128, 256, 512, 768, 1024, 1536, 2048, 3072, 3840, 6144, 7680)
+BUCKETS = (64, 96, 128, 192, 256, 384, 512, 640, 768, 960, 1280, 1536, 2048,
+           2560, 3072, 3840, 5120, 6144, 7680)
 
 
 class Tokenizer:

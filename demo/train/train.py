@@ -58,16 +58,13 @@ from train import checkpoint, ranks, recall, recipe
 from train.data import Shards
 from train.model import Model, shifted
 from train.ops import accelerate
+from train.steps import Steps
 
 
 CONFIG = os.path.join(os.path.dirname(os.path.abspath(__file__)),
                       'config.json')
 
 LOG_EVERY = 50
-BALANCE_RATE = 1e-3     # of the routers' bias, as in DeepSeek-V3
-WEIGHT_DECAY = 0.1
-BETAS = (0.9, 0.95)
-CLIP = 1.0              # largest norm of the gradient
 RISE = 0.02             # share of a stage's steps until the full rate
 FLOOR = 0.1             # share of the rate at the end
 
@@ -85,8 +82,11 @@ def main():
     torch.manual_seed(args.seed)
     os.makedirs(args.out, exist_ok=True)
 
+    # graphs are not recorded on the stream that CUDA starts with
+
     if device.type == 'cuda':
         accelerate()
+        torch.cuda.set_stream(torch.cuda.Stream())
 
     if args.start is None:
         with open(CONFIG) as f:
@@ -224,12 +224,12 @@ def train(model, stage, shards, rng, device, scale, log,
     continue with as part."""
 
     steps = max(1, int(stage.positions * scale) // stage.batch)
-    learners = parameters(model, stage)
-    optimizer = torch.optim.AdamW(groups(model, learners), betas=BETAS)
+    step = Steps(model, stage, parameters(model, stage),
+                 lambda *rows: losses(model, stage, *rows, us), us, device)
     at = {'step': 0, 'of': steps, 'positions': 0, 'tokens': 0, 'seconds': 0}
 
     if part:
-        optimizer.load_state_dict(part['optimizer'])
+        step.optimizer.load_state_dict(part['optimizer'])
         at = {**part['at'], 'of': steps}
 
     meter, last = Meter(), time.time()
@@ -239,33 +239,11 @@ def train(model, stage, shards, rng, device, scale, log,
 
         batch, passed, stopping = us.turn(
             batch, (time.time() - begun) / limit, stop())
-        ids, target, length = (moved(x, device) for x in batch)
-
-        language, index, load, draft = losses(model, stage, ids, target,
-                                              length, us)
-        loss = {'model': language + stage.drafts * draft, 'indexer': index}
-        sum(loss[who] for who in learners).backward()
-
-        language, index, load, draft = added(
-            us, learners, (language, index, load, draft))
-        norms = {who: torch.nn.utils.clip_grad_norm_(params, CLIP)
-                 for who, params in learners.items()}
-
         now = rate(stage.rate, max(at['step'], passed * steps), steps)
-        for group in optimizer.param_groups:
-            group['lr'] = now
-
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-
-        if 'model' in learners:
-            model.balance(load, BALANCE_RATE)
-
+        step.set_rate(now)
+        meter.add(**step(batch))
         at['step'] += 1
-        at['positions'] += ids.numel()
-        meter.add(length.sum(), load, loss=language, index_loss=index,
-                  draft_loss=draft, gradient=norms.get('model', 0),
-                  index_gradient=norms.get('indexer', 0))
+        at['positions'] += batch[0].numel()
 
         stopped = stopping and at['step'] < steps
         ended = at['step'] == steps or passed >= 1
@@ -287,7 +265,7 @@ def train(model, stage, shards, rng, device, scale, log,
                             'rate': float(f'{now:.4g}'), **means})
 
         if stopped:
-            return {'at': at, 'optimizer': optimizer.state_dict()}
+            return {'at': at, 'optimizer': step.optimizer.state_dict()}
 
         if ended:
             break
@@ -307,30 +285,6 @@ def drawn(shards, stage, rng, n, us):
         batches = shards.batches(rng, stage.batch)
 
     return ahead(batches, n)
-
-
-def moved(x, device):
-    """Returns a tensor of the host on the device.  The copy makes the host wait
-    for nothing, because the memory it copies from is locked."""
-
-    if device.type == 'cuda' and not x.is_pinned():
-        x = x.pin_memory()
-
-    return x.to(device, non_blocking=True)
-
-
-def added(us, learners, values):
-    """Adds up the gradients and some values over the ranks.  Returns the
-    values."""
-
-    params = [p for of in learners.values() for p in of if p.grad is not None]
-    values = [x.detach() for x in values]
-    sums = us.add([p.grad for p in params] + values)
-
-    for p, total in zip(params, sums):
-        p.grad = total
-
-    return sums[len(params):]
 
 
 def losses(model, stage, ids, target, length, us=ranks.ALONE):
@@ -381,25 +335,6 @@ def parameters(model, stage):
             learners[who].append(p)
 
     return learners
-
-
-def groups(model, learners):
-    """Returns the optimizer's groups.  The model's matrices have weight decay;
-    norms, the embedding and the indexer do not."""
-
-    embedding = model.model.embed_tokens.weight
-    decay, rest = [], []
-
-    for who, params in learners.items():
-        for p in params:
-            if who == 'model' and p.dim() >= 2 and p is not embedding:
-                decay.append(p)
-            else:
-                rest.append(p)
-
-    return [{'params': params, 'weight_decay': weight}
-            for params, weight in ((decay, WEIGHT_DECAY), (rest, 0))
-            if params]
 
 
 def rate(highest, step, steps):

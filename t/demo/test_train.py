@@ -23,7 +23,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
-    from train import checkpoint, recall, recipe
+    from train import checkpoint, recall, recipe, steps
     from train.recipe import STAGES, Stage
 except ImportError:
     torch = None
@@ -159,7 +159,7 @@ class Groups(unittest.TestCase):
                 ('dense', everything - indexer, ['model'])):
 
             learners = train_file.parameters(m, stage(attention, 1))
-            groups = train_file.groups(m, learners)
+            groups = steps.groups(m, learners)
             names = [name_of[id(p)] for g in groups for p in g['params']]
             decay = {name_of[id(p)] for g in groups for p in g['params']
                      if g['weight_decay'] > 0}
@@ -191,7 +191,7 @@ class Groups(unittest.TestCase):
 
         for clip in (1e-2, 1e6):
             with mock.patch.object(torch.optim.AdamW, 'step', step), \
-                    mock.patch.object(train_file, 'CLIP', clip):
+                    mock.patch.object(steps, 'CLIP', clip):
                 lines, _ = run(m, stage('sparse', 1))
 
             # the log has the norms before clipping
@@ -506,7 +506,7 @@ class Main(unittest.TestCase):
         self.addCleanup(directory.cleanup)
         self.dir = directory.name
         self.data = self.path('data')
-        self.config = tiny(max_position_embeddings=256)
+        self.config = tiny(max_position_embeddings=384)
 
         os.mkdir(self.data)
         with open(self.path('config.json'), 'w') as f:
@@ -515,11 +515,11 @@ class Main(unittest.TestCase):
         for name in (signal.SIGINT, signal.SIGTERM):
             self.addCleanup(signal.signal, name, signal.getsignal(name))
 
-        # two rows of 128 in a step, or one of 256
+        # three rows of 128 in a step, two of 192, or one of 384
 
         self.stages = tuple(
-            dataclasses.replace(s, batch=256, positions=256 * n,
-                                length=s.length and 256)
+            dataclasses.replace(s, batch=384, positions=384 * n,
+                                length=s.length and 384)
             for s, n in zip(STAGES, (40, 20, 20, 20, 20, 20, 20)))
 
     def path(self, *names):
@@ -578,7 +578,7 @@ class Main(unittest.TestCase):
 
         for line in lines:
             self.assertEqual(set(line), FIELDS)
-            self.assertEqual(line['positions'], 256 * line['step'])
+            self.assertEqual(line['positions'], 384 * line['step'])
             self.assertLessEqual(line['tokens'], line['positions'])
             self.assertGreater(line['tokens'], 0)
 
@@ -723,15 +723,15 @@ class Drafts(unittest.TestCase):
                           next(Pattern(24).batches(None, PER_STEP)))
         length = torch.full((ROWS,), LENGTH)
 
-        for steps in (1, 3):
+        for n in (1, 3):
             for prompts in (1.0, 0.0):
                 counts = target if prompts == 0 else torch.ones_like(target)
 
                 with torch.no_grad():
                     got = train_file.losses(
                         m, stage('dense', 1, prompts=prompts, drafts=0.3,
-                                 recycled=steps), ids, target, length)[3]
-                    want = self.naive(m, ids, counts, steps)
+                                 recycled=n), ids, target, length)[3]
+                    want = self.naive(m, ids, counts, n)
 
                 self.assertAlmostEqual(float(got), want, places=5)
 
