@@ -124,8 +124,9 @@ typedef struct {
 
 
 /*
- * COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR.  The
- * prompt is counted in the turn of its tenant, as that of a SUBMIT.
+ * COUNT: this, then n_fields fields.  The answer is COUNTED, or ERROR; or DONE
+ * with DSA_LINK_FINISH_CANCELLED, if the worker cancels it before.  The prompt
+ * is counted in the turn of its tenant, as that of a SUBMIT.
  */
 
 typedef struct {

@@ -153,7 +153,7 @@ my $before = "noaccept\nprompt 100\ncached 50\n";
 my $queries = '7f';        # as many bits as the family has control tokens
 my $submit = 'as the answer to SUBMIT, expected ACCEPTED, TOKENS, ROLLOUT, '
              . 'DONE or ERROR';
-my $count = 'as the answer to COUNT, expected COUNTED or ERROR';
+my $count = 'as the answer to COUNT, expected COUNTED, DONE or ERROR';
 my $inside = 'which is inside a character, expected one between two';
 my $gone = 'for a request that it does not have, expected one that was '
            . 'submitted and has not ended';
@@ -262,7 +262,8 @@ my @wrong = (
           'COUNTED with prompt_tokens 0, expected at least 1' ],
         [ 'counted more 2', 'COUNTED with more 2, expected 0 to 1' ],
         [ 'accepted length 0', "ACCEPTED of type 3 $count" ],
-        [ 'done length 0', "DONE of type 5 $count" ],
+        [ 'done finish 1', 'DONE with finish 1, expected 3' ],
+        [ 'done finish 4', 'DONE with finish 4, expected 3' ],
         [ 'error code 0', 'ERROR with code 0, expected 1 to 6' ]),
     [ $in, "done stop 0\nrecord tokens length 0", "TOKENS $gone" ],
     [ $in, "done stop 0\nrecord done stop 0", "DONE $gone" ]);

@@ -105,9 +105,12 @@ ngx_http_dsa_record_check(ngx_http_dsa_expect_t *e, uint32_t type,
 {
     w->name = ngx_http_dsa_record_name(type);
 
-    if (e->count && type != DSA_LINK_COUNTED && type != DSA_LINK_ERROR) {
+    if (e->count && type != DSA_LINK_COUNTED && type != DSA_LINK_DONE
+        && type != DSA_LINK_ERROR)
+    {
         return ngx_http_dsa_wrong(w, "type", "of type %u as the answer to "
-                                  "COUNT, expected COUNTED or ERROR", type);
+                                  "COUNT, expected COUNTED, DONE or ERROR",
+                                  type);
     }
 
     switch (type) {
@@ -530,9 +533,13 @@ ngx_http_dsa_check_done(const ngx_http_dsa_expect_t *e, const void *payload,
 
     memcpy(&done, payload, sizeof(done));
 
+    /* a count that ends with DONE was cancelled */
+
     if (ngx_http_dsa_wrong_range(w, "finish", done.finish,
-                                 DSA_LINK_FINISH_STOP,
-                                 DSA_LINK_FINISH_DEADLINE)
+                                 e->count ? DSA_LINK_FINISH_CANCELLED
+                                          : DSA_LINK_FINISH_STOP,
+                                 e->count ? DSA_LINK_FINISH_CANCELLED
+                                          : DSA_LINK_FINISH_DEADLINE)
         != 0)
     {
         return -1;

@@ -627,7 +627,7 @@ static void
 test_cancel_in_pool(void **state)
 {
     host_t          h;
-    answer_t        a[2];
+    answer_t        a[3];
     link_submit_t   s;
 
     host_start(&h, "");
@@ -638,13 +638,19 @@ test_cancel_in_pool(void **state)
     s.head.deadline_ms = 1;
     link_submit_text(&s, "hello");
     submit(&h, 0, dsa_link_id(1, 1), &s);
+    link_submit_init(&s, 0);
+    link_submit_text(&s, "hello");
+    assert_int_equal(link_client_count(&h.client[0], dsa_link_id(1, 2), &s), 0);
     dsa_link_cancel(&h.client[0].link, dsa_link_id(1, 0));
+    dsa_link_cancel(&h.client[0].link, dsa_link_id(1, 2));
     host_io(&h);
-    take_events(&h, 0, a, 2);
+    take_events(&h, 0, a, 3);
 
     assert_int_equal(a[0].finish, DSA_LINK_FINISH_CANCELLED);
     assert_int_equal(a[0].done.prompt_tokens, 0);
     assert_int_equal(a[1].finish, DSA_LINK_FINISH_DEADLINE);
+    assert_int_equal(a[2].finish, DSA_LINK_FINISH_CANCELLED);
+    assert_int_equal(a[2].counted, 0);
 
     /* the pool still has the first request of the slot */
 
