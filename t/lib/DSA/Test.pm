@@ -107,8 +107,15 @@ sub free_port {
 
         next if $self->{ports}{$port};
 
-        open my $lock, '>', "/tmp/.dsa-port-$>-$port" or next;
+        my $name = "/tmp/.dsa-port-$>-$port";
+
+        open my $lock, '>', $name or next;
         flock $lock, LOCK_EX|LOCK_NB or next;
+
+        # the last process may have removed the file after it was opened here
+
+        my ($mine, $there) = map { (stat $_)[1] } $lock, $name;
+        next if !defined $there || $mine != $there;
 
         IO::Socket::INET->new(
             LocalAddr => '127.0.0.1', LocalPort => $port,
