@@ -355,7 +355,8 @@ for my $name (sort keys %glm) {
         my ($out, $log, $rc) = run_dsa($model, $good, '--backend', 'cuda');
 
         is($rc, 1, 'a checkpoint that is not for the GPU is refused');
-        like($log, qr/this one is not quantized/, 'with the reason');
+        like($log, qr/"hidden_size" is 192; "backend cuda" expects/,
+             'with the reason');
     }
 }
 
