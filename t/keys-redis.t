@@ -30,7 +30,7 @@ my $http = "dsa_keys redis zone=keys:2m;
             log_format keys '[\$dsa_key] \$http_authorization';
             access_log %%DIR%%/keys.log keys;";
 
-$t->start_nginx(http => $http, workers => 2, redis => 'timeout=500ms');
+$t->start_nginx(http => $http, workers => 2, redis => 'timeout=5s');
 
 
 # a request with a key: its status; those of several connections, which are of
