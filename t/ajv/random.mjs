@@ -2,16 +2,17 @@
 //
 // Random schemas for each keyword, and ajv's verdict on their answers:
 //
-//     node random.mjs keywords
-//     node random.mjs schemas KEYWORD COUNT SEED
-//     node random.mjs check SCHEMAS ANSWERS
+//     node random.mjs schemas DIR COUNT SEED
+//     node random.mjs check DIR KEYWORDS...
 //
-// "schemas" prints a schema a line, which has the keyword.  ANSWERS has a line
-// for each of them: a JSON string with an answer, or null if it was refused.
-// "check" prints how many were refused, how many answers there are and how many
-// are valid, and the first one that is not.
+// "schemas" writes DIR/KEYWORD.schemas for each keyword, with a schema a line,
+// which has the keyword, and prints the keywords.  DIR/KEYWORD.answers has a
+// line for each schema: a JSON string with an answer, or null if it was
+// refused.  "check" prints a JSON array with how many of each keyword were
+// refused, how many answers there are and how many are valid, and the first one
+// that is not.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
@@ -234,18 +235,22 @@ function linesOf(file) {
     return readFileSync(file, "utf8").trimEnd().split("\n");
 }
 
-const [command, ...args] = process.argv.slice(2);
+const [command, dir, ...args] = process.argv.slice(2);
 
-if (command === "keywords") {
+if (command === "schemas") {
+    const [count, seed] = args.map(Number);
+
+    Object.keys(keywords).forEach((keyword, n) => {
+        state = BigInt(seed + n);
+        writeFileSync(`${dir}/${keyword}.schemas`, Array.from(
+            { length: count },
+            () => JSON.stringify(keywords[keyword]()) + "\n").join(""));
+    });
+
     console.log(Object.keys(keywords).join("\n"));
 
-} else if (command === "schemas") {
-    state = BigInt(args[2]);
-
-    for (let i = 0; i < Number(args[1]); i++) {
-        console.log(JSON.stringify(keywords[args[0]]()));
-    }
-
 } else {
-    console.log(JSON.stringify(check(linesOf(args[0]), linesOf(args[1]))));
+    console.log(JSON.stringify(args.map(
+        (keyword) => check(linesOf(`${dir}/${keyword}.schemas`),
+                           linesOf(`${dir}/${keyword}.answers`)))));
 }

@@ -2,10 +2,11 @@
 //
 // Validates answers with ajv:
 //
-//     node validate.mjs SCHEMA < ANSWERS
+//     node validate.mjs < JOBS
 //
-// ANSWERS has a JSON string with an answer in each line.  Prints a line of
-// JSON: how many are valid, and the first one that is not.
+// JOBS is a JSON array of objects: the text of a schema, and the file of its
+// answers, each a JSON string on a line of its own.  Prints an array with how
+// many answers of each are valid, and the first one that is not.
 
 import { readFileSync } from "node:fs";
 
@@ -18,31 +19,36 @@ const ajv = new Ajv2020({ strict: false, multipleOfPrecision: 9 });
 
 addFormats(ajv);
 
-const validate = ajv.compile(JSON.parse(process.argv[2]));
-const lines = readFileSync(0, "utf8").split("\n").filter((l) => l !== "");
+function check({ schema, answers }) {
+    const validate = ajv.compile(JSON.parse(schema));
+    const lines = readFileSync(answers, "utf8").split("\n")
+        .filter((l) => l !== "");
 
-let valid = 0;
-let first = null;
+    let valid = 0;
+    let first = null;
 
-for (const line of lines) {
-    const answer = JSON.parse(line);
-    let why = null;
+    for (const line of lines) {
+        const answer = JSON.parse(line);
+        let why = null;
 
-    try {
-        const value = JSON.parse(answer);
+        try {
+            const value = JSON.parse(answer);
 
-        if (!validate(value)) {
-            why = ajv.errorsText(validate.errors);
+            if (!validate(value)) {
+                why = ajv.errorsText(validate.errors);
+            }
+        } catch (e) {
+            why = String(e);
         }
-    } catch (e) {
-        why = String(e);
+
+        if (why === null) {
+            valid++;
+        } else {
+            first ??= `${answer.slice(0, 300)}: ${why}`;
+        }
     }
 
-    if (why === null) {
-        valid++;
-    } else {
-        first ??= `${answer.slice(0, 300)}: ${why}`;
-    }
+    return { answers: lines.length, valid, first };
 }
 
-console.log(JSON.stringify({ answers: lines.length, valid, first }));
+console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(check)));
