@@ -17,7 +17,7 @@ use lib 't/lib';
 use DSA::Drafts;
 use DSA::GLM qw/ glm_model /;
 use DSA::Test;
-use DSA::Widen;
+use DSA::Widen ();
 
 my $t = DSA::Test->new('dense-serve');
 my ($chat, $completions) = map { "/v1/$_" } qw{ chat/completions completions };
