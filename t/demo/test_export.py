@@ -298,19 +298,23 @@ class Engine(unittest.TestCase):
         return logits, stream, [c & seen for c in chosen]
 
     def each_layer(self, out):
-        """Returns the stream after each layer, if the layers before it are
-        the engine's."""
+        """Yields the name and the rows of the stream after each layer, if what
+        it reads is the engine's.  The draft layer has no row 0."""
 
-        rows = self.model.rows(self.valid, 'sparse', 'served', False,
-                               self.valid)
+        m = self.model
+        layers = [f'hidden.{n}' for n in range(m.n_layers)]
+        names = [None] + layers[:-1] + ['draft_in.1']
 
-        with torch.no_grad():
-            streams = [self.model.embedded(self.ids, rows)]
-            streams += [out[f'hidden.{n}']
-                        for n in range(self.model.n_layers - 1)]
+        for layer, before, name in zip(m.model.layers, names,
+                                       layers + ['draft_out.1']):
+            first = int(name == 'draft_out.1')
+            valid = self.valid[:, first:]
+            rows = m.rows(valid, 'sparse', 'served', False, valid)._replace(
+                cos=m.cos[first:self.T], sin=m.sin[first:self.T])
 
-            return [self.model.through(layer, h, rows, [], [])
-                    for layer, h in zip(self.model.model.layers, streams)]
+            with torch.no_grad():
+                h = out[before] if before else m.embedded(self.ids, rows)
+                yield name, m.through(layer, h, rows, [], [])
 
     def differing(self, out, chosen):
         """Returns for each layer the rows with another selection."""
@@ -405,16 +409,16 @@ class Engine(unittest.TestCase):
         self.assertGreater(quantile(distances(wrong[0, :-1], want), 0.1), 0.1)
 
     def test_served(self):
-        out, exact = self.engine(), self.engine('--exact')
+        out, exact = self.engine('--drafts', '1'), self.engine('--exact')
         logits, _, chosen = self.run_model(self.model, 'sparse', 'served')
 
         # each layer is equal to the bit in nearly all rows, if it reads what
         # the engine's reads: sums in another order are seldom rounded to
         # another number
 
-        for n, mine in enumerate(self.each_layer(out)):
-            d = distances(mine, out[f'hidden.{n}'])
-            self.assertEqual(quantile(d, 0.8), 0, n)
+        for name, mine in self.each_layer(out):
+            self.assertEqual(quantile(distances(mine, out[name]), 0.8), 0,
+                             name)
 
         for row in self.differing(out, chosen)[0].tolist():
             self.assertLess(float(out['gap.0'][row]), 0.005)
