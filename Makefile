@@ -111,7 +111,8 @@ MODULE    = $(BUILD)/ngx_http_dsa_module.so
 MODEL_DIR = $(BUILD)/model
 GOLDEN   := $(basename $(wildcard t/data/golden/*.xz t/data/golden/*/*.xz))
 WEIGHTS  := $(foreach m,a-fp8 b-bf16 moonlight v3 joyai glm-4.7-flash glm-5 \
-            glm-5.2 drafts drafts-v3 drafts-joyai drafts-glm-4.7-flash,\
+            glm-5.2 drafts drafts-v3 drafts-joyai drafts-glm-4.7-flash \
+            moonlight-wide v3-wide joyai-wide glm-4.7-flash-wide,\
             $(foreach n,1 2,\
             t/data/golden/$m/model-0000$n-of-00002.safetensors))
 

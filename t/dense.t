@@ -20,6 +20,7 @@ my $t = DSA::Test->new('dense');
 my $dsa = $t->build . '/dsa';
 my $data = "$DSA::Test::root/t/data/golden";
 my @models = qw/ v3 joyai glm-4.7-flash moonlight /;
+my @wide = map { "$_-wide" } @models;   # with the published sizes of a head
 
 # Bounds of the median distance between "served" and "exact".  The cache rounds
 # latents, and with FP8 weights activations are rounded as well.  A random model
@@ -100,6 +101,13 @@ for my $name (@models) {
     at_most($median, $served{$name}, "$name, served: logits");
     note(sprintf '%s, served: median %.4f', $name, $median);
     cut("$name, served", "$data/$name", $golden, $served);
+}
+
+
+# These are also computed on GPUs (t/gpu/families.t).
+
+for my $name (@wide) {
+    exact($name, "$data/$name", "$data/$name/golden.safetensors");
 }
 
 

@@ -143,7 +143,19 @@ static const golden_t  models[] = {
       "model.norm.weight" },
     { "drafts-joyai", 20261127, 0, 1, 128, 256, 2, 1, 2, 64, 64, 128, 128, 8,
       64, 1, 0, 0, 256, 4, 2, 1.5f, 1.0f, 0.5f, 0.1f, 0.0f, 0,
-      "model.norm.weight" }
+      "model.norm.weight" },
+    { "moonlight-wide", 20250223, 0, 2, 256, 256, 2, 1, 4, 128, 128, 512, 0,
+      16, 128, 2, 0, 0, 512, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
+      "model.layers.1.mlp.experts.5.down_proj.weight" },
+    { "v3-wide", 20241229, 2, 1, 256, 256, 2, 1, 4, 128, 128, 512, 128, 32, 128,
+      1, 0, 0, 512, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 2.0f, 0,
+      "model.layers.1.mlp.experts.13.down_proj.weight" },
+    { "joyai-wide", 20260216, 2, 1, 256, 256, 2, 1, 4, 128, 128, 512, 128, 16,
+      128, 1, 0, 0, 512, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
+      "model.layers.1.mlp.experts.5.down_proj.weight" },
+    { "glm-4.7-flash-wide", 20260120, 0, 1, 256, 256, 2, 1, 4, 192, 256, 512,
+      128, 16, 128, 1, 0, 0, 512, 4, 0, 1.5f, 1.0f, 1.0f, 0.1f, 0.0f, 0,
+      "model.layers.1.mlp.experts.5.gate_proj.weight" }
 };
 
 static const struct {

@@ -15,6 +15,7 @@ use Test::More;
 use lib 't/lib';
 use DSA::Drafts;
 use DSA::GPU;
+use DSA::Golden;
 use DSA::Tensors;
 use DSA::Test;
 use DSA::Widen;
@@ -44,23 +45,6 @@ sub run {
 
 
 sub logits { run(@_)->{logits} }
-
-
-# As far from float32 as the CPU, at three quantiles.
-
-sub near {
-    my ($name, $exact, $cpu, $gpu) = @_;
-
-    for my $bound ([ 0.1, 1.1 ], [ 0.5, 1.1 ], [ 0.9, 1.21 ]) {
-        my ($q, $factor) = @$bound;
-        my ($got, $twin) = map { quantile($q, distances($_, $exact)) }
-                           $gpu, $cpu;
-        my $what = sprintf '%s: %d %% from float32', $name, $q * 100;
-
-        note(sprintf '%s: %.4f (CPU %.4f)', $what, $got, $twin);
-        at_most($got, $factor * $twin, $what);
-    }
-}
 
 
 # Answers of the backend with drafts.

@@ -17,7 +17,7 @@ use DSA::Tensors;
 use DSA::Test qw/ json_decode json_encode read_file write_file /;
 
 our @EXPORT = qw/ same_sums same_experts exact_logits dsa_logits variant_of
-                  in_bf16 in_fp8 /;
+                  in_bf16 in_fp8 near /;
 
 
 # Checks that each row is within 1e-4 of the oracle's, by sums.  The bound for
@@ -32,6 +32,24 @@ sub same_sums {
     at_most($most, 0.5e-4, $name);
 
     return $most;
+}
+
+
+# Checks that the GPU's logits are about as far from float32 as the CPU's in
+# served precision, at three quantiles.
+
+sub near {
+    my ($name, $exact, $cpu, $gpu) = @_;
+
+    for my $bound ([ 0.1, 1.1 ], [ 0.5, 1.1 ], [ 0.9, 1.21 ]) {
+        my ($q, $factor) = @$bound;
+        my ($got, $twin) = map { quantile($q, distances($_, $exact)) }
+                           $gpu, $cpu;
+        my $what = sprintf '%s: %d %% from float32', $name, $q * 100;
+
+        note(sprintf '%s: %.4f (CPU %.4f)', $what, $got, $twin);
+        at_most($got, $factor * $twin, $what);
+    }
 }
 
 
