@@ -68,6 +68,15 @@ my $joyai = model('JoyAI', "$golden/joyai", %joyai,
                   quantization_config => undef);
 my $joyai8 = model('JoyAI-FP8', "$golden/joyai", %joyai);
 
+my $moonlight = model('Moonlight', "$golden/moonlight",
+                      vocab_size => 163840, hidden_size => 2048,
+                      num_hidden_layers => 27, intermediate_size => 11264,
+                      moe_intermediate_size => 1408, n_routed_experts => 64,
+                      num_experts_per_tok => 6, num_attention_heads => 16,
+                      num_key_value_heads => 16, kv_lora_rank => 512,
+                      qk_nope_head_dim => 128, v_head_dim => 128,
+                      max_position_embeddings => 8192);
+
 my ($rc, $out, $errors) = fit('--gpus', 1, '--gpu-memory', '139g', $flash);
 
 if ($errors =~ /built without nvcc/) {
@@ -90,6 +99,8 @@ for (
       { bf16 => 1152 * 41, fp8 => 656 * 41 }, 2 * 2048 ],
     [ 'JoyAI in FP8', $joyai8, 1, '79g', undef,
       { bf16 => 1152 * 41, fp8 => 656 * 41 }, 2 * 2048 ],
+    [ 'Moonlight', $moonlight, 1, '79g', 31.92,
+      { bf16 => 1152 * 27, fp8 => 656 * 27 }, 0 ],
     [ 'DeepSeek-V3.2', "$bench/v3.2", 8, '139g', 103.80,
       { fp8 => (656 + 132) * 61 }, 0 ],
     [ 'DeepSeek-V3.2, config.json', "$bench/v3.2/config.json", 8, '139g',

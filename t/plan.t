@@ -174,9 +174,6 @@ if ($out =~ /built without nvcc/) {
 # The CUDA backend refuses a model by what it does not implement.
 
 for (
-    [ variant('no_q', model_type => 'deepseek_v3', q_lora_rank => undef),
-      '"q_lora_rank" is missing, so that q_proj makes the queries; "backend '
-      . 'cuda" expects q_a_proj and q_b_proj' ],
     [ variant('rope', qk_rope_head_dim => 32),
       '"qk_rope_head_dim" is 32; "backend cuda" expects 64' ],
     [ variant('nope', qk_nope_head_dim => 192),

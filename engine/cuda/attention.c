@@ -157,7 +157,7 @@ dsa_cuda_selects(const dsa_cuda_rank_t *rank, uint32_t layer)
 
 /*
  * Computes the queries to q, and latents and index keys before their norms to
- * a.
+ * a.  Without a low rank, the queries come from the hidden state.
  */
 
 static int
@@ -174,6 +174,12 @@ dsa_cuda_project(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
 
     dsa_cuda_try(dsa_cuda_product(rank, w->a, &w->y8, w->y, l->qkv_a.cols,
                                   &l->qkv_a, tokens));
+
+    if (l->q_norm == NULL) {
+        return dsa_cuda_product(rank, w->q, &w->y8, w->y, l->q_b.cols, &l->q_b,
+                                tokens);
+    }
+
     dsa_cuda_try(dsa_cuda_rmsnorm(fp8 ? NULL : w->qr, l->q_b.cols,
                                   fp8 ? &w->qr8 : NULL, w->a, ld, l->q_norm,
                                   tokens, l->q_b.cols,

@@ -54,12 +54,6 @@ dsa_cuda_check_config(const dsa_model_config_t *s, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    if (s->q_lora_rank == 0) {
-        return dsa_error(err, "config.json: \"q_lora_rank\" is missing, so "
-                         "that q_proj makes the queries; \"backend cuda\" "
-                         "expects q_a_proj and q_b_proj");
-    }
-
     if (dsa_check_layers(s, err) != DSA_OK) {
         return DSA_ERROR;
     }

@@ -184,8 +184,12 @@ dsa_load_norms(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
                                     s->hidden_size, 1.0f, 0.1f);
     l->post_norm = dsa_load_vector(v->ld, &f->post_attention_layernorm,
                                    s->hidden_size, 1.0f, 0.1f);
-    l->q_norm = dsa_load_vector(v->ld, &f->q_a_layernorm, s->q_lora_rank,
-                                1.0f, 0.1f);
+
+    if (s->q_lora_rank != 0) {
+        l->q_norm = dsa_load_vector(v->ld, &f->q_a_layernorm, s->q_lora_rank,
+                                    1.0f, 0.1f);
+    }
+
     l->kv_norm = dsa_load_vector(v->ld, &f->kv_a_layernorm, s->kv_lora_rank,
                                  1.0f, 0.1f);
 
@@ -200,10 +204,11 @@ dsa_load_norms(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 }
 
 
+/* Places the projections of the hidden state, one behind the other. */
+
 static void
-dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
+dsa_load_down(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 {
-    uint32_t                   heads;
     dsa_load_matrix_t          m;
     const dsa_layer_t         *f;
     const dsa_tensor_t        *t[3];
@@ -211,24 +216,48 @@ dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 
     f = v->file;
     s = v->config;
+
+    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_NONE, 0,
+                 s->hidden_size, "q_a_proj, kv_a_proj_with_mqa or indexer.wk");
+    m.parts = 0;
+
+    if (s->q_lora_rank != 0) {
+        t[m.parts] = &f->q_a_proj;
+        m.rows[m.parts++] = s->q_lora_rank;
+    }
+
+    t[m.parts] = &f->kv_a_proj_with_mqa;
+    m.rows[m.parts++] = s->kv_lora_rank + s->qk_rope_head_dim;
+
+    if (dsa_load_indexed(v)) {
+        t[m.parts] = &f->index_wk;
+        m.rows[m.parts++] = s->index_head_dim;
+    }
+
+    dsa_load_matrix(v->ld, &l->qkv_a, &m);
+}
+
+
+static void
+dsa_load_attention(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
+{
+    uint32_t                   heads;
+    dsa_load_matrix_t          m;
+    const dsa_layer_t         *f;
+    const dsa_tensor_t        *t[1];
+    const dsa_model_config_t  *s;
+
+    f = v->file;
+    s = v->config;
     heads = s->num_attention_heads;
 
-    t[0] = &f->q_a_proj;
-    t[1] = &f->kv_a_proj_with_mqa;
-    t[2] = &f->index_wk;
-
-    dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_NONE,
-                 s->q_lora_rank, s->hidden_size,
-                 "q_a_proj, kv_a_proj_with_mqa or indexer.wk");
-    m.rows[1] = s->kv_lora_rank + s->qk_rope_head_dim;
-    m.rows[2] = s->index_head_dim;
-    m.parts = dsa_load_indexed(v) ? 3 : 2;
-    dsa_load_matrix(v->ld, &l->qkv_a, &m);
+    dsa_load_down(v, l);
 
     t[0] = &f->q_b_proj;
     dsa_load_one(&m, v, t, DSA_MATRICES_ATTENTION, DSA_CUT_HEAD_ROWS,
                  heads * (s->qk_nope_head_dim + s->qk_rope_head_dim),
-                 s->q_lora_rank, "q_b_proj");
+                 s->q_lora_rank != 0 ? s->q_lora_rank : s->hidden_size,
+                 s->q_lora_rank != 0 ? "q_b_proj" : "q_proj");
     dsa_load_matrix(v->ld, &l->q_b, &m);
 
     t[0] = &f->kv_b_proj;
