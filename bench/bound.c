@@ -40,13 +40,30 @@ dsa_bound_parts(const dsa_bound_step_t *step)
 }
 
 
-/* A product of the step's tokens with n FP8 weights. */
+/* Products of rows rows with weights weights, of which read are read. */
 
 static void
-dsa_bound_product(dsa_bound_t *b, const dsa_bound_step_t *step, double n)
+dsa_bound_rows(dsa_bound_t *b, const dsa_model_config_t *s,
+    dsa_matrices_e kind, double rows, double weights, double read)
 {
-    b->bytes += n;
-    b->fp8 += 2 * step->tokens * n;
+    if (s->format[kind] == DSA_FORMAT_FP8) {
+        b->bytes += read;
+        b->fp8 += 2 * rows * weights;
+
+    } else {
+        b->bytes += 2 * read;
+        b->bf16 += 2 * rows * weights;
+    }
+}
+
+
+/* A product of the step's tokens with n weights. */
+
+static void
+dsa_bound_product(dsa_bound_t *b, const dsa_model_config_t *s,
+    dsa_matrices_e kind, const dsa_bound_step_t *step, double n)
+{
+    dsa_bound_rows(b, s, kind, step->tokens, n, n);
 }
 
 
@@ -84,22 +101,13 @@ dsa_bound_layers(dsa_bound_t *b, const dsa_model_config_t *s,
             dsa_bound_moe(b, s, step);
 
         } else {
-            dsa_bound_product(b, step, 3.0 * s->hidden_size
-                                          * s->intermediate_size
-                                          / dsa_bound_parts(step));
+            dsa_bound_product(b, s, DSA_MATRICES_DENSE, step,
+                              3.0 * s->hidden_size * s->intermediate_size
+                              / dsa_bound_parts(step));
         }
 
         dsa_bound_sum(b, step, s->hidden_size);
     }
-}
-
-
-/* Bytes of a token's latent, in the format that is the default. */
-
-static double
-dsa_bound_record(const dsa_model_config_t *s)
-{
-    return dsa_cuda_record(dsa_model_config_dense(s));
 }
 
 
@@ -109,23 +117,31 @@ static void
 dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
     const dsa_bound_step_t *step, int own)
 {
-    double  end, heads, hidden, q_lora;
+    double  end, heads, hidden, q_in, q_lora;
 
     heads = s->num_attention_heads / dsa_bound_parts(step);
     hidden = s->hidden_size;
     q_lora = s->q_lora_rank;
+    q_in = q_lora > 0 ? q_lora : hidden;
     end = step->prefill ? step->start + step->tokens : step->start;
 
-    dsa_bound_product(b, step, hidden * (q_lora + DSA_BOUND_KEY
-                                         + (own ? DSA_CUDA_INDEX : 0)));
-    dsa_bound_product(b, step, q_lora * heads * dsa_bound_query(s));
-    dsa_bound_product(b, step, heads * s->v_head_dim * hidden);
+    dsa_bound_product(b, s, DSA_MATRICES_ATTENTION, step,
+                      hidden * (q_lora + DSA_BOUND_KEY));
+    dsa_bound_product(b, s, DSA_MATRICES_ATTENTION, step,
+                      q_in * heads * dsa_bound_query(s));
+    dsa_bound_product(b, s, DSA_MATRICES_ATTENTION, step,
+                      heads * s->v_head_dim * hidden);
+
+    if (own) {
+        dsa_bound_product(b, s, DSA_MATRICES_INDEXER, step,
+                          hidden * DSA_CUDA_INDEX);
+    }
 
     /* without more keys than are selected, there is nothing to score */
 
     if (own && end > s->index_topk) {
-        dsa_bound_product(b, step, q_lora * s->index_n_heads
-                                   * DSA_CUDA_INDEX);
+        dsa_bound_product(b, s, DSA_MATRICES_INDEXER, step,
+                          q_lora * s->index_n_heads * DSA_CUDA_INDEX);
         b->bytes += 2.0 * hidden * s->index_n_heads;
         b->bf16 += 2.0 * step->tokens * hidden * s->index_n_heads;
     }
@@ -151,7 +167,7 @@ dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
     keys = step->start < keys ? step->start : keys;
     kv_b = heads * (s->qk_nope_head_dim + s->v_head_dim) * DSA_CUDA_LATENT;
 
-    b->bytes += 2 * kv_b + step->tokens * keys * dsa_bound_record(s);
+    b->bytes += 2 * kv_b + step->tokens * keys * step->record;
     b->bf16 += 2 * step->tokens
                * (kv_b + keys * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT));
 
@@ -187,14 +203,15 @@ dsa_bound_prefill(dsa_bound_t *b, const dsa_model_config_t *s,
     above = n - below;
     selected = below * (step->start + below / 2) + above * k;
 
-    dsa_bound_product(b, step, heads * (s->qk_nope_head_dim + s->v_head_dim)
-                               * DSA_CUDA_LATENT);
+    dsa_bound_product(b, s, DSA_MATRICES_ATTENTION, step,
+                      heads * (s->qk_nope_head_dim + s->v_head_dim)
+                      * DSA_CUDA_LATENT);
 
     all *= 2 * heads * (dsa_bound_query(s) + s->v_head_dim);
     absorbed = selected * 2 * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT);
 
     b->bf16 += all < absorbed ? all : absorbed;
-    b->bytes += end * dsa_bound_record(s);
+    b->bytes += end * step->record;
 
     if (own && end > k) {
         b->bytes += end * DSA_BOUND_INDEX;
@@ -217,10 +234,10 @@ dsa_bound_moe(dsa_bound_t *b, const dsa_model_config_t *s,
     b->bytes += 2.0 * hidden * s->n_routed_experts;
     b->bf16 += 2.0 * step->tokens * hidden * s->n_routed_experts;
 
-    dsa_bound_product(b, step, expert * s->n_shared_experts);
-
-    b->bytes += expert * step->load.experts;
-    b->fp8 += 2 * expert * step->load.pairs;
+    dsa_bound_product(b, s, DSA_MATRICES_SHARED, step,
+                      expert * s->n_shared_experts);
+    dsa_bound_rows(b, s, DSA_MATRICES_EXPERTS, step->load.pairs, expert,
+                   expert * step->load.experts);
 
     /*
      * Tokens of other ranks arrive in FP8 with their scales.  As many sums

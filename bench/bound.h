@@ -46,6 +46,7 @@ typedef struct {
     double              start;          /* prefill: position of the first;
                                            decode: keys that each token sees */
     int                 prefill;
+    double              record;         /* bytes of a token's latent */
     dsa_bench_load_t    load;           /* of its experts; "tensor": as with
                                            one rank */
 } dsa_bound_step_t;

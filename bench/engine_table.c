@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "bench/engine.h"
+#include "kernels/core/cuda.h"
 
 
 /* The times of one measurement, and how many tokens they are for. */
@@ -36,6 +37,7 @@ dsa_bench_step_load(dsa_bound_step_t *step, const dsa_bench_engine_t *e,
 {
     step->ranks = r->gpus;
     step->attention = r->attention;
+    step->record = dsa_cuda_record(dsa_model_config_dense(&e->config));
 
     return dsa_bench_load(&step->load, &e->config, tokens,
                           r->attention == DSA_ATTENTION_DATA ? r->gpus : 1);

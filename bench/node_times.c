@@ -206,6 +206,7 @@ dsa_node_measure(dsa_node_time_t *t, dsa_node_t *n,
     b.start = n->step.prefill ? n->step.start : n->step.keys;
     b.prefill = n->step.prefill;
     b.load = n->load;
+    b.record = dsa_cuda_record(0);
 
     dsa_bound_layers(&bound, &n->config, &b, 0, n->config.num_hidden_layers);
 
