@@ -72,6 +72,7 @@ void dsa_bench_sample(dsa_bench_t *b);
 void dsa_bench_attention_decode(dsa_bench_t *b);
 void dsa_bench_attention_prefill(dsa_bench_t *b);
 void dsa_bench_attention_dense(dsa_bench_t *b);
+void dsa_bench_attention_prompt(dsa_bench_t *b);
 void dsa_bench_attention_heads(dsa_bench_t *b);
 void dsa_bench_attention_forms(dsa_bench_t *b);
 

@@ -24,6 +24,7 @@ static const dsa_bench_op_t  dsa_bench_ops[] = {
     { "attention_decode", dsa_bench_attention_decode },
     { "attention_prefill", dsa_bench_attention_prefill },
     { "attention_dense", dsa_bench_attention_dense },
+    { "attention_dense_prompt", dsa_bench_attention_prompt },
     { "attention_heads", dsa_bench_attention_heads },
     { "index", dsa_bench_index },
     { "topk", dsa_bench_topk },
