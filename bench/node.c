@@ -23,8 +23,13 @@
 #define DSA_NODE_EXCHANGE   16          /* a file for --exchange; alone */
 
 
+#define DSA_NODE_MODELS     4
+
+
 typedef struct {
-    const char             *model;
+    const char             *model[DSA_NODE_MODELS];
+    uint32_t                models;
+    dsa_kv_e                kv;
     const char             *exchange;   /* file; NULL: left out */
     const char             *csv;        /* file; NULL: none */
     uint32_t                gpus;
@@ -34,8 +39,9 @@ typedef struct {
 
 
 static int dsa_node_options(dsa_node_options_t *o, int argc, char **argv);
+static int dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err);
 static int dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
-    dsa_err_t *err);
+    const dsa_node_exchange_t *x, FILE *csv, dsa_err_t *err);
 static int dsa_node_ops_tables(dsa_node_t *n, dsa_err_t *err);
 
 
@@ -44,7 +50,6 @@ dsa_bench_node(int argc, char **argv, const char *usage)
 {
     int                     rc;
     dsa_err_t               err;
-    dsa_node_t              n;
     dsa_node_options_t      o;
     struct cudaDeviceProp   prop;
 
@@ -56,7 +61,7 @@ dsa_bench_node(int argc, char **argv, const char *usage)
     }
 
     if (o.tables == DSA_NODE_EXCHANGE) {
-        rc = dsa_node_exchange_measure(o.model, o.gpus, &err);
+        rc = dsa_node_exchange_measure(o.model[0], o.gpus, &err);
 
         if (rc != DSA_OK) {
             (void) fprintf(stderr, "dsa bench: %s\n", err.text);
@@ -78,12 +83,7 @@ dsa_bench_node(int argc, char **argv, const char *usage)
                   "H200.\n", prop.name, o.gpus, DSA_BENCH_HBM,
                   DSA_BENCH_FP8, DSA_BENCH_BF16, DSA_BENCH_LINK);
 
-    rc = dsa_node_open(&n, o.model, o.gpus, o.attention, &err);
-
-    if (rc == DSA_OK) {
-        rc = dsa_node_tables(&o, &n, &err);
-        dsa_node_close(&n);
-    }
+    rc = dsa_node_models(&o, &err);
 
     if (rc != DSA_OK) {
         (void) fprintf(stderr, "dsa bench: %s\n", err.text);
@@ -122,6 +122,7 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 
     static const struct option  options[] = {
         { "model", required_argument, NULL, 'm' },
+        { "kv", required_argument, NULL, 'k' },
         { "gpus", required_argument, NULL, 'g' },
         { "attention", required_argument, NULL, 'a' },
         { "exchange", required_argument, NULL, 'x' },
@@ -144,7 +145,18 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         switch (c) {
 
         case 'm':
-            o->model = optarg;
+            if (o->models == DSA_NODE_MODELS) {
+                return DSA_ERROR;
+            }
+
+            o->model[o->models++] = optarg;
+            break;
+
+        case 'k':
+            if (dsa_kv_named(&o->kv, optarg) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
             break;
 
         case 'g':
@@ -186,7 +198,7 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         }
     }
 
-    if (o->tables == DSA_NODE_EXCHANGE && o->gpus == 1) {
+    if (o->tables == DSA_NODE_EXCHANGE && (o->gpus == 1 || o->models > 1)) {
         return DSA_ERROR;
     }
 
@@ -203,15 +215,19 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         o->tables &= DSA_NODE_DECODE | DSA_NODE_OPS;
     }
 
-    return o->model != NULL && optind == argc ? DSA_OK : DSA_ERROR;
+    return o->models > 0 && optind == argc ? DSA_OK : DSA_ERROR;
 }
 
 
+/* All tables of one model after another. */
+
 static int
-dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n, dsa_err_t *err)
+dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err)
 {
     int                   rc;
     FILE                 *csv;
+    uint32_t              i;
+    dsa_node_t            n;
     dsa_node_exchange_t   x, *exchange;
 
     csv = NULL;
@@ -232,30 +248,55 @@ dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n, dsa_err_t *err)
             return dsa_error(err, "%s: %s", o->csv, strerror(errno));
         }
 
-        (void) fputs("work,attention,tokens,position,ms,exchange_ms,bound_ms,"
-                     "tokens_s,usd_per_million\n", csv);
+        (void) fputs("model,kv,work,attention,tokens,position,ms,exchange_ms,"
+                     "bound_ms,tokens_s,usd_per_million\n", csv);
     }
 
     rc = DSA_OK;
 
-    if (o->tables & DSA_NODE_DECODE) {
-        rc = dsa_node_decode_table(n, exchange, csv, err);
-    }
+    for (i = 0; i < o->models && rc == DSA_OK; i++) {
+        rc = dsa_node_open(&n, o->model[i], o->gpus, o->attention, o->kv, err);
 
-    if (rc == DSA_OK && (o->tables & DSA_NODE_PREFILL)) {
-        rc = dsa_node_prefill_table(n, exchange, csv, err);
-    }
-
-    if (rc == DSA_OK && (o->tables & DSA_NODE_COST)) {
-        rc = dsa_node_cost_table(n, exchange, csv, err);
-    }
-
-    if (rc == DSA_OK && (o->tables & DSA_NODE_OPS)) {
-        rc = dsa_node_ops_tables(n, err);
+        if (rc == DSA_OK) {
+            rc = dsa_node_tables(o, &n, exchange, csv, err);
+            dsa_node_close(&n);
+        }
     }
 
     if (csv != NULL && fclose(csv) != 0 && rc == DSA_OK) {
         rc = dsa_error(err, "%s: %s", o->csv, strerror(errno));
+    }
+
+    return rc;
+}
+
+
+static int
+dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
+    const dsa_node_exchange_t *x, FILE *csv, dsa_err_t *err)
+{
+    int  rc;
+
+    (void) printf("\nModel %s: attention to %s, latents in %s.\n", n->model,
+                  n->dense ? "all positions" : "selected positions",
+                  n->kv_bf16 ? "BF16" : "FP8");
+
+    rc = DSA_OK;
+
+    if (o->tables & DSA_NODE_DECODE) {
+        rc = dsa_node_decode_table(n, x, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_PREFILL)) {
+        rc = dsa_node_prefill_table(n, x, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_COST)) {
+        rc = dsa_node_cost_table(n, x, csv, err);
+    }
+
+    if (rc == DSA_OK && (o->tables & DSA_NODE_OPS)) {
+        rc = dsa_node_ops_tables(n, err);
     }
 
     return rc;

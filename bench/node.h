@@ -24,7 +24,8 @@
  *     node             options and the order of the measurements
  *     node_memory      weights, pages and workspace
  *     node_input       the tokens of a step
- *     node_attention   the ops of a layer's attention, and
+ *     node_attention   the ops of a layer's attention,
+ *     node_dense       of attention to all positions, and
  *     node_ffn         of its FFN
  *     node_ops         of embedding and head, and how they are measured
  *     node_exchange    exchanges, measured between two GPUs
@@ -63,6 +64,9 @@ typedef struct {
     dsa_cuda_gemm_t        *gemm;
     uint32_t                gpus;       /* of the node */
     dsa_attention_e         attention;
+    const char             *model;      /* the name of its directory */
+    int                     dense;      /* layers attend to all positions */
+    uint32_t                kv_bf16;    /* 1: latents are BF16, 0: FP8 */
     dsa_model_config_t      config;     /* of the whole model */
     dsa_shard_t             shard;      /* of rank 0 */
     dsa_cuda_weights_t      weights;    /* DSA_NODE_LAYERS of each kind, dense
@@ -122,7 +126,7 @@ typedef enum {
 
 /* node_memory.c: DSA_ERROR with err. */
 int dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
-    dsa_attention_e attention, dsa_err_t *err);
+    dsa_attention_e attention, dsa_kv_e kv, dsa_err_t *err);
 void dsa_node_close(dsa_node_t *n);
 
 /*

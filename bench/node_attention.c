@@ -17,14 +17,14 @@
 #define DSA_NODE_KEY        (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 
 
-/* The bound of the graph that serves these keys: engine/cuda/graphs.c. */
+/* As engine/cuda/graphs.c chooses it. */
 
-static uint32_t
+uint32_t
 dsa_node_bound(const dsa_node_t *n)
 {
     uint32_t  i, bound;
 
-    bound = n->config.index_topk;
+    bound = n->dense ? DSA_CUDA_BOUND : n->config.index_topk;
 
     for (i = 0; i + 1 < 4 && bound < n->step.keys; i++) {
         bound = i + 2 == 4 || bound * 4 >= n->context ? n->context
@@ -72,7 +72,7 @@ dsa_node_qkv_a(dsa_node_t *n, const dsa_cuda_layer_t *l)
 
     w = l->qkv_a.fp8;
 
-    if (!n->own) {
+    if (!n->own && !n->dense) {
         w.rows = n->weights.at_kv + DSA_NODE_KEY;
     }
 
@@ -99,21 +99,19 @@ dsa_node_q_b(dsa_node_t *n, const dsa_cuda_layer_t *l)
 }
 
 
-/* The cache of a layer with an indexer, another one for each set. */
-
-static void
+void
 dsa_node_cache(const dsa_node_t *n, dsa_cuda_cache_t *cache)
 {
     uint32_t  layer;
 
     layer = n->set * 10 % n->config.num_hidden_layers;
-    layer = n->config.layer[layer].from;
+    layer = n->dense ? layer : n->config.layer[layer].from;
 
     cache->base = (uint8_t *) n->page + n->cache.layer[layer];
     cache->page = n->cache.page;
     cache->keys = n->cache.keys;
     cache->pages = n->pages;
-    cache->bf16 = 0;
+    cache->bf16 = n->kv_bf16;
 }
 
 
@@ -129,8 +127,9 @@ dsa_node_cache_write(dsa_node_t *n, const dsa_cuda_layer_t *l)
     return dsa_cuda_cache_write(&cache, n->input.slot,
                                 n->work.a + n->weights.at_kv, ld, l->kv_norm,
                                 n->config.latent_norm_eps,
-                                n->own ? n->work.a + n->weights.at_k : NULL,
-                                ld, l->k_norm,
+                                n->own && !n->dense
+                                ? n->work.a + n->weights.at_k : NULL, ld,
+                                l->k_norm,
                                 l->k_bias, n->config.index_norm_eps, n->rope,
                                 n->input.position,
                                 (int) n->config.index_rope_interleaved,
@@ -498,7 +497,10 @@ const dsa_node_op_t  dsa_node_attention_ops[] = {
       dsa_node_topk },
     { "absorb", DSA_NODE_IF_DECODE, dsa_node_absorb },
     { "rotate", DSA_NODE_IF_DECODE, dsa_node_rotate },
-    { "sparse attention", DSA_NODE_IF_DECODE, dsa_node_attend },
+    { "sparse attention", DSA_NODE_IF_DECODE | DSA_NODE_IF_SPARSE,
+      dsa_node_attend },
+    { "dense attention", DSA_NODE_IF_DECODE | DSA_NODE_IF_DENSE,
+      dsa_node_dense_decode },
     { "expand", DSA_NODE_IF_DECODE, dsa_node_expand },
     { "index scores, top-k",
       DSA_NODE_IF_PREFILL | DSA_NODE_IF_ABSORBED | DSA_NODE_IF_OWN,
@@ -507,11 +509,14 @@ const dsa_node_op_t  dsa_node_attention_ops[] = {
       DSA_NODE_IF_MHA | DSA_NODE_IF_INDEXED | DSA_NODE_IF_OWN,
       dsa_node_select },
     { "mask", DSA_NODE_IF_MHA | DSA_NODE_IF_INDEXED, dsa_node_mask },
-    { "latents", DSA_NODE_IF_PREFILL, dsa_node_latents },
+    { "latents", DSA_NODE_IF_PREFILL | DSA_NODE_IF_SPARSE, dsa_node_latents },
     { "absorb, attention, expand",
       DSA_NODE_IF_PREFILL | DSA_NODE_IF_ABSORBED, dsa_node_absorbed },
-    { "kv_b", DSA_NODE_IF_MHA, dsa_node_kv_b },
-    { "multi-head attention", DSA_NODE_IF_MHA, dsa_node_mha },
+    { "kv_b", DSA_NODE_IF_MHA | DSA_NODE_IF_SPARSE, dsa_node_kv_b },
+    { "multi-head attention", DSA_NODE_IF_MHA | DSA_NODE_IF_SPARSE,
+      dsa_node_mha },
+    { "latents, kv_b, multi-head attention",
+      DSA_NODE_IF_MHA | DSA_NODE_IF_DENSE, dsa_node_dense_prompt },
     { "quantize", 0, dsa_node_o_quantize },
     { "o", 0, dsa_node_o },
     { "norm", 0, dsa_node_post_norm },

@@ -29,7 +29,7 @@ dsa_node_decode(dsa_node_step_t *step, const dsa_node_t *n, uint32_t batch,
 
     step->batch = batch;
     step->keys = context;
-    step->indexed = context > n->config.index_topk;
+    step->indexed = !n->dense && context > n->config.index_topk;
 
     if (n->attention == DSA_ATTENTION_DATA) {
         step->tokens = (batch + n->gpus - 1) / n->gpus;
@@ -56,8 +56,8 @@ dsa_node_prefill(dsa_node_step_t *step, const dsa_node_t *n, uint32_t tokens,
     step->rows = step->batch;
     step->samples = 1;
     step->start = start;
-    step->mha = prompt <= DSA_CUDA_MHA_TOKENS;
-    step->indexed = start + tokens > n->config.index_topk;
+    step->mha = n->dense || prompt <= DSA_CUDA_MHA_TOKENS;
+    step->indexed = !n->dense && start + tokens > n->config.index_topk;
 }
 
 
@@ -80,7 +80,7 @@ dsa_node_input(dsa_node_t *n, const dsa_node_step_t *step, dsa_err_t *err)
         rc = dsa_node_input_experts(n);
     }
 
-    if (rc == 0 && !step->prefill && !step->indexed) {
+    if (rc == 0 && !step->prefill && !step->indexed && !n->dense) {
         rc = dsa_node_select_all(n);
     }
 

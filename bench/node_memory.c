@@ -38,7 +38,8 @@ typedef struct {
     dsa_node_place(m, (v).scale, (v).ld * ((cols) / 128))
 
 
-static int dsa_node_check(const dsa_model_config_t *s, dsa_err_t *err);
+static int dsa_node_check(const dsa_model_config_t *s, dsa_kv_e kv,
+    dsa_err_t *err);
 static int dsa_node_device(dsa_node_t *n, dsa_err_t *err);
 static int dsa_node_weights(dsa_node_t *n, dsa_err_t *err);
 static int dsa_node_pages(dsa_node_t *n, dsa_err_t *err);
@@ -47,27 +48,43 @@ static int dsa_node_workspace(dsa_node_t *n, dsa_err_t *err);
 static int dsa_node_rope(dsa_node_t *n);
 
 
+/* Returns the last component of a path. */
+
+static const char *
+dsa_node_model_name(const char *path)
+{
+    const char  *slash;
+
+    slash = strrchr(path, '/');
+
+    return slash != NULL && slash[1] != '\0' ? slash + 1 : path;
+}
+
+
 int
 dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
-    dsa_attention_e attention, dsa_err_t *err)
+    dsa_attention_e attention, dsa_kv_e kv, dsa_err_t *err)
 {
     dsa_model_config_t  *s;
 
     memset(n, 0, sizeof(dsa_node_t));
 
     n->gpus = gpus;
+    n->model = dsa_node_model_name(model);
     n->attention = attention;
     s = &n->config;
 
     if (dsa_model_config_read(s, model, err) != DSA_OK
         || dsa_cuda_check_config(s, err) != DSA_OK
-        || dsa_node_check(s, err) != DSA_OK
+        || dsa_node_check(s, kv, err) != DSA_OK
         || dsa_shard_init(&n->shard, s, 0, gpus, attention, err)
            != DSA_OK)
     {
         return DSA_ERROR;
     }
 
+    n->dense = dsa_model_config_dense(s);
+    n->kv_bf16 = (uint32_t) dsa_kv_bf16(DSA_BACKEND_CUDA, kv, s);
     n->context = s->max_position_embeddings < DSA_CUDA_CONTEXT
                  ? s->max_position_embeddings : DSA_CUDA_CONTEXT;
     n->ld_pages = (n->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
@@ -75,8 +92,10 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->shape = dsa_cuda_heads_find(s->qk_nope_head_dim, s->v_head_dim);
     n->vocab = s->vocab_size / n->shard.vocab.of * n->shard.vocab.n;
 
-    n->index_constant = 1.0f / sqrtf((float) s->index_n_heads)
-                        / sqrtf((float) s->index_head_dim);
+    if (!n->dense) {
+        n->index_constant = 1.0f / sqrtf((float) s->index_n_heads)
+                            / sqrtf((float) s->index_head_dim);
+    }
 
     n->router.experts = s->n_routed_experts;
     n->router.groups = s->n_group;
@@ -85,7 +104,7 @@ dsa_node_open(dsa_node_t *n, const char *model, uint32_t gpus,
     n->router.normalize = s->norm_topk_prob;
     n->router.scale = s->routed_scaling_factor;
 
-    dsa_cuda_cache_layout(&n->cache, s, 0, 0);
+    dsa_cuda_cache_layout(&n->cache, s, 0, n->kv_bf16);
 
     if (dsa_node_device(n, err) != DSA_OK
         || dsa_node_weights(n, err) != DSA_OK
@@ -116,16 +135,21 @@ dsa_node_close(dsa_node_t *n)
 }
 
 
-/* The ops of a layer are those of sparse attention with FP8 weights. */
+/* The ops of a layer are those with FP8 weights. */
 
 static int
-dsa_node_check(const dsa_model_config_t *s, dsa_err_t *err)
+dsa_node_check(const dsa_model_config_t *s, dsa_kv_e kv, dsa_err_t *err)
 {
     uint32_t  i;
 
-    if (dsa_model_config_dense(s)) {
-        return dsa_error(err, "config.json: layers attend to all positions; "
-                         "\"dsa bench node\" expects an indexer");
+    if (kv == DSA_KV_BF16 && !dsa_model_config_dense(s)) {
+        return dsa_error(err, "\"--kv bf16\": the model has an indexer; "
+                         "expected \"--kv fp8\", or none");
+    }
+
+    if (s->q_lora_rank == 0) {
+        return dsa_error(err, "config.json: \"q_lora_rank\" is missing; "
+                         "\"dsa bench node\" expects queries of low rank");
     }
 
     for (i = 0; i < DSA_MATRICES; i++) {
@@ -173,7 +197,8 @@ dsa_node_weights(dsa_node_t *n, dsa_err_t *err)
 
     for (i = 0; i < config.num_hidden_layers; i++) {
         config.layer[i].moe = i >= DSA_NODE_LAYERS;
-        config.layer[i].selection = DSA_SELECTION_OWN;
+        config.layer[i].selection = n->dense ? DSA_SELECTION_ALL
+                                             : DSA_SELECTION_OWN;
     }
 
     memset(&list, 0, sizeof(list));
@@ -256,6 +281,44 @@ dsa_node_bytes(dsa_node_memory_t *m, uint64_t bytes)
 
 
 static void
+dsa_node_layout_sparse(dsa_node_memory_t *m, dsa_node_t *n, uint64_t tokens)
+{
+    size_t            bytes;
+    dsa_cuda_work_t  *w;
+
+    w = &n->work;
+    bytes = dsa_cuda_attention_work(&n->b.state,
+                                    DSA_CUDA_ABSORB_TOKENS + DSA_NODE_SPARE,
+                                    n->heads, n->config.index_topk);
+
+    w->score = dsa_node_bytes(m, DSA_CUDA_SCORE_BYTES);
+    w->decode_work = dsa_node_bytes(m, bytes);
+    dsa_node_place(m, w->latents, ((uint64_t) n->context + DSA_PAGE_TOKENS)
+                                  * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
+    dsa_node_place(m, w->mask, tokens * (DSA_CUDA_MHA_TOKENS / 32));
+}
+
+
+static void
+dsa_node_layout_dense(dsa_node_memory_t *m, dsa_node_t *n, uint64_t tokens)
+{
+    size_t            bytes;
+    dsa_cuda_work_t  *w;
+
+    w = &n->work;
+    bytes = dsa_cuda_attention_dense_work(DSA_CUDA_ABSORB_TOKENS
+                                          + DSA_NODE_SPARE, n->heads,
+                                          n->context);
+
+    w->decode_work = dsa_node_bytes(m, bytes);
+    dsa_node_place(m, w->latents, (DSA_CUDA_MHA_TOKENS + DSA_NODE_SPARE)
+                                  * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
+    dsa_node_place(m, w->part_sum, tokens * n->heads * n->config.v_head_dim);
+    dsa_node_place(m, w->part_lse, tokens * n->heads);
+}
+
+
+static void
 dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     uint64_t tokens)
 {
@@ -284,17 +347,14 @@ dsa_node_layout_attention(dsa_node_memory_t *m, dsa_node_t *n,
     dsa_node_place(m, w->index_q8, tokens * index * DSA_CUDA_INDEX);
     dsa_node_place(m, w->index_w, tokens * index);
     dsa_node_place(m, w->index_w8, tokens * index);
-    w->score = dsa_node_bytes(m, DSA_CUDA_SCORE_BYTES);
-    w->decode_work = dsa_node_bytes(m,
-                         dsa_cuda_attention_work(&n->b.state,
-                                                 (uint32_t) absorbed,
-                                                 (uint32_t) heads,
-                                                 s->index_topk));
-    dsa_node_place(m, w->latents, ((uint64_t) n->context + DSA_PAGE_TOKENS)
-                                  * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place_fp8(m, w->latents8, tokens, DSA_CUDA_LATENT);
     dsa_node_place(m, w->kv, tokens * heads * (nope + v));
-    dsa_node_place(m, w->mask, tokens * (DSA_CUDA_MHA_TOKENS / 32));
+
+    if (n->dense) {
+        dsa_node_layout_dense(m, n, tokens);
+    } else {
+        dsa_node_layout_sparse(m, n, tokens);
+    }
 }
 
 

@@ -103,7 +103,8 @@ dsa_node_sample(dsa_node_t *n, const dsa_cuda_layer_t *l)
 static const dsa_node_op_t  dsa_node_head_ops[] = {
     { "feed", 0, dsa_node_feed },
     { "embedding", 0, dsa_node_embed },
-    { "selection of all keys", DSA_NODE_IF_DECODE | DSA_NODE_IF_WHOLE,
+    { "selection of all keys",
+      DSA_NODE_IF_DECODE | DSA_NODE_IF_WHOLE | DSA_NODE_IF_SPARSE,
       dsa_node_select_whole },
     { "last norm", 0, dsa_node_last },
     { "head", 0, dsa_node_head },
@@ -132,6 +133,7 @@ dsa_node_applies(const dsa_node_call_t *c, const dsa_node_op_t *op)
     is |= step->mha ? DSA_NODE_IF_MHA : DSA_NODE_IF_ABSORBED;
     is |= dsa_node_moe(c->part) ? DSA_NODE_IF_MOE : 0;
     is |= c->part != DSA_NODE_SHARED ? DSA_NODE_IF_OWN : 0;
+    is |= c->n->dense ? DSA_NODE_IF_DENSE : DSA_NODE_IF_SPARSE;
     is |= dsa_node_gathers(c->n) ? DSA_NODE_IF_GATHERED : DSA_NODE_IF_LOCAL;
     is |= step->rows <= DSA_MOE_SMALL ? DSA_NODE_IF_SMALL : DSA_NODE_IF_LARGE;
 

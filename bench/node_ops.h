@@ -31,6 +31,8 @@
                                            ops are fused, */
 #define DSA_NODE_IF_LARGE       1024    /* and more */
 #define DSA_NODE_IF_OWN         2048    /* the layer has an indexer */
+#define DSA_NODE_IF_SPARSE      4096    /* the model has one */
+#define DSA_NODE_IF_DENSE       8192    /* layers attend to all positions */
 
 
 typedef struct {
@@ -39,6 +41,18 @@ typedef struct {
     int               (*call)(dsa_node_t *n, const dsa_cuda_layer_t *l);
 } dsa_node_op_t;
 
+
+/* node_attention.c */
+
+/* The cache of a layer with entries of its own, another one for each set. */
+void dsa_node_cache(const dsa_node_t *n, dsa_cuda_cache_t *cache);
+
+/* The bound of contexts of the graph that serves the step's keys. */
+uint32_t dsa_node_bound(const dsa_node_t *n);
+
+/* node_dense.c: attention to all positions, of decode and of prefill. */
+int dsa_node_dense_decode(dsa_node_t *n, const dsa_cuda_layer_t *l);
+int dsa_node_dense_prompt(dsa_node_t *n, const dsa_cuda_layer_t *l);
 
 /* node_attention.c, node_ffn.c */
 extern const dsa_node_op_t  dsa_node_attention_ops[];

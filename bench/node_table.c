@@ -27,9 +27,14 @@ static const uint32_t  dsa_node_cost_context[] = {
     1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072
 };
 
-/* Positions of prefill beyond the prompt of 32K tokens. */
+/*
+ * Positions of prefill.  A model with an indexer computes the first step as a
+ * prompt of its own, by MHA prefill, and the others by absorbed MQA.
+ */
 
-static const uint32_t  dsa_node_cost_start[] = { 61440, 126976 };
+static const uint32_t  dsa_node_cost_start[] = {
+    0, 4096, 8192, 16384, 32768, 61440, 94208, 126976
+};
 
 
 #define dsa_node_size(a)    (sizeof(a) / sizeof((a)[0]))
@@ -59,8 +64,9 @@ dsa_node_cost(const dsa_node_t *n, double tokens, double seconds)
 
 
 /*
- * A row of the CSV: work, attention, tokens of a step, context or position, ms,
- * ms of it for exchanges, bound in ms, tokens/s, USD for a million tokens.
+ * A row of the CSV: model, format of latents, work, attention, tokens of a
+ * step, context or position, ms, ms of it for exchanges, bound in ms, tokens/s,
+ * USD for a million tokens.
  */
 
 static void
@@ -71,7 +77,8 @@ dsa_node_csv(FILE *csv, const dsa_node_t *n, const char *work,
         return;
     }
 
-    (void) fprintf(csv, "%s,%s,%u,%u,%.4f,%.4f,%.4f,%.1f,%.4f\n", work,
+    (void) fprintf(csv, "%s,%s,%s,%s,%u,%u,%.4f,%.4f,%.4f,%.1f,%.4f\n",
+                   n->model, n->kv_bf16 ? "bf16" : "fp8", work,
                    dsa_node_name(n), n->step.batch, position, t->total * 1e3,
                    t->exchange * 1e3, t->bound * 1e3, tokens / t->total,
                    dsa_node_cost(n, tokens, t->total));
@@ -270,7 +277,7 @@ dsa_node_cost_table(dsa_node_t *n, const dsa_node_exchange_t *x, FILE *csv,
         }
 
         dsa_node_cost_row(n, "prefill", step.start, &t);
-        dsa_node_csv(csv, n, "prefill", step.start, &t, step.batch);
+        dsa_node_csv(csv, n, "prefill-at", step.start, &t, step.batch);
     }
 
     return DSA_OK;

@@ -151,12 +151,18 @@ dsa_node_exchange(double *seconds, const dsa_node_t *n,
 }
 
 
-/* Returns the layers with experts and without an indexer. */
+/*
+ * Returns the layers with experts that attend to the selection of another one.
+ */
 
 static uint32_t
 dsa_node_shared(const dsa_model_config_t *s)
 {
     uint32_t  i, n;
+
+    if (dsa_model_config_dense(s)) {
+        return 0;
+    }
 
     for (i = 0, n = 0; i < s->num_hidden_layers; i++) {
         n += s->layer[i].moe && s->layer[i].selection != DSA_SELECTION_OWN;
@@ -206,7 +212,7 @@ dsa_node_measure(dsa_node_time_t *t, dsa_node_t *n,
     b.start = n->step.prefill ? n->step.start : n->step.keys;
     b.prefill = n->step.prefill;
     b.load = n->load;
-    b.record = dsa_cuda_record(0);
+    b.record = dsa_cuda_record(n->kv_bf16);
 
     dsa_bound_layers(&bound, &n->config, &b, 0, n->config.num_hidden_layers);
 

@@ -21,7 +21,8 @@ static const char  dsa_bench_usage[] =
     "                        [--attention data|tensor]\n"
     "       dsa bench bits --model DIR [--layers N]\n"
     "       dsa bench comm [--gpus N]\n"
-    "       dsa bench node --model DIR [--gpus N] [--attention data|tensor]\n"
+    "       dsa bench node --model DIR... [--gpus N]\n"
+    "                      [--attention data|tensor] [--kv fp8|bf16]\n"
     "                      [--only decode|prefill|cost|ops|exchange]...\n"
     "                      [--exchange FILE] [--csv FILE]\n"
     "\n"
@@ -40,7 +41,8 @@ static const char  dsa_bench_usage[] =
     "  bits      on what the bits of a token depend, with random weights, and\n"
     "            what ops would cost without\n"
     "  comm      the exchange between GPUs by size; all GPUs without --gpus\n"
-    "  node      what a node of N (8) GPUs would do, measured on one of them;\n"
+    "  node      what a node of N (8) GPUs would do, measured on one of them,\n"
+    "            for each model; --kv: the format of a dense model's latents;\n"
     "            \"--only exchange\" measures the exchanges between two GPUs\n"
     "            and prints the FILE for --exchange\n";
 
