@@ -16,18 +16,20 @@ use Test::More;
 use lib 't/lib';
 use DSA::Drafts;
 use DSA::GLM qw/ glm_model /;
+use DSA::Golden;
 use DSA::Test;
 use DSA::Widen ();
 
 my $t = DSA::Test->new('dense-serve');
 my ($chat, $completions) = map { "/v1/$_" } qw{ chat/completions completions };
 my %off = (thinking => { type => 'disabled' });
-my $dir = dense($t);
+my $dir = flash($t);
 
 
-# GLM's small model with a draft layer, and without the indexers.
+# GLM's small model with a draft layer, without the indexers, and in BF16, as
+# GLM-4.7-Flash is published.
 
-sub dense {
+sub flash {
     my ($t) = @_;
 
     my $from = with_drafts(glm_model($t), $t->path('drafts'));
@@ -46,7 +48,15 @@ sub dense {
         %$config, architectures => [ 'Glm4MoeLiteForCausalLM' ],
         model_type => 'glm4_moe_lite', rope_theta => 1000000 }));
 
-    return $to;
+    my $bf16 = in_bf16($to, $t->path('bf16'));
+
+    for my $name (qw/ tokenizer.json generation_config.json /) {
+        my $text = read_file("$to/$name");
+
+        write_file("$bf16/$name", $text) if defined $text;
+    }
+
+    return $bf16;
 }
 
 
@@ -148,6 +158,28 @@ for my $i (0 .. $#requests) {
 ok($answers[4]{json}{usage}{prompt_tokens} > 128, 'a prompt of three pages');
 
 my $answers = join "\n", map { text($_) } @answers;
+
+
+# ------------------------------------------------------------ weights fp8
+
+# Another model: some of its answers are others.
+
+{
+    my $s = DSA::Test->new('dense-serve weights fp8');
+
+    $s->start_engine(conf => { model => $dir, prompt_format => 'glm-4.7-flash',
+                               name => 'flash', speculate => 'off',
+                               weights => 'fp8' });
+    $s->start_nginx(workers => 1);
+
+    my @fp8 = map { $s->post(@$_) } @requests;
+
+    is(join(' ', map { $_->{status} } @fp8), join(' ', (200) x @fp8),
+       'weights fp8: answered');
+    isnt(join("\n", map { text($_) } @fp8), $answers,
+         'weights fp8: with other answers');
+    $s->done;
+}
 
 
 # ------------------------------------------- DeepSeek-V3.1, V3 and JoyAI
