@@ -820,7 +820,9 @@ dsa_moe_gemm_kernel(const __grid_constant__ dsa_moe_gemm_t g)
             dsa_moe_scale<CLUSTER, STAGES>(s, &g, t, parts, rank,
                                            (warp - 9) * 128);
 
-        } else if (CLUSTER > 1 && rank == 0 && threadIdx.x % 32 == 0) {
+        } else if (CLUSTER > 1 && warp == 9 + SCALERS && rank == 0
+                   && threadIdx.x % 32 == 0)
+        {
             dsa_moe_draw<CLUSTER>(s, &g, &t);
         }
 
