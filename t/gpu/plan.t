@@ -37,7 +37,8 @@ sub check {
 
     my $conf = write_file($t->path('engine.conf'), 'model ' . $t->path($model)
                           . '; listen unix:' . $t->path('%n.sock')
-                          . "; backend cuda; weights random; $text");
+                          . '; backend cuda; weights random; speculate off; '
+                          . $text);
 
     open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
         $t->build . '/dsa-engine', '-t', '-c', $conf or die "sh: $!\n";
