@@ -51,6 +51,19 @@ dsa_cache_store_fp8(uint8_t *record, const float *v, uint32_t lane)
 }
 
 
+/*
+ * Returns v, or 0 if it is not finite.  Dense decode multiplies whole pages by
+ * weights, which are 0 behind the end of a sequence; there may be what another
+ * sequence has left.
+ */
+
+static __device__ __forceinline__ float
+dsa_cache_finite(float v)
+{
+    return fabsf(v) < INFINITY ? v : 0;
+}
+
+
 /* Stores them as BF16, which they are already. */
 
 static __device__ __forceinline__ void
@@ -105,6 +118,11 @@ dsa_cache_write_latent(uint8_t *record, uint32_t bf16, const dsa_bf16_t *kv,
     dsa_round_bf16<DSA_CACHE_OWN>(v);
 
     if (bf16) {
+#pragma unroll
+        for (i = 0; i < DSA_CACHE_OWN; i++) {
+            v[i] = dsa_cache_finite(v[i]);
+        }
+
         dsa_cache_store_bf16(record, v, lane);
         record += DSA_CUDA_LATENT * sizeof(dsa_bf16_t);
 
@@ -117,6 +135,11 @@ dsa_cache_write_latent(uint8_t *record, uint32_t bf16, const dsa_bf16_t *kv,
     b = p[1];
     p[0] = __fsub_rn(__fmul_rn(a, c), __fmul_rn(b, s));
     p[1] = __fadd_rn(__fmul_rn(a, s), __fmul_rn(b, c));
+
+    if (bf16) {
+        p[0] = dsa_cache_finite(p[0]);
+        p[1] = dsa_cache_finite(p[1]);
+    }
 
     *(uint32_t *) (record + lane * 4) = dsa_pack2(p);
 }

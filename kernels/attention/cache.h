@@ -115,7 +115,9 @@ void dsa_cache_keys(float *key, float *scale, const dsa_cache_t *cache,
  * k_bias [128], then its first 64 elements rotated, interleaved or half-split,
  * then Hadamard.  A layer without index keys has k NULL, as each one with BF16
  * latents; then k_norm and k_bias are not read.  kv_eps and k_eps are the
- * epsilons of the two norms; each step is rounded to bf16.  table, position: as
+ * epsilons of the two norms; each step is rounded to bf16.  BF16 latents that
+ * are not finite are stored as 0: see dsa_cuda_attention_dense().  table,
+ * position: as
  * for dsa_cuda_rope_query().  ld_kv and ld_k are multiples of 8; kv, kv_norm,
  * k and table are 16-byte aligned.
  */

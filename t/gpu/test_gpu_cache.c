@@ -7,6 +7,7 @@
 /* Latents and index keys, to pages of the cache and from them. */
 
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -521,6 +522,68 @@ test_cache_bf16(void **state)
 }
 
 
+/*
+ * Latents that are not finite, because a sum before them was not, are stored as
+ * zeros: a page may end with them when it is another sequence's.
+ */
+
+static void
+test_cache_finite(void **state)
+{
+    float             norm[512], angles[64], read[3 * 576];
+    size_t            i;
+    int32_t           position[3], slot[3];
+    uint8_t          *device;
+    uint16_t          kv[3 * 576];
+    dsa_cuda_cache_t  cache;
+
+    for (i = 0; i < 3 * 576; i++) {
+        kv[i] = 0x3f80;                                     /* 1 */
+    }
+
+    kv[7] = 0x7f80;                                         /* infinity */
+    kv[576 + 100] = 0x7fc0;                                 /* not a number */
+    kv[576 + 512 + 3] = 0xff80;
+
+    for (i = 0; i < 512; i++) {
+        norm[i] = 1;
+    }
+
+    for (i = 0; i < 64; i++) {
+        angles[i] = i < 32;
+    }
+
+    memset(position, 0, sizeof(position));
+    slot[0] = 0;
+    slot[1] = 1;
+    slot[2] = 2;
+
+    device = gpu_alloc(64 * dsa_cuda_record(1));
+    cache.base = device;
+    cache.page = 64 * dsa_cuda_record(1);
+    cache.keys = cache.page;
+    cache.pages = 1;
+    cache.bf16 = 1;
+
+    gpu_ok(dsa_cuda_cache_write(&cache, gpu_upload(slot, sizeof(slot)),
+                                gpu_upload(kv, sizeof(kv)), 576,
+                                gpu_upload(norm, sizeof(norm)), KV_EPS, NULL,
+                                128, NULL, NULL, EPS,
+                                gpu_upload(angles, sizeof(angles)),
+                                gpu_upload(position, sizeof(position)), 1, 3,
+                                NULL));
+    gpu_download_bf16(read, device, 3 * 576);
+
+    for (i = 0; i < 3 * 576; i++) {
+        assert_true(isfinite(read[i]));
+    }
+
+    assert_true(read[7] == 0 && read[576 + 100] == 0);
+    assert_true(read[576 + 512 + 3] == 0 && read[576 + 512 + 4] == 1);
+    assert_true(read[2 * 576] == 1 && read[3 * 576 - 1] == 1);
+}
+
+
 int
 main(void)
 {
@@ -530,6 +593,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_cache_write, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_cache_bf16, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_cache_finite, gpu_setup,
                                         gpu_free_all)
     };
 
