@@ -495,15 +495,6 @@ dsa_decode_slot(const dsa_decode_job_t &job, const int32_t *slot,
 }
 
 
-/* Selected records are scattered: prefetching them is not faster. */
-
-static __device__ __forceinline__ void
-dsa_decode_ahead(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    const int32_t *slot, uint32_t step)
-{
-}
-
-
 /*
  * Writes 16 bytes of a record as 16 columns of a key in a buffer: two chunks
  * of a swizzled row, the first at address to.  scale: the scale of the group
@@ -647,10 +638,6 @@ dsa_decode_fill(const dsa_decode_t &a, const Job &job, uint32_t keys,
     }
 
     for (step = 0; step < job.count; step++) {
-        if (warp == 0 && lane == 0) {
-            dsa_decode_ahead(a, job, slot, step);
-        }
-
         at = keys + (step & 1) * DSA_DECODE_BUFFER + warp * 1024;
         mask = __ballot_sync(0xffffffff, s0 >= 0);
         s1 = (uint32_t) s1 < a.slots ? s1 : -1;

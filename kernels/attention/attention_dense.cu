@@ -243,43 +243,6 @@ dsa_decode_first_slot(const dsa_decode_t &a, const dsa_dense_job_t<F16> &job,
 }
 
 
-/* cp.async.bulk.prefetch: n bytes; n and p are multiples of 16. */
-
-static __device__ __forceinline__ void
-dsa_dense_prefetch(const uint8_t *p, uint32_t n)
-{
-    asm volatile ("cp.async.bulk.prefetch.L2.global [%0], %1;"
-                  :: "l"(p), "r"(n) : "memory");
-}
-
-
-/*
- * Fetches the latents of the step two further on into the L2, and those of the
- * next one as well at the beginning.  Their copies wait until a buffer is
- * free, and memory would make them wait for longer.
- */
-
-template <int F16>
-static __device__ __forceinline__ void
-dsa_decode_ahead(const dsa_decode_t &a, const dsa_dense_job_t<F16> &job,
-    const int32_t *pages, uint32_t step)
-{
-    const uint32_t  size = DSA_DECODE_KEYS
-                           * (F16 ? DSA_CUDA_RECORD : DSA_DECODE_WIDTH * 2);
-
-    int32_t   page;
-    uint32_t  i;
-
-    for (i = step > 0 ? step + 2 : 1; i <= step + 2 && i < job.count; i++) {
-        page = pages[job.first + i];
-
-        if ((uint32_t) page < a.slots / DSA_DECODE_KEYS) {
-            dsa_dense_prefetch(a.base + (uint64_t) page * a.page, size);
-        }
-    }
-}
-
-
 /* Hides the keys of step i that a thread's queries do not attend to. */
 
 template <int F16>
@@ -397,12 +360,10 @@ dsa_dense_load(const dsa_decode_t &a, const dsa_dense_job_t<F16> &job,
     uint32_t        i, step;
     const int32_t  *pages;
 
-    pages = a.slot + job.row * a.ld_slot;
+    pages = a.slot + job.row * a.ld_slot + job.first;
 
     for (step = 0; step < job.count; step++) {
-        dsa_decode_ahead(a, job, pages, step);
-
-        page = pages[job.first + step];
+        page = pages[step];
         to = keys + (step & 1) * DSA_DECODE_BUFFER;
 
         dsa_mbar_wait(&sync->empty[step & 1], (step >> 1 & 1) ^ 1);
