@@ -55,12 +55,12 @@ for my $name (qw/ v3 joyai glm-4.7-flash moonlight /) {
 
     next if gpus() < 2;
 
-    for my $attention (qw/ data tensor /) {
-        my @two = ('--gpus', 2, '--attention', $attention);
+    # experts of 128 columns are one block of FP8, which "tensor" cannot cut
 
-        near("$name, 2 GPUs, $attention", $exact, $logits->(@two),
-             $logits->('--backend', 'cuda', @two));
-    }
+    my @two = ('--gpus', 2, '--attention', 'data');
+
+    near("$name, 2 GPUs", $exact, $logits->(@two),
+         $logits->('--backend', 'cuda', @two));
 }
 
 $t->done;

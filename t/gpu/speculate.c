@@ -7,6 +7,7 @@
 #define SERVING_BACKEND     DSA_BACKEND_CUDA
 #define SERVING_PRECISION   DSA_SERVED
 #define SERVING_BOUND       0
+#define SERVING_PAGE        dsa_backend_cuda_page
 
 #include <cuda_runtime_api.h>
 

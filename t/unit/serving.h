@@ -120,8 +120,6 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     memset(&conf, 0, sizeof(conf));
     conf.model = model;
     conf.precision = SERVING_PRECISION;
-    conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
-                                         drafts != 0, 64 * pages);
     conf.gpus = gpus;
     memcpy(conf.gpu, number, sizeof(number));
     conf.attention = attention;
@@ -130,6 +128,13 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
     conf.max_seqs = CLIENTS;
     conf.allowed = config.vocab_size;
     conf.context = 1024;
+
+#ifdef SERVING_PAGE
+    conf.kv_memory = pages * SERVING_PAGE(&conf, &config);
+#else
+    conf.kv_memory = dsa_model_kv_memory(&config, SERVING_PRECISION,
+                                         drafts != 0, 64 * pages);
+#endif
 
     e->backend = dsa_backend_open(SERVING_BACKEND, &conf, &err);
     if (e->backend == NULL) {
