@@ -182,6 +182,31 @@ typedef struct {
 } dsa_batch_seq_t;
 
 
+/*
+ * A replica over several hosts.  Each host computes gpus ranks: host h those
+ * from h * gpus on.  A backend is opened on every host, and each is started
+ * with all entries of a step, but computes and samples only those of its own
+ * ranks; of the others it uses rank, start, n_input, n_prompt and input_from.
+ */
+
+typedef struct {
+    uint32_t            n;              /* hosts; 0, 1: one */
+    uint32_t            host;           /* this one, below n */
+
+    /*
+     * For a backend that exchanges through the memory of the host (cpu): sends
+     * out[h] to each other host and receives in[h] from it.  bytes[f * n + t]
+     * is the size from host f to host t, which all hosts agree on; where it is
+     * 0, out and in are not used.  All hosts call it in the same order, in
+     * start() and copy().
+     */
+    int               (*exchange)(void *data, const void *const *out,
+                                  void *const *in, const uint64_t *bytes,
+                                  dsa_err_t *err);
+    void               *data;           /* argument of exchange */
+} dsa_backend_hosts_t;
+
+
 typedef struct {
     const char         *model;          /* directory */
     uint32_t            random;         /* cuda: 1: only config.json of the
@@ -194,10 +219,11 @@ typedef struct {
                                            while they are loaded */
     dsa_precision_e     precision;
     dsa_kv_e            kv;             /* latents in the pages, served */
-    uint32_t            gpus;           /* 1 .. DSA_MAX_GPUS; cpu: ranks that
-                                           the CPU computes in turn, for
-                                           tests */
+    uint32_t            gpus;           /* 1 .. DSA_MAX_GPUS, on each host;
+                                           cpu: ranks that the CPU computes in
+                                           turn, for tests */
     uint32_t            gpu[DSA_MAX_GPUS];      /* cuda: their numbers */
+    dsa_backend_hosts_t hosts;          /* several: with "attention data" */
     dsa_attention_e     attention;      /* how several GPUs share the work */
     uint32_t            context;        /* most tokens of a sequence; 0: the
                                            value of config.json */
@@ -371,6 +397,18 @@ struct dsa_backend_s {
     int               (*moved)(dsa_backend_t *b, dsa_move_e way,
                                uint32_t rank, int wait, uint64_t *calls,
                                dsa_err_t *err);
+
+    /*
+     * Returns 1 if wait() would return at once.  NULL: it always would, or
+     * the caller has nothing else to do while it waits.
+     */
+    int               (*ended)(dsa_backend_t *b);
+
+    /*
+     * Returns DSA_ERROR with err if the backend has failed since the last
+     * call, between steps as well.  NULL: it fails in other calls only.
+     */
+    int               (*check)(dsa_backend_t *b, dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 
@@ -404,6 +442,15 @@ dsa_rank_tokens(uint32_t max_tokens, uint32_t gpus, dsa_attention_e attention)
 {
     return attention == DSA_ATTENTION_DATA
            ? max_tokens / gpus + (max_tokens % gpus != 0) : max_tokens;
+}
+
+
+/* Returns the number of hosts of a backend, at least one. */
+
+static inline uint32_t
+dsa_backend_hosts(const dsa_backend_conf_t *conf)
+{
+    return conf->hosts.n > 1 ? conf->hosts.n : 1;
 }
 
 

@@ -58,6 +58,7 @@ my %may_include = (
     'engine/pages/'      => [ 'base/', 'redis_schema/', @interface ],
     'engine/schedule/'   => [ 'base/', 'engine/pages/', @interface ],
 
+    'engine/hosts/'      => [ 'base/', @interface ],
     'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/checkpoint/',
                               'engine/quantize.', @interface ],
     'engine/cuda/'       => [ 'base/', 'kernels/', 'engine/checkpoint/',

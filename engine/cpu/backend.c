@@ -32,6 +32,8 @@ typedef struct {
     uint32_t        max_seqs;       /* of each rank */
     uint32_t        max_outputs;    /* of all sequences of a step */
     uint32_t        allowed;
+    uint32_t        first_rank;     /* of this host */
+    uint32_t        own_ranks;
     uint64_t        moves[DSA_MAX_GPUS][DSA_MOVES];     /* calls of move() */
 } dsa_backend_cpu_t;
 
@@ -48,6 +50,8 @@ static int dsa_backend_cpu_open_model(dsa_backend_t *b,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 static int dsa_backend_cpu_identify(dsa_backend_t *b,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
+static int dsa_backend_cpu_own(const dsa_backend_cpu_t *cpu,
+    const dsa_batch_seq_t *s);
 static int dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_backend_cpu_check(const dsa_backend_t *b,
@@ -200,17 +204,23 @@ static int
 dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     dsa_err_t *err)
 {
-    uint32_t            r;
+    uint32_t            r, hosts;
     uint64_t            tokens;
     dsa_model_conf_t    model;
     dsa_backend_cpu_t  *cpu = b->data;
 
-    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS) {
-        return dsa_error(err, "%u GPUs were requested; expected 1 to %u",
-                         conf->gpus, DSA_MAX_GPUS);
+    hosts = dsa_backend_hosts(conf);
+
+    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS / hosts) {
+        return dsa_error(err, "%u GPUs were requested; expected 1 to %u%s",
+                         conf->gpus, DSA_MAX_GPUS / hosts,
+                         hosts > 1 ? " on each host" : "");
     }
 
-    b->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1 : conf->gpus;
+    b->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1
+                                                       : conf->gpus * hosts;
+    cpu->first_rank = conf->gpus * conf->hosts.host;
+    cpu->own_ranks = b->ranks / hosts;
 
     tokens = ((uint64_t) conf->max_tokens + b->ranks - 1) / b->ranks;
     tokens = tokens > conf->max_seqs ? tokens : conf->max_seqs;
@@ -236,6 +246,7 @@ dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     }
 
     model.gpus = conf->gpus;
+    model.hosts = conf->hosts;
     model.attention = conf->attention;
 
     cpu->model = dsa_model_open(cpu->weights, &model, err);
@@ -247,7 +258,10 @@ dsa_backend_cpu_open_model(dsa_backend_t *b, const dsa_backend_conf_t *conf,
     b->pages = dsa_model_pages(cpu->model);
     b->page_bytes = dsa_model_page_bytes(cpu->model);
     b->copy = b->ranks > 1 ? dsa_backend_cpu_copy : NULL;
-    b->splits = b->ranks > 1;
+
+    /* cache entries of a step are written on this host only */
+
+    b->splits = b->ranks > 1 && hosts == 1;
 
     for (r = 0; r < b->ranks; r++) {
         b->node[r] = -1;
@@ -275,6 +289,15 @@ dsa_backend_cpu_close(dsa_backend_t *b)
 }
 
 
+/* Returns 1 if a sequence is on a rank of this host. */
+
+static int
+dsa_backend_cpu_own(const dsa_backend_cpu_t *cpu, const dsa_batch_seq_t *s)
+{
+    return s->rank - cpu->first_rank < cpu->own_ranks;
+}
+
+
 static int
 dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
@@ -290,7 +313,8 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     outputs = 0;
 
     for (i = 0; i < n_seqs; i++) {
-        cpu->rows[i].tokens = seq[i].tokens + seq[i].start;
+        cpu->rows[i].tokens = dsa_backend_cpu_own(cpu, &seq[i])
+                              ? seq[i].tokens + seq[i].start : NULL;
         cpu->rows[i].start = seq[i].start;
         cpu->rows[i].n = seq[i].n_input;
         cpu->rows[i].rank = seq[i].rank;
@@ -300,7 +324,10 @@ dsa_backend_cpu_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
                                ? seq[i].rollout->experts : NULL;
         cpu->rows[i].n_logits = dsa_batch_outputs(&seq[i]);
         cpu->first[i] = outputs;
-        outputs += cpu->rows[i].n_logits;
+
+        if (dsa_backend_cpu_own(cpu, &seq[i])) {
+            outputs += cpu->rows[i].n_logits;
+        }
     }
 
     if (outputs > cpu->max_outputs) {
@@ -440,7 +467,9 @@ dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece, uint32_t thread)
 
     vocab = cpu->weights->config.vocab_size;
 
-    if (job->seq[piece].sampling != NULL) {
+    if (job->seq[piece].sampling != NULL
+        && dsa_backend_cpu_own(cpu, &job->seq[piece]))
+    {
         dsa_backend_cpu_sample(cpu, &job->seq[piece],
                                cpu->logits + cpu->first[piece] * vocab,
                                cpu->scratch + thread * vocab);

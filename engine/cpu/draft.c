@@ -45,9 +45,7 @@ dsa_model_draft(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
         return DSA_ERROR;
     }
 
-    n_seqs = dsa_model_input(m, seq, n_seqs, &tokens, err);
-
-    if (n_seqs == 0) {
+    if (dsa_model_input(m, seq, n_seqs, &n_seqs, &tokens, err) != DSA_OK) {
         return DSA_ERROR;
     }
 

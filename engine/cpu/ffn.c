@@ -15,6 +15,7 @@ typedef struct {
     dsa_model_t              *model;
     const dsa_model_layer_t  *weights;
     uint32_t                  tokens;
+    uint32_t                  all;      /* tokens with those of other hosts */
 } dsa_ffn_t;
 
 
@@ -29,30 +30,31 @@ static void dsa_ffn_mlp(const dsa_model_t *m, float *y, uint64_t step,
     const dsa_scratch_t *t);
 static void dsa_ffn_product(const dsa_model_t *m, float *y,
     const dsa_matrix_t *w, const float *x, uint32_t n);
+static void dsa_ffn_part_piece(void *ctx, uint32_t piece, uint32_t thread);
 static void dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread);
-static void dsa_ffn_combine_ranks(dsa_model_t *m, uint64_t row, uint32_t n);
 static void dsa_ffn_combine_slices(dsa_model_t *m, uint64_t row, uint32_t n);
 
 
 void
 dsa_model_ffn(dsa_model_t *m, uint32_t layer, uint32_t tokens)
 {
-    dsa_ffn_t  f = { m, &m->layer[layer], tokens };
+    dsa_ffn_t  f = { m, &m->layer[layer], tokens, tokens };
 
     if (f.weights->moe) {
         dsa_ffn_experts(&f, layer);
 
-    } else {
+    } else if (tokens != 0) {
         dsa_ffn_dense(&f);
     }
 }
 
 
+/* Returns the tokens of a piece that begins at row, of tokens in all. */
+
 static uint32_t
-dsa_ffn_tokens(const dsa_ffn_t *f, uint32_t row)
+dsa_ffn_tokens(uint32_t tokens, uint32_t row)
 {
-    return f->tokens - row < DSA_ROW_TOKENS ? f->tokens - row
-                                            : DSA_ROW_TOKENS;
+    return tokens - row < DSA_ROW_TOKENS ? tokens - row : DSA_ROW_TOKENS;
 }
 
 
@@ -85,7 +87,7 @@ dsa_ffn_swiglu_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_ffn_t     *f = ctx;
     dsa_model_t   *m = f->model;
 
-    n = dsa_ffn_tokens(f, piece * DSA_ROW_TOKENS);
+    n = dsa_ffn_tokens(f->tokens, piece * DSA_ROW_TOKENS);
     cols = (uint32_t) f->weights->mlp.down->tensor.ld;
     gate = m->work.gate + (uint64_t) piece * DSA_ROW_TOKENS * cols;
 
@@ -119,14 +121,31 @@ dsa_ffn_experts(dsa_ffn_t *f, uint32_t layer)
     dsa_model_report(m, "expert_weight", layer, f->tokens, k,
                      w->expert_weight);
 
-    dsa_moe_group(w->pair, w->offset, w->expert, f->tokens, k,
+    if (m->hosts.n > 1) {
+        f->all = dsa_model_gather(m, f->tokens);
+
+        if (m->failed) {
+            return;
+        }
+    }
+
+    dsa_moe_group(w->pair, w->offset, w->expert, f->all, k,
                   m->router.experts);
 
-    for (i = 0; i < f->tokens * k; i++) {
+    for (i = 0; i < f->all * k; i++) {
         w->place[w->pair[i]] = (int32_t) i;
     }
 
     dsa_threads_run(m->pool, dsa_ffn_pieces(f), dsa_ffn_expert_piece, f);
+
+    if (m->ranks > 1) {
+        dsa_model_rows(m, f->all, dsa_ffn_part_piece, f);
+    }
+
+    if (m->hosts.n > 1) {
+        dsa_model_scatter(m);
+    }
+
     dsa_model_rows(m, f->tokens, dsa_ffn_combine_piece, f);
 }
 
@@ -137,13 +156,22 @@ static uint32_t
 dsa_ffn_pieces(dsa_ffn_t *f)
 {
     uint32_t          e, n, pieces, experts;
-    dsa_workspace_t  *w = &f->model->work;
+    dsa_model_t      *m = f->model;
+    dsa_workspace_t  *w = &m->work;
 
-    experts = f->model->router.experts;
+    experts = m->router.experts;
     pieces = 0;
 
     for (e = 0; e <= experts; e++) {
         n = e < experts ? w->offset[e + 1] - w->offset[e] : f->tokens;
+
+        /* another host computes its own experts */
+
+        if (m->hosts.n > 1 && e < experts
+            && !dsa_model_own(m, e / m->shard[0].experts.n))
+        {
+            n = 0;
+        }
 
         w->piece[e] = pieces;
         pieces += (n + DSA_EXPERT_TOKENS - 1) / DSA_EXPERT_TOKENS;
@@ -168,7 +196,7 @@ dsa_ffn_route_piece(void *ctx, uint32_t piece, uint32_t thread)
 
     dsa_route(w->expert + row * k, w->expert_weight + row * k,
               w->router + row * m->router.experts, f->weights->router_bias,
-              dsa_ffn_tokens(f, (uint32_t) row), &m->router,
+              dsa_ffn_tokens(f->tokens, (uint32_t) row), &m->router,
               m->scratch[thread].route);
 }
 
@@ -280,6 +308,36 @@ dsa_ffn_product(const dsa_model_t *m, float *y, const dsa_matrix_t *w,
 }
 
 
+/*
+ * With attention data: each rank of this host adds up the results of its own
+ * experts.
+ */
+
+static void
+dsa_ffn_part_piece(void *ctx, uint32_t piece, uint32_t thread)
+{
+    uint32_t          i, n, k, experts;
+    uint64_t          row, hidden, step;
+    dsa_ffn_t        *f = ctx;
+    dsa_model_t      *m = f->model;
+    dsa_workspace_t  *w = &m->work;
+
+    row = (uint64_t) piece * DSA_ROW_TOKENS;
+    n = dsa_ffn_tokens(f->all, (uint32_t) row);
+    k = m->router.k;
+    experts = m->shard[0].experts.n;
+    hidden = m->config->hidden_size;
+    step = m->max_tokens * hidden;
+
+    for (i = m->first; i < m->first + m->own; i++) {
+        dsa_exchange_combine(w->part + i * step + row * hidden, w->expert_y,
+                             w->expert_weight + row * k, w->expert + row * k,
+                             w->place + row * k, n, k, hidden, i, experts,
+                             m->served);
+    }
+}
+
+
 static void
 dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
 {
@@ -290,12 +348,19 @@ dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_workspace_t  *w = &m->work;
 
     row = piece * DSA_ROW_TOKENS;
-    n = dsa_ffn_tokens(f, row);
+    n = dsa_ffn_tokens(f->tokens, row);
     hidden = m->config->hidden_size;
     k = m->router.k;
 
     if (m->ranks > 1) {
-        dsa_ffn_combine_ranks(m, row, n);
+
+        /* the token's rank adds the sums of all to that of the shared expert */
+
+        dsa_exchange_sum(w->x + row * hidden, w->part + row * hidden,
+                         m->max_tokens * hidden, w->y + row * hidden,
+                         w->expert + row * k, n, m->ranks,
+                         m->shard[0].experts.n, (uint32_t) k, hidden,
+                         m->served);
         return;
     }
 
@@ -307,36 +372,6 @@ dsa_ffn_combine_piece(void *ctx, uint32_t piece, uint32_t thread)
     dsa_moe_combine(w->x + row * hidden, w->expert_y, w->y + row * hidden,
                     w->expert_weight + row * k, w->place + row * k, n,
                     (uint32_t) k, hidden, m->served);
-}
-
-
-/*
- * With attention data: each rank adds up the results of its own experts, and
- * the token's rank adds these sums to the result of the shared expert.
- */
-
-static void
-dsa_ffn_combine_ranks(dsa_model_t *m, uint64_t row, uint32_t n)
-{
-    uint32_t          i, k, experts;
-    uint64_t          hidden, step;
-    dsa_workspace_t  *w = &m->work;
-
-    k = m->router.k;
-    experts = m->shard[0].experts.n;
-    hidden = m->config->hidden_size;
-    step = m->max_tokens * hidden;
-
-    for (i = 0; i < m->ranks; i++) {
-        dsa_exchange_combine(w->part + i * step + row * hidden, w->expert_y,
-                             w->expert_weight + row * k, w->expert + row * k,
-                             w->place + row * k, n, k, hidden, i, experts,
-                             m->served);
-    }
-
-    dsa_exchange_sum(w->x + row * hidden, w->part + row * hidden, step,
-                     w->y + row * hidden, w->expert + row * k, n, m->ranks,
-                     experts, k, hidden, m->served);
 }
 
 

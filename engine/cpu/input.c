@@ -4,10 +4,12 @@
  */
 
 
+#include <string.h>
+
 #include "engine/cpu/parts.h"
 
 
-static uint32_t dsa_input_check(const dsa_model_t *m, const dsa_rows_t *seq,
+static int dsa_input_check(dsa_model_t *m, const dsa_rows_t *seq,
     uint32_t n_seqs, dsa_err_t *err);
 static int dsa_input_check_seq(const dsa_model_t *m, const dsa_rows_t *s,
     uint32_t i, dsa_err_t *err);
@@ -17,61 +19,62 @@ static uint32_t dsa_input_cut(const dsa_model_t *m, dsa_rows_t *parts,
     const dsa_rows_t *s);
 
 
-uint32_t
+int
 dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
-    uint32_t *tokens, dsa_err_t *err)
+    uint32_t *n, uint32_t *tokens, dsa_err_t *err)
 {
-    uint32_t  i, n;
+    uint32_t  i;
 
-    *tokens = dsa_input_check(m, seq, n_seqs, err);
-
-    if (*tokens == 0) {
-        return 0;
+    if (dsa_input_check(m, seq, n_seqs, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     /*
      * Each part has at least one token, so there are at most max_tokens parts.
      */
 
-    for (i = 0, n = 0; i < n_seqs; i++) {
-        if (seq[i].copies == NULL) {
-            m->work.seq[n++] = seq[i];
+    for (i = 0, *n = 0; i < n_seqs; i++) {
+        if (seq[i].copies != NULL) {
+            *n += dsa_input_cut(m, m->work.seq + *n, &seq[i]);
 
-        } else {
-            n += dsa_input_cut(m, m->work.seq + n, &seq[i]);
+        } else if (dsa_model_own(m, seq[i].rank)) {
+            m->work.seq[(*n)++] = seq[i];
         }
     }
 
-    return n;
+    *tokens = m->tokens[m->hosts.host];
+
+    return DSA_OK;
 }
 
 
-/* Returns the tokens of the step, or 0 with err if the step is not valid. */
+/* Sets m->tokens; DSA_ERROR with err if the step is not valid. */
 
-static uint32_t
-dsa_input_check(const dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
+static int
+dsa_input_check(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     dsa_err_t *err)
 {
     uint32_t  i;
     uint64_t  n;
 
+    memset(m->tokens, 0, sizeof(m->tokens));
     n = 0;
 
     for (i = 0; i < n_seqs; i++) {
         if (dsa_input_check_seq(m, &seq[i], i, err) != DSA_OK) {
-            return 0;
+            return DSA_ERROR;
         }
 
         n += seq[i].n;
+        m->tokens[seq[i].rank / m->own] += seq[i].n;
     }
 
     if (n == 0 || n > m->max_tokens) {
-        (void) dsa_error(err, "a step has %llu tokens; expected 1 to %u",
+        return dsa_error(err, "a step has %llu tokens; expected 1 to %u",
                          (unsigned long long) n, m->max_tokens);
-        return 0;
     }
 
-    return (uint32_t) n;
+    return DSA_OK;
 }
 
 
@@ -97,6 +100,17 @@ dsa_input_check_seq(const dsa_model_t *m, const dsa_rows_t *s, uint32_t i,
                          m->config->max_position_embeddings);
     }
 
+    if (s->rank >= m->ranks) {
+        return dsa_error(err, "sequence %u of a step is on rank %u; expected "
+                         "a rank below %u", i, s->rank, m->ranks);
+    }
+
+    /* tokens and pages of another host are not here, and not read */
+
+    if (!dsa_model_own(m, s->rank)) {
+        return DSA_OK;
+    }
+
     for (j = 0; j < s->n; j++) {
         if (s->tokens[j] >= m->config->vocab_size) {
             return dsa_error(err, "sequence %u of a step has token %u at "
@@ -104,11 +118,6 @@ dsa_input_check_seq(const dsa_model_t *m, const dsa_rows_t *s, uint32_t i,
                              s->tokens[j], s->start + j,
                              m->config->vocab_size);
         }
-    }
-
-    if (s->rank >= m->ranks) {
-        return dsa_error(err, "sequence %u of a step is on rank %u; expected "
-                         "a rank below %u", i, s->rank, m->ranks);
     }
 
     if (s->copies == NULL) {

@@ -175,24 +175,34 @@ dsa_model_configure(dsa_model_t *m)
 static int
 dsa_model_shards(dsa_model_t *m, const dsa_model_conf_t *conf, dsa_err_t *err)
 {
-    uint32_t  i;
+    uint32_t  i, gpus, hosts;
 
-    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS) {
-        return dsa_error(err, "a model on %u GPUs was requested; expected 1 "
-                         "to %u", conf->gpus, DSA_MAX_GPUS);
+    hosts = conf->hosts.n > 1 ? conf->hosts.n : 1;
+    gpus = conf->gpus * hosts;
+
+    if (conf->gpus == 0 || conf->gpus > DSA_MAX_GPUS || hosts > DSA_MAX_GPUS
+        || gpus > DSA_MAX_GPUS)
+    {
+        return dsa_error(err, "a model on %u GPUs of %u hosts was requested; "
+                         "expected 1 to %u in all", conf->gpus, hosts,
+                         DSA_MAX_GPUS);
     }
 
-    for (i = 0; i < conf->gpus; i++) {
-        if (dsa_shard_init(&m->shard[i], m->config, i, conf->gpus,
-                           conf->attention, err)
+    for (i = 0; i < gpus; i++) {
+        if (dsa_shard_init(&m->shard[i], m->config, i, gpus, conf->attention,
+                           err)
             != DSA_OK)
         {
             return DSA_ERROR;
         }
     }
 
-    m->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1 : conf->gpus;
-    m->slices = conf->attention == DSA_ATTENTION_TENSOR ? conf->gpus : 1;
+    m->ranks = conf->attention == DSA_ATTENTION_TENSOR ? 1 : gpus;
+    m->slices = conf->attention == DSA_ATTENTION_TENSOR ? gpus : 1;
+    m->hosts = conf->hosts;
+    m->hosts.n = hosts;
+    m->own = m->ranks / hosts;
+    m->first = m->own * m->hosts.host;
 
     return DSA_OK;
 }
@@ -299,7 +309,7 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
     }
 
     m->pages = pages < DSA_PAGES_MAX ? (uint32_t) pages : DSA_PAGES_MAX;
-    m->page_size = (uint64_t) m->ranks * m->pages * m->cache.page;
+    m->page_size = (uint64_t) m->own * m->pages * m->cache.page;
     m->page = mmap(NULL, m->page_size, PROT_READ|PROT_WRITE,
                    MAP_PRIVATE|MAP_ANONYMOUS|MAP_NORESERVE, -1, 0);
 
@@ -307,7 +317,7 @@ dsa_model_cache(dsa_model_t *m, uint64_t kv_memory, dsa_err_t *err)
         m->page = NULL;
         return dsa_error(err, "no memory for %u cache pages of %llu bytes on "
                          "each of %u ranks", m->pages,
-                         (unsigned long long) m->cache.page, m->ranks);
+                         (unsigned long long) m->cache.page, m->own);
     }
 
     return DSA_OK;
@@ -346,7 +356,8 @@ dsa_model_pages(const dsa_model_t *m)
 void *
 dsa_model_page(const dsa_model_t *m, uint32_t rank)
 {
-    return (uint8_t *) m->page + (uint64_t) rank * m->pages * m->cache.page;
+    return (uint8_t *) m->page
+           + (uint64_t) (rank - m->first) * m->pages * m->cache.page;
 }
 
 
@@ -369,6 +380,18 @@ dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
 
     for (i = 0; i < n; i++) {
         c = &copy[i];
+
+        if (c->from_rank / m->own != c->to_rank / m->own) {
+            if (dsa_model_copy_far(m, c, err) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
+            continue;
+        }
+
+        if (!dsa_model_own(m, c->from_rank)) {
+            continue;
+        }
 
         memmove((uint8_t *) dsa_model_page(m, c->to_rank)
                 + c->to_page * m->cache.page,
@@ -479,9 +502,7 @@ dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
 {
     uint32_t  l, tokens;
 
-    n_seqs = dsa_model_input(m, seq, n_seqs, &tokens, err);
-
-    if (n_seqs == 0) {
+    if (dsa_model_input(m, seq, n_seqs, &n_seqs, &tokens, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -491,6 +512,11 @@ dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
 
     for (l = 0; l < m->config->num_hidden_layers; l++) {
         dsa_model_decoder(m, l, seq, n_seqs, tokens);
+
+        if (m->failed) {
+            *err = m->err;
+            return DSA_ERROR;
+        }
 
         if (m->layer[l].moe) {
             dsa_model_report_experts(m, l, seq, n_seqs);
@@ -507,6 +533,14 @@ void
 dsa_model_decoder(dsa_model_t *m, uint32_t layer, const dsa_rows_t *seq,
     uint32_t n_seqs, uint32_t tokens)
 {
+    if (tokens == 0) {
+
+        /* a host without a token computes its experts for the other hosts */
+
+        dsa_model_ffn(m, layer, 0);
+        return;
+    }
+
     dsa_model_norm(m, m->layer[layer].input_layernorm, tokens);
     dsa_model_attention(m, layer, seq, n_seqs, tokens);
     dsa_model_report(m, "attn_out", layer, tokens, m->config->hidden_size,

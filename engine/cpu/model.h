@@ -44,6 +44,11 @@ typedef struct dsa_model_s  dsa_model_t;
  * cut into slices of columns, one for each GPU; their results are partial
  * sums.  The other matrices are cut by rows.  Each row of a result has the
  * same bits on every GPU, so these matrices are not cut here.
+ *
+ * With several hosts, which share out the ranks, a model has the pages, the
+ * tokens and the routed experts of its own ranks.  It sends the tokens of a
+ * layer with experts to all other hosts and receives their sums, so that the
+ * bits are those of all ranks in one process.
  */
 
 typedef struct {
@@ -54,7 +59,8 @@ typedef struct {
     uint32_t            threads;    /* threads that compute, including the
                                        caller's; 0: one for each CPU on which
                                        the process may run */
-    uint32_t            gpus;       /* 1 .. DSA_MAX_GPUS */
+    uint32_t            gpus;       /* 1 .. DSA_MAX_GPUS, of each host */
+    dsa_backend_hosts_t hosts;      /* several: with attention data */
     dsa_attention_e     attention;
     uint32_t            drafts;     /* 1: with the draft layer; pages have room
                                        for it */
@@ -69,7 +75,7 @@ dsa_model_t *dsa_model_open(const dsa_weights_t *weights,
     const dsa_model_conf_t *conf, dsa_err_t *err);
 void dsa_model_close(dsa_model_t *m);               /* NULL is allowed */
 
-/* Returns the number of ranks. */
+/* Returns the number of ranks, on all hosts. */
 uint32_t dsa_model_ranks(const dsa_model_t *m);
 
 /* Returns the pages of each rank. */
@@ -97,7 +103,9 @@ void dsa_model_select(dsa_model_t *m, dsa_select_pt select, void *ctx);
  * cache entries, and the requested logits, in order, to logits
  * [sum n_logits, vocab] float32.  DSA_ERROR with err, and nothing is computed,
  * if there are too many tokens, or a token, a position, a rank or a page is
- * out of range.
+ * out of range.  With several hosts, seq has those of all hosts, only the
+ * requested logits of this one are written, and DSA_ERROR may also come from
+ * the exchange.
  */
 int dsa_model_forward(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
     float *logits, dsa_err_t *err);
@@ -156,7 +164,8 @@ int dsa_model_draft(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
 
 /*
  * Copies n pages between ranks, in order.  DSA_ERROR with err, and nothing is
- * copied, if a rank or a page is out of range.
+ * copied, if a rank or a page is out of range.  With several hosts, all of them
+ * call it, and DSA_ERROR may also come from the exchange.
  */
 int dsa_model_copy(dsa_model_t *m, const dsa_page_copy_t *copy, uint32_t n,
     dsa_err_t *err);

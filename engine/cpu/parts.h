@@ -230,8 +230,15 @@ struct dsa_model_s {
     dsa_router_t            router;
 
     dsa_shard_t             shard[DSA_MAX_GPUS];
-    uint32_t                ranks;      /* with own pages and experts; 1 with
-                                           attention tensor */
+    uint32_t                ranks;      /* with own pages and experts, on all
+                                           hosts; 1 with attention tensor */
+    uint32_t                first;      /* of the ranks of this host */
+    uint32_t                own;        /* ranks of this host */
+    dsa_backend_hosts_t     hosts;
+    uint32_t                tokens[DSA_MAX_GPUS];   /* of a step, on each
+                                           host */
+    int                     failed;     /* 1: the exchange, with err */
+    dsa_err_t               err;
     uint32_t                slices;     /* of o_proj and each down_proj: 1 with
                                            attention data */
 
@@ -254,14 +261,38 @@ struct dsa_model_s {
 
 
 /*
- * Checks the sequences of a step and copies them to m->work.seq.  A sequence
- * with copies is cut into a contiguous part for each rank; the parts differ by
- * at most one token, and the sequence's own rank has the last one.  Returns
- * the number of sequences in m->work.seq, and their tokens in *tokens; 0 with
- * err if the step is not valid.
+ * Checks the sequences of a step and copies those of this host to m->work.seq.
+ * A sequence with copies is cut into a contiguous part for each rank; the parts
+ * differ by at most one token, and the sequence's own rank has the last one.
+ * Sets m->tokens, *n to the number of sequences in m->work.seq, and *tokens to
+ * that of their tokens: with several hosts they may be 0.  DSA_ERROR with err
+ * if the step is not valid.
  */
-uint32_t dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq,
-    uint32_t n_seqs, uint32_t *tokens, dsa_err_t *err);
+int dsa_model_input(dsa_model_t *m, const dsa_rows_t *seq, uint32_t n_seqs,
+    uint32_t *n, uint32_t *tokens, dsa_err_t *err);
+
+/* Returns 1 if a rank is one of this host. */
+
+static inline int
+dsa_model_own(const dsa_model_t *m, uint32_t rank)
+{
+    return rank - m->first < m->own;
+}
+
+/*
+ * The exchange of a layer with experts between hosts.  dsa_model_gather()
+ * receives x, expert and expert_weight of the tokens of the other hosts, behind
+ * those of this one and hosts rising, and returns the number of all tokens.
+ * dsa_model_scatter() sends the sums of this host's ranks for them, and receives
+ * those of the other ranks for the tokens of this host, in part.  If an
+ * exchange fails, m->failed is set.
+ */
+uint32_t dsa_model_gather(dsa_model_t *m, uint32_t tokens);
+void dsa_model_scatter(dsa_model_t *m);
+
+/* Copies a page from a rank to one of another host. */
+int dsa_model_copy_far(dsa_model_t *m, const dsa_page_copy_t *copy,
+    dsa_err_t *err);
 
 /* Returns the number of layers, with the draft layer. */
 uint32_t dsa_model_layers(const dsa_model_t *m);

@@ -25,7 +25,15 @@
  *     JOIN_MODEL       the model that answers the requests alone
  *     JOIN_PAGE        bytes of a page
  *     JOIN_GPU(rank)   the number of the GPU of a rank
+ *
+ * and, if dsa_backend_open() does not open the backend:
+ *
+ *     JOIN_OPEN        the function that does
  */
+
+#ifndef JOIN_OPEN
+#define JOIN_OPEN   dsa_backend_open
+#endif
 
 #define REQUESTS    32
 #define PREFIXES    3           /* that requests share, of a tenant each */
@@ -111,7 +119,7 @@ backend_open(const char *dir, split_t split)
         conf.gpu[i] = JOIN_GPU(i);
     }
 
-    b = dsa_backend_open(JOIN_BACKEND, &conf, &err);
+    b = JOIN_OPEN(JOIN_BACKEND, &conf, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
     assert_int_equal(b->pages, PAGES);
 

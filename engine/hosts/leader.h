@@ -1,0 +1,38 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#ifndef _DSA_HOSTS_LEADER_H_INCLUDED_
+#define _DSA_HOSTS_LEADER_H_INCLUDED_
+
+
+#include "engine/hosts/leader_conf.h"
+
+
+/*
+ * A backend of several hosts, for the scheduler of the leader.  It opens the
+ * backend of this host and, over TCP, those of its followers, and starts each
+ * step on all of them: STEP is sent before this host starts the step itself, so
+ * a step ahead is on all hosts while the one before it runs.  The samples of
+ * the followers come back in RESULT.
+ *
+ * The first fault of a follower is fatal for the replica.  start(), copy(),
+ * wait() and check() report it with the address of the follower, after at most
+ * step_ms if it is silent.  A thread watches the connections meanwhile, because
+ * a follower may fail between steps, or while this host waits for it on a GPU,
+ * where the wait cannot be ended.
+ */
+
+/*
+ * Opens the backend: waits for all followers, and reports why.  conf->hosts is
+ * set here.  leader and what it refers to must outlive the backend.  NULL with
+ * err.
+ */
+dsa_backend_t *dsa_hosts_lead(dsa_backend_e kind,
+    const dsa_backend_conf_t *conf, const dsa_hosts_leader_t *leader,
+    dsa_err_t *err);
+
+
+#endif /* _DSA_HOSTS_LEADER_H_INCLUDED_ */

@@ -1,0 +1,262 @@
+
+/*
+ * Copyright (C) The nginx-dsa authors
+ */
+
+
+#include "t/unit/hosts.h"
+
+
+/*
+ * A replica over several hosts, each a process of its own on this machine: its
+ * answers have the bits of those of as many ranks in one process.
+ */
+
+#define JOIN_BACKEND    DSA_BACKEND_CPU
+#define JOIN_PRECISION  DSA_EXACT
+#define JOIN_MODEL      GOLDEN "a-fp8"
+#define JOIN_PAGE       (64 * 3 * (512 + 64 + 128) * sizeof(float))
+#define JOIN_GPU(rank)  (rank)
+#define JOIN_OPEN       hosts_open
+
+static dsa_backend_t *hosts_open(dsa_backend_e kind,
+    const dsa_backend_conf_t *conf, dsa_err_t *err);
+
+#include "t/unit/join.h"
+
+
+#define SEQS        4           /* of test_bits, and rounds */
+#define ROUNDS      12
+#define VOCAB       1024
+
+
+static uint32_t  followers;     /* 0: all ranks are in this process */
+static hosts_t   hosts;
+
+
+/* conf->gpus are those of all hosts. */
+
+static dsa_backend_t *
+hosts_open(dsa_backend_e kind, const dsa_backend_conf_t *conf, dsa_err_t *err)
+{
+    dsa_backend_conf_t  own;
+
+    if (followers == 0) {
+        return dsa_backend_open(kind, conf, err);
+    }
+
+    own = *conf;
+    own.gpus = conf->gpus / (followers + 1);
+
+    hosts_init(&hosts, conf->model, followers, own.gpus);
+    hosts_start(&hosts);
+
+    return dsa_hosts_lead(kind, &own, &hosts.leader, err);
+}
+
+
+static void
+test_random(void **state)
+{
+    size_t             i;
+    client_t           answers[REQUESTS];
+    dsa_sched_stats_t  stats;
+
+    static const struct {
+        uint32_t       followers;
+        split_t        split;
+    } cases[] = {
+        { 1, { 2, DSA_ATTENTION_DATA } },
+        { 1, { 4, DSA_ATTENTION_DATA } },
+        { 3, { 4, DSA_ATTENTION_DATA } }
+    };
+
+    make_requests(VOCAB);
+
+    followers = 0;
+    run_alone();
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        followers = cases[i].followers;
+        stats = run_together(JOIN_MODEL, cases[i].split, answers);
+
+        assert_int_equal(stats.ranks, cases[i].split.gpus);
+        assert_true(stats.copied_tokens > 0);
+        assert_true(stats.preemptions > 0);
+
+        hosts_end(&hosts, 0);
+        assert_int_equal(hosts.failures, 0);
+    }
+}
+
+
+/* What the sequences of test_bits have. */
+
+typedef struct {
+    uint32_t            tokens[256];
+    uint32_t            n;
+    uint32_t            pages[4];
+    dsa_sampling_t      sampling;
+    dsa_bias_t          bias[3];
+    uint32_t            mask[VOCAB / 32];
+    dsa_sample_t        sample[ROUNDS];
+} bits_t;
+
+
+/* With penalties, biases, masks, noise and alternatives, some of them. */
+
+static void
+bits_make(bits_t *s, uint32_t number)
+{
+    uint32_t  i;
+
+    memset(s, 0, sizeof(bits_t));
+    s->n = 70 + 13 * number;
+
+    for (i = 0; i < s->n; i++) {
+        s->tokens[i] = (i * 31 + number * 7) % VOCAB;
+    }
+
+    for (i = 0; i < 4; i++) {
+        s->pages[i] = (number + 5 * i) % PAGES;
+    }
+
+    for (i = 0; i < VOCAB / 32; i++) {
+        s->mask[i] = 0x5a5a5a5aU;
+    }
+
+    for (i = 0; i < 3; i++) {
+        s->bias[i].id = 100 * i + number;
+        s->bias[i].bias = (float) i * 20 - 10;
+    }
+
+    s->sampling.logprobs = 1;
+    s->sampling.top_logprobs = number * 5;
+    s->sampling.temperature = (float) number * 0.5f;
+    s->sampling.top_p = number % 2 == 0 ? 1 : 0.9f;
+    s->sampling.presence_penalty = number % 2 == 0 ? 0.7f : 0;
+    s->sampling.frequency_penalty = number == 2 ? -0.5f : 0;
+    s->sampling.seed = 0x123456789abcdefULL + number;
+}
+
+
+/* Two sequences on each of two ranks: prompts in chunks, then answers. */
+
+static void
+bits_run(dsa_backend_t *b, bits_t *s)
+{
+    uint32_t         i, round, at[SEQS];
+    dsa_err_t        err;
+    dsa_batch_seq_t  seq[SEQS];
+
+    memset(at, 0, sizeof(at));
+
+    for (i = 0; i < SEQS; i++) {
+        bits_make(&s[i], i);
+    }
+
+    for (round = 0; round < ROUNDS; round++) {
+        memset(seq, 0, sizeof(seq));
+
+        for (i = 0; i < SEQS; i++) {
+            seq[i].tokens = s[i].tokens;
+            seq[i].start = at[i];
+            seq[i].n_prompt = 70 + 13 * i;
+            seq[i].n_input = at[i] == 0 ? 50 : s[i].n - at[i];
+            seq[i].input_from = DSA_INPUT_KNOWN;
+            seq[i].rank = i % 2;
+            seq[i].pages = s[i].pages;
+
+            at[i] += seq[i].n_input;
+
+            if (at[i] < s[i].n) {
+                continue;
+            }
+
+            seq[i].sampling = &s[i].sampling;
+            seq[i].biases.bias = s[i].bias;
+            seq[i].biases.n = i;
+            seq[i].mask = i == 3 ? s[i].mask : NULL;
+            seq[i].sample = &s[i].sample[round];
+        }
+
+        must(b->start(b, seq, SEQS, &err), &err);
+        must(b->wait(b, &err), &err);
+
+        for (i = 0; i < SEQS && round != 0; i++) {
+            s[i].tokens[s[i].n++] = s[i].sample[round].token;
+        }
+    }
+}
+
+
+static void
+bits_of(const char *model, uint32_t n, dsa_precision_e precision, bits_t *s)
+{
+    dsa_err_t            err;
+    dsa_backend_t       *b;
+    dsa_backend_conf_t   conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = model;
+    conf.precision = precision;
+    conf.gpus = 2;
+    conf.kv_memory = PAGES * (uint64_t) JOIN_PAGE;
+    conf.max_tokens = 256;
+    conf.max_seqs = SEQS;
+    conf.allowed = VOCAB;
+
+    followers = n;
+    b = hosts_open(DSA_BACKEND_CPU, &conf, &err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    bits_run(b, s);
+    b->close(b);
+
+    if (n != 0) {
+        hosts_end(&hosts, 0);
+    }
+}
+
+
+static void
+test_bits(void **state)
+{
+    bits_t           *one, *two;
+    uint32_t          i;
+    dsa_precision_e   precision;
+
+    one = calloc(SEQS, sizeof(bits_t));
+    two = calloc(SEQS, sizeof(bits_t));
+    assert_true(one != NULL && two != NULL);
+
+    for (precision = DSA_EXACT; precision <= DSA_SERVED; precision++) {
+        bits_of(JOIN_MODEL, 0, precision, one);
+        bits_of(JOIN_MODEL, 1, precision, two);
+
+        for (i = 0; i < SEQS; i++) {
+            assert_memory_equal(one[i].sample, two[i].sample,
+                                sizeof(one[i].sample));
+        }
+
+        /* the last one has a mask, and alternatives */
+
+        assert_int_equal(one[3].sample[ROUNDS - 1].n_top, 15);
+        assert_true(0x5a5a5a5aU >> one[3].sample[ROUNDS - 1].token % 32 & 1);
+    }
+
+    free(one);
+    free(two);
+}
+
+
+int
+main(void)
+{
+    const struct CMUnitTest  tests[] = {
+        cmocka_unit_test(test_bits),
+        cmocka_unit_test(test_random)
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
