@@ -188,7 +188,8 @@ $(BUILD)/dsa-engine: $(BUILD)/obj/engine/service/main.o $(CUDA_LINK) \
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(CUDA_LIBS)
 
 ifneq ($(NCCL),)
-$(BUILD)/cuda/bench/comm_nccl.o: CFLAGS += -DDSA_NCCL=1
+$(BUILD)/cuda/bench/comm_nccl.o $(BUILD)/cuda/engine/cuda/nccl.o: \
+    CFLAGS += -DDSA_NCCL=1
 endif
 
 $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a

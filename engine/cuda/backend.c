@@ -19,6 +19,7 @@
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/group.h"
 #include "engine/cuda/moves.h"
+#include "engine/cuda/nccl.h"
 #include "engine/cuda/preview.h"
 #include "engine/quantize.h"
 
@@ -66,6 +67,8 @@ typedef struct {
     uint32_t                first;      /* the oldest step in flight */
     uint32_t                draft;      /* of it, that the ranks make */
     uint32_t                steps;      /* in flight */
+    uint32_t                own;        /* ranks of b->ranks on this host */
+    uint32_t                first_rank; /* of them */
     dsa_cuda_gpu_t          gpu[DSA_MAX_GPUS];
     dsa_cuda_moves_t        moves;
 } dsa_backend_cuda_t;
@@ -87,11 +90,16 @@ static int dsa_backend_cuda_start(dsa_backend_t *b, dsa_batch_seq_t *seq,
 static int dsa_backend_cuda_enqueue(void *data, uint32_t rank,
     dsa_err_t *err);
 static int dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err);
+static int dsa_backend_cuda_over(dsa_backend_t *b);
 static int dsa_backend_cuda_masked(dsa_backend_t *b, dsa_backend_cuda_t *c,
     dsa_err_t *err);
 static int dsa_backend_cuda_draft(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
 static int dsa_backend_cuda_copy(dsa_backend_t *b,
+    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
+static int dsa_backend_cuda_copy_hosts(dsa_backend_t *b,
+    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
+static int dsa_backend_cuda_check_copies(const dsa_backend_t *b,
     const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
 static int dsa_backend_cuda_before(dsa_backend_cuda_t *c,
     const uint32_t *to);
@@ -133,6 +141,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->data = c;
     b->start = dsa_backend_cuda_start;
     b->wait = dsa_backend_cuda_wait;
+    b->ended = dsa_backend_cuda_over;
     b->pin = dsa_backend_cuda_pin;
     b->move = dsa_backend_cuda_move;
     b->moved = dsa_backend_cuda_moved;
@@ -245,7 +254,7 @@ static int
 dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
-    uint32_t         r;
+    uint32_t         r, hosts;
     dsa_cuda_conf_t  group;
 
     dsa_cuda_conf_init(&group, conf, &b->config);
@@ -254,13 +263,21 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     group.drafts = b->drafts != 0;
     b->kv_bf16 = group.kv_bf16;
 
-    b->ranks = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
+    hosts = dsa_backend_hosts(conf);
+    c->own = conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
+    c->first_rank = conf->hosts.host * conf->gpus;
+
+    b->ranks = c->own * hosts;
     b->rank_tokens = group.max_tokens;
-    b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
+    b->copy = hosts > 1 ? dsa_backend_cuda_copy_hosts
+              : b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
 
-    /* a part of a prompt would need a hidden state of the rank before */
+    /*
+     * A part of a prompt would need a hidden state of the rank before, and
+     * cache entries are not stored on other hosts.
+     */
 
-    b->splits = b->ranks > 1 && b->drafts == 0;
+    b->splits = b->ranks > 1 && b->drafts == 0 && hosts == 1;
 
     c->group = dsa_cuda_group_open(&group, err);
 
@@ -286,7 +303,9 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     for (r = 0; r < b->ranks; r++) {
-        b->node[r] = dsa_cuda_node(c->group->rank[r]->device);
+        b->node[r] = r - c->first_rank < c->own
+                     ? dsa_cuda_node(c->group->rank[r - c->first_rank]->device)
+                     : -1;
     }
 
     return DSA_OK;
@@ -515,7 +534,7 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    for (r = 0; r < b->ranks; r++) {
+    for (r = 0; r < c->own; r++) {
         dsa_cuda_batch_finish(&c->gpu[r].inflight[c->first],
                               c->gpu[r].rank);
 
@@ -528,6 +547,27 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
     c->steps--;
 
     return DSA_OK;
+}
+
+
+/* An error counts as an end, which wait() reports. */
+
+static int
+dsa_backend_cuda_over(dsa_backend_t *b)
+{
+    uint32_t             r;
+    dsa_err_t            err;
+    dsa_backend_cuda_t  *c = b->data;
+
+    for (r = 0; r < c->group->ranks; r++) {
+        if (cudaEventQuery(c->gpu[r].inflight[c->first].ended)
+            == cudaErrorNotReady)
+        {
+            return dsa_cuda_group_check(c->group, &err) != DSA_OK;
+        }
+    }
+
+    return 1;
 }
 
 
@@ -547,12 +587,12 @@ dsa_backend_cuda_masked(dsa_backend_t *b, dsa_backend_cuda_t *c,
     first = &c->gpu[0].inflight[c->first].drafts;
 
     for (k = 0; k < first->most; k++) {
-        for (r = 0; r < b->ranks; r++) {
+        for (r = 0; r < c->own; r++) {
             dsa_cuda_speculate_masks(&c->gpu[r].inflight[c->first],
                                      c->gpu[r].rank, k);
         }
 
-        for (r = b->ranks; r < c->group->ranks; r++) {
+        for (r = c->own; r < c->group->ranks; r++) {
             d = &c->gpu[r].inflight[c->first].drafts;
 
             memcpy(d->state, first->state, first->n * sizeof(uint32_t));
@@ -609,10 +649,12 @@ dsa_backend_cuda_draft(void *data, uint32_t rank, dsa_err_t *err)
 static int
 dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 {
-    int              rc;
+    int              rc, alone;
     uint32_t         r, busy;
     cudaEvent_t      ended;
     dsa_cuda_gpu_t  *gpu;
+
+    alone = c->group->ranks == 1 && c->group->hosts == 1;
 
     do {
         busy = 0;
@@ -621,8 +663,8 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
             gpu = &c->gpu[r];
             ended = gpu->inflight[c->first].ended;
 
-            rc = c->group->ranks == 1 ? (int) cudaEventSynchronize(ended)
-                                      : (int) cudaEventQuery(ended);
+            rc = alone ? (int) cudaEventSynchronize(ended)
+                       : (int) cudaEventQuery(ended);
 
             if (rc == (int) cudaErrorNotReady) {
                 busy = 1;
@@ -661,26 +703,18 @@ static int
 dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err)
 {
-    int                     rc;
-    uint32_t                i, to[DSA_MAX_GPUS];
-    dsa_backend_cuda_t     *c = b->data;
-    const dsa_page_copy_t  *p;
+    int                  rc;
+    uint32_t             i, to[DSA_MAX_GPUS];
+    dsa_backend_cuda_t  *c = b->data;
+
+    if (dsa_backend_cuda_check_copies(b, copy, n, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
 
     memset(to, 0, sizeof(to));
 
     for (i = 0; i < n; i++) {
-        p = &copy[i];
-
-        if (p->from_rank >= b->ranks || p->to_rank >= b->ranks
-            || p->from_page >= b->pages || p->to_page >= b->pages)
-        {
-            return dsa_error(err, "a copy from page %u of rank %u to page %u "
-                             "of rank %u; expected pages below %u and ranks "
-                             "below %u", p->from_page, p->from_rank,
-                             p->to_page, p->to_rank, b->pages, b->ranks);
-        }
-
-        to[p->from_rank] |= 1U << p->to_rank;
+        to[copy[i].from_rank] |= 1U << copy[i].to_rank;
     }
 
     rc = dsa_backend_cuda_before(c, to);
@@ -782,6 +816,57 @@ dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
     }
 
     return rc;
+}
+
+
+/*
+ * With several hosts NCCL copies pages in the streams of both ranks, and so
+ * after their earlier steps and before their later ones.
+ */
+
+static int
+dsa_backend_cuda_copy_hosts(dsa_backend_t *b, const dsa_page_copy_t *copy,
+    uint32_t n, dsa_err_t *err)
+{
+    int                  rc;
+    dsa_backend_cuda_t  *c = b->data;
+
+    if (dsa_backend_cuda_check_copies(b, copy, n, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    rc = dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy, n);
+
+    if (rc != 0) {
+        return dsa_error(err, "copying %u pages between hosts: %s", n,
+                         dsa_cuda_error(rc));
+    }
+
+    return DSA_OK;
+}
+
+
+static int
+dsa_backend_cuda_check_copies(const dsa_backend_t *b,
+    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err)
+{
+    uint32_t                i;
+    const dsa_page_copy_t  *p;
+
+    for (i = 0; i < n; i++) {
+        p = &copy[i];
+
+        if (p->from_rank >= b->ranks || p->to_rank >= b->ranks
+            || p->from_page >= b->pages || p->to_page >= b->pages)
+        {
+            return dsa_error(err, "a copy from page %u of rank %u to page %u "
+                             "of rank %u; expected pages below %u and ranks "
+                             "below %u", p->from_page, p->from_rank,
+                             p->to_page, p->to_rank, b->pages, b->ranks);
+        }
+    }
+
+    return DSA_OK;
 }
 
 

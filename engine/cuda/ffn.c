@@ -4,7 +4,7 @@
  */
 
 
-#include "engine/cuda/rank.h"
+#include "engine/cuda/nccl.h"
 #include "kernels/exchange/exchange.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/moe/moe.h"
@@ -161,7 +161,8 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 /*
  * Computes the experts if each rank has some of them: tokens are sent to the
  * ranks of their experts, and the sums over these experts are sent back.  The
- * shared expert is computed while the tokens of the other ranks arrive.
+ * shared expert is computed while the tokens of the other ranks arrive.  Between
+ * hosts NCCL moves what the kernels have packed (nccl.h).
  */
 
 static int
@@ -181,6 +182,10 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     hidden = rank->config.hidden_size;
     bytes = dsa_cuda_operand(&x, &w->y8, w->y, &l->expert_gate_up);
 
+    if (rank->net.ready) {
+        dsa_cuda_nccl_begin(rank, step->fullest);
+    }
+
     dsa_cuda_try(dsa_cuda_route(w->expert, w->weight, w->logits,
                                 l->router_bias, step->tokens, &rank->router,
                                 rank->stream));
@@ -190,11 +195,26 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
                                           rank->input.slot, step->tokens,
                                           step->fullest, rank->experts, k,
                                           bytes, rank->stream));
+
+    if (rank->net.ready) {
+        dsa_cuda_try(dsa_cuda_nccl_tokens(rank, step->fullest, bytes));
+    }
+
     dsa_cuda_try(dsa_cuda_mlp(rank, w->shared, l, step->tokens));
-    dsa_cuda_try(dsa_cuda_exchange_wait(&p->exchange, rank->stream));
+
+    if (!rank->net.ready) {
+        dsa_cuda_try(dsa_cuda_exchange_wait(&p->exchange, rank->stream));
+    }
+
     dsa_cuda_try(dsa_cuda_rounds(rank, l, step->fullest));
 
-    return dsa_cuda_exchange_sum(&p->exchange, w->x, rank->shared.part,
+    if (rank->net.ready) {
+        dsa_cuda_try(dsa_cuda_nccl_sums(rank, step->fullest));
+    }
+
+    return dsa_cuda_exchange_sum(rank->net.ready ? &rank->net.sum
+                                                 : &p->exchange,
+                                 w->x, rank->shared.part,
                                  w->shared, w->expert, rank->input.slot,
                                  step->tokens, step->fullest, rank->experts, k,
                                  hidden, rank->stream);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/cuda/group.h"
+#include "engine/cuda/nccl.h"
 #include "engine/cuda/preview.h"
 
 
@@ -19,6 +20,8 @@ typedef struct {
 } dsa_group_open_t;
 
 
+static int dsa_group_net(dsa_cuda_group_t *group,
+    const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static int dsa_group_drafts(const dsa_cuda_conf_t *conf, dsa_err_t *err);
 static int dsa_group_open_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_place_rank(void *data, uint32_t rank, dsa_err_t *err);
@@ -46,6 +49,7 @@ dsa_cuda_load_all(void)
 dsa_cuda_group_t *
 dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
+    uint32_t           i;
     dsa_cuda_group_t  *group;
     dsa_group_open_t   open;
 
@@ -57,13 +61,14 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     }
 
     group->ranks = conf->gpus;
+    group->hosts = conf->hosts.n > 1 ? conf->hosts.n : 1;
     group->attention = conf->attention;
 
     memset(&open, 0, sizeof(open));
     open.group = group;
     open.conf = conf;
 
-    if (conf->gpus > 1) {
+    if (conf->gpus > 1 || group->hosts > 1) {
         dsa_cuda_load_all();
     }
 
@@ -88,6 +93,7 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         || dsa_group_access(conf, err) != DSA_OK
         || dsa_cuda_team_run(group->team, dsa_group_open_rank, &open, err)
            != DSA_OK
+        || dsa_group_net(group, conf, err) != DSA_OK
         || dsa_group_plan(group, conf, err) != DSA_OK
         || dsa_group_load(&open, err) != DSA_OK)
     {
@@ -95,7 +101,12 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         return NULL;
     }
 
-    if (group->ranks > 1) {
+    if (group->hosts > 1) {
+        for (i = 0; i < group->ranks; i++) {
+            dsa_cuda_nccl_prepare(group->rank[i]);
+        }
+
+    } else if (group->ranks > 1) {
         dsa_group_connect(group);
     }
 
@@ -127,6 +138,27 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
     }
 
     free(group);
+}
+
+
+/*
+ * Connects the ranks of all hosts, before the memory for pages is computed,
+ * because NCCL allocates memory, and before the weights are read, so that hosts
+ * that do not reach each other fail early.
+ */
+
+static int
+dsa_group_net(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
+    dsa_err_t *err)
+{
+    if (group->hosts == 1) {
+        return DSA_OK;
+    }
+
+    return dsa_cuda_nccl_connect(group->rank, group->ranks,
+                                 conf->hosts.host * group->ranks,
+                                 group->hosts * group->ranks, &conf->hosts,
+                                 err);
 }
 
 
@@ -183,7 +215,7 @@ dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    return open->group->ranks > 1
+    return open->group->ranks > 1 || open->group->hosts > 1
            ? dsa_cuda_rank_warm(open->group->rank[rank], err) : DSA_OK;
 }
 
@@ -309,6 +341,12 @@ dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         }
     }
 
+    /* between hosts, all exchange is by NCCL, which finds its own ways */
+
+    if (conf->hosts.n > 1) {
+        return DSA_OK;
+    }
+
     for (i = 0; i < conf->gpus; i++) {
         for (j = 0; j < conf->gpus; j++) {
             if (conf->gpu[i] != conf->gpu[j]
@@ -423,7 +461,13 @@ dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err)
     uint32_t                     r;
     const dsa_exchange_fault_t  *fault;
 
-    for (r = 0; group->ranks > 1 && r < group->ranks; r++) {
+    for (r = 0; group->hosts > 1 && r < group->ranks; r++) {
+        if (dsa_cuda_nccl_check(group->rank[r], err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+    }
+
+    for (r = 0; group->ranks > 1 && group->hosts == 1 && r < group->ranks; r++) {
         fault = group->rank[r]->fault;
 
         if (fault->failed) {

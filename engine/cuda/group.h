@@ -33,7 +33,8 @@
 
 
 typedef struct {
-    uint32_t            ranks;
+    uint32_t            ranks;          /* of this host */
+    uint32_t            hosts;          /* > 1: ranks exchange by NCCL */
     dsa_attention_e     attention;
     uint32_t            pages;          /* of each rank */
     char                fingerprint[DSA_FULL_LEN + 1];  /* full, of the
@@ -60,8 +61,9 @@ dsa_cuda_group_t *dsa_cuda_group_open(const dsa_cuda_conf_t *conf,
 void dsa_cuda_group_close(dsa_cuda_group_t *group);     /* NULL is allowed */
 
 /*
- * Returns DSA_ERROR with err if a rank has waited too long for another one.
- * Then the work in its stream has ended with wrong results.
+ * Returns DSA_ERROR with err if a rank has waited too long for another one, and
+ * then the work in its stream has ended with wrong results; or if NCCL has
+ * found a fault of another host.
  */
 int dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err);
 

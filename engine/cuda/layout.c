@@ -56,6 +56,8 @@ typedef struct {
     }
 
 
+static void dsa_layout_net(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows);
 static void dsa_layout_sparse(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     const dsa_layout_rows_t *rows);
 static void dsa_layout_dense(dsa_layout_t *l, dsa_cuda_rank_t *rank,
@@ -209,7 +211,7 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
         return;
     }
 
-    dsa_layout(l, x->state, 1);
+    dsa_layout(l, x->state, 2);
 
     if (rank->shard.attention == DSA_ATTENTION_DATA) {
         if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_FP8) {
@@ -226,6 +228,10 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
         dsa_layout(l, rank->input.peer_slot,
                    (uint64_t) rank->shard.ranks * rank->max_tokens);
 
+        if (rank->net.on) {
+            dsa_layout_net(l, rank, rows);
+        }
+
     } else {
         x->reduce = dsa_layout_bytes(l,
                         dsa_cuda_exchange_part(rank->shard.ranks,
@@ -233,6 +239,37 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
                                                s->hidden_size));
         dsa_layout(l, rank->work.vocab, rows->samples * s->vocab_size);
     }
+}
+
+
+/* Places the buffers from which NCCL sends, and the scales that it receives. */
+
+static void
+dsa_layout_net(dsa_layout_t *l, dsa_cuda_rank_t *rank,
+    const dsa_layout_rows_t *rows)
+{
+    uint64_t                   hidden, k;
+    dsa_cuda_net_t            *net;
+    const dsa_model_config_t  *s;
+
+    s = &rank->config;
+    net = &rank->net;
+    hidden = s->hidden_size;
+    k = (uint64_t) rank->max_rows * s->num_experts_per_tok;
+
+    if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_FP8) {
+        dsa_layout_fp8(l, net->x, rows->tokens, hidden);
+        dsa_layout(l, net->scale, rank->shard.ranks * net->x.ld
+                                  * (hidden / 128));
+
+    } else {
+        net->x.q = dsa_layout_bytes(l, rows->tokens * hidden
+                                       * sizeof(dsa_bf16_t));
+    }
+
+    dsa_layout(l, net->expert, rank->shard.ranks * k);
+    dsa_layout(l, net->weight, rank->shard.ranks * k);
+    dsa_layout(l, net->part, rows->gathered * hidden);
 }
 
 

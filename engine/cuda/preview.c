@@ -107,10 +107,12 @@ dsa_cuda_conf_init(dsa_cuda_conf_t *conf, const dsa_backend_conf_t *from,
 
     conf->config = *config;
     conf->gpus = from->gpus;
+    conf->hosts = from->hosts;
     conf->attention = from->attention;
     conf->context = from->context;
     conf->kv_memory = from->kv_memory;
-    conf->max_tokens = dsa_rank_tokens(from->max_tokens, from->gpus,
+    conf->max_tokens = dsa_rank_tokens(from->max_tokens,
+                                       from->gpus * dsa_backend_hosts(from),
                                        from->attention);
     conf->max_seqs = from->max_seqs;
     conf->allowed = from->allowed;
@@ -183,17 +185,18 @@ static int
 dsa_preview_needs(void *data, dsa_plan_needs_t *needs, uint32_t gpus,
     dsa_attention_e attention, dsa_err_t *err)
 {
-    uint32_t         tokens;
+    uint32_t         tokens, hosts;
     dsa_cuda_conf_t  other;
 
     other = *(dsa_cuda_conf_t *) data;
 
+    hosts = other.hosts.n > 1 ? other.hosts.n : 1;
     tokens = other.attention == DSA_ATTENTION_DATA
-             ? other.max_tokens * other.gpus : other.max_tokens;
+             ? other.max_tokens * other.gpus * hosts : other.max_tokens;
 
     other.gpus = gpus;
     other.attention = attention;
-    other.max_tokens = dsa_rank_tokens(tokens, gpus, attention);
+    other.max_tokens = dsa_rank_tokens(tokens, gpus * hosts, attention);
 
     if (other.max_tokens < other.max_seqs) {
         other.max_tokens = other.max_seqs;

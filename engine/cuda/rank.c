@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/cuda/rank.h"
+#include "engine/cuda/nccl.h"
 #include "kernels/row/rope.h"
 #include "kernels/sample/random.h"
 
@@ -127,6 +127,7 @@ dsa_cuda_rank_close(dsa_cuda_rank_t *rank)
         (void) cudaStreamSynchronize(rank->stream);
     }
 
+    dsa_cuda_nccl_close(rank);
     dsa_cuda_gemm_destroy(rank->gemm);
     dsa_cuda_weights_free(&rank->weights);
     (void) cudaFree(rank->page);
@@ -328,10 +329,14 @@ static int
 dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     uint32_t number, dsa_err_t *err)
 {
-    uint32_t  most, tokens;
+    uint32_t  most, tokens, hosts;
 
-    if (dsa_shard_init(&rank->shard, &rank->config, number, conf->gpus,
-                       conf->attention, err)
+    hosts = conf->hosts.n > 1 ? conf->hosts.n : 1;
+    rank->net.on = hosts > 1;
+
+    if (dsa_shard_init(&rank->shard, &rank->config,
+                       conf->hosts.host * conf->gpus + number,
+                       conf->gpus * hosts, conf->attention, err)
         != DSA_OK)
     {
         return DSA_ERROR;

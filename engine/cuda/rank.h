@@ -37,6 +37,7 @@
  *                                      a step, layer by layer
  *     team, group                      a thread for each rank; the ranks of a
  *                                      replica
+ *     nccl                             the exchange between hosts
  *     plan, preview                    how much memory all of it needs, before
  *                                      anything is opened
  *     warm                             the first steps of a rank
@@ -122,9 +123,12 @@
 typedef struct {
     const dsa_weights_t    *weights;        /* NULL: random ones */
     dsa_model_config_t      config;
-    uint32_t                gpus;           /* 1 .. DSA_MAX_GPUS */
+    uint32_t                gpus;           /* 1 .. DSA_MAX_GPUS, of this
+                                               host */
     uint32_t                gpu[DSA_MAX_GPUS];      /* their numbers; a number
                                                may occur twice, for tests */
+    dsa_backend_hosts_t     hosts;          /* several: ranks exchange by
+                                               NCCL */
     dsa_attention_e         attention;
     uint32_t                context;        /* tokens; 0: the config's */
     uint64_t                kv_memory;      /* of each GPU, bytes; 0: what is
@@ -230,6 +234,24 @@ typedef struct {
     float                  *vocab[DSA_EXCHANGE_RANKS];
     uint8_t                *page[DSA_EXCHANGE_RANKS];
 } dsa_cuda_peers_t;
+
+
+/*
+ * The exchange with other hosts by NCCL (nccl.c).  What a rank sends is in
+ * buffers of its own; what it receives is in dsa_cuda_shared_t.
+ */
+
+typedef struct {
+    void                   *comm;           /* NULL: there is none */
+    uint32_t                on;             /* 1: ranks exchange by NCCL */
+    uint32_t                ready;          /* 1: and the buffers are set */
+    dsa_cuda_exchange_t     sum;            /* whose waits end at once */
+    dsa_fp8_rows_t          x;              /* [T, hidden] to all ranks */
+    int32_t                *expert;         /* [ranks, T, k] */
+    float                  *weight;         /* [ranks, T, k] */
+    float                  *scale;          /* [ranks, groups, T] received */
+    dsa_bf16_t             *part;           /* [G, hidden] to their ranks */
+} dsa_cuda_net_t;
 
 
 /*
@@ -374,6 +396,7 @@ typedef struct {
     /* the other ranks */
     dsa_cuda_shared_t       shared;
     dsa_cuda_peers_t        peers;
+    dsa_cuda_net_t          net;
     dsa_exchange_fault_t   *fault;          /* pinned host memory */
 
     /* for tests and tools */

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -20,6 +21,7 @@
 
 
 #define DSA_HOSTS_DEPTH     2           /* most steps in flight */
+#define DSA_HOSTS_BLAME_MS  500         /* for the reason of another host */
 #define DSA_HOSTS_COPIES    256         /* pages of a call of copy() */
 
 
@@ -62,6 +64,8 @@ static int dsa_hosts_lead_send(dsa_backend_leader_t *h,
 static void dsa_hosts_lead_slots(dsa_backend_leader_t *h,
     const dsa_batch_seq_t *seq, uint32_t n_seqs);
 static int dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err);
+static void dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc,
+    dsa_err_t *err);
 static int dsa_hosts_lead_results(dsa_backend_leader_t *h, dsa_err_t *err);
 static int dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err);
@@ -351,7 +355,11 @@ dsa_hosts_lead_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     }
 
     rc = dsa_hosts_lead_send(h, seq, n_seqs, err);
-    rc = rc == DSA_OK ? h->local->start(h->local, seq, n_seqs, err) : rc;
+
+    if (rc == DSA_OK) {
+        rc = h->local->start(h->local, seq, n_seqs, err);
+        dsa_hosts_lead_blame(h, rc, err);
+    }
 
     dsa_hosts_watch_end(h->watch);
 
@@ -440,6 +448,7 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
     }
 
     rc = h->local->wait(h->local, err);
+    dsa_hosts_lead_blame(h, rc, err);
     rc = rc == DSA_OK ? dsa_hosts_lead_results(h, err) : rc;
 
     dsa_hosts_watch_end(h->watch);
@@ -447,6 +456,50 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
     h->ended++;
 
     return rc;
+}
+
+
+/*
+ * After an error of this host's backend: it may be because another host has
+ * failed, which that host reports, or at least closes its connection.  Then err
+ * becomes that report.
+ */
+
+static void
+dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc, dsa_err_t *err)
+{
+    uint32_t          i, seen[DSA_MAX_GPUS];
+    uint64_t          end;
+    dsa_err_t         other;
+    struct timespec   pause = { 0, 10000000 };
+    dsa_hosts_head_t  head;
+
+    if (rc == DSA_OK) {
+        return;
+    }
+
+    memset(seen, 0, sizeof(seen));
+
+    for (end = dsa_clock_ms() + DSA_HOSTS_BLAME_MS; dsa_clock_ms() < end;
+         (void) nanosleep(&pause, NULL))
+    {
+        for (i = 1; i < h->limits.hosts; i++) {
+            if (seen[i] || !dsa_hosts_wire_readable(&h->wire[i])) {
+                continue;
+            }
+
+            dsa_hosts_wire_limit(&h->wire[i], DSA_HOSTS_BLAME_MS);
+
+            if (dsa_hosts_wire_head(&h->wire[i], &head, &other) != DSA_OK) {
+                *err = other;
+                return;
+            }
+
+            /* the samples of an earlier step: this host did not fail first */
+
+            seen[i] = 1;
+        }
+    }
 }
 
 

@@ -110,7 +110,8 @@ int dsa_cuda_exchange_wait(const dsa_cuda_exchange_t *x, dsa_stream_t stream);
 typedef struct {
     dsa_fp8_rows_t      x[DSA_EXCHANGE_RANKS];      /* of each rank: [ranks *
                                            slot, cols]; ld is the same on all,
-                                           at least ranks * slot */
+                                           and covers the rows of this rank:
+                                           at least (rank + 1) * slot */
     int32_t            *expert[DSA_EXCHANGE_RANKS]; /* [ranks * slot, k] number
                                            among the experts of that rank, -1:
                                            not one of them */

@@ -209,7 +209,9 @@ dsa_cuda_exchange_tokens(const dsa_cuda_exchange_t *x,
     }
 
     for (i = 0; i < x->ranks; i++) {
-        if (!dsa_copy_rows_ok(&to->x[i], x->ranks * slot, y, tokens, cols)) {
+        if (!dsa_copy_rows_ok(&to->x[i], (x->rank + 1) * slot, y, tokens,
+                              cols))
+        {
             return cudaErrorInvalidValue;
         }
     }

@@ -46,6 +46,9 @@ typedef struct {
     const char         *secret;
     dsa_backend_e       kind;
     uint32_t            gpus;
+    uint32_t            gpu;            /* the number of the first one */
+    uint32_t            exec;           /* 1: as a program of its own, see
+                                           follower_main() */
     dsa_backend_t    *(*open)(dsa_backend_e kind,
                               const dsa_backend_conf_t *conf, dsa_err_t *err);
     pid_t               pid;
@@ -81,6 +84,7 @@ follower_run(const follower_t *f, int pipe)
 {
     int                    rc;
     FILE                  *file;
+    uint32_t               i;
     dsa_err_t              err;
     dsa_hosts_wire_t       w;
     dsa_hosts_door_t      *door;
@@ -115,6 +119,11 @@ follower_run(const follower_t *f, int pipe)
     conf.backend.model = f->model;
     conf.backend.gpus = f->gpus;
     conf.open = f->open;
+
+    for (i = 0; i < f->gpus; i++) {
+        conf.backend.gpu[i] = f->gpu + i;
+    }
+
     conf.step_started_ms = &step;
 
     rc = dsa_hosts_follow(&w, &conf, &err);
@@ -124,6 +133,48 @@ follower_run(const follower_t *f, int pipe)
     }
 
     return rc == DSA_OK ? 0 : 3;
+}
+
+
+/*
+ * A process that has used CUDA cannot fork one that uses it, so that the test
+ * starts itself again, and calls this first: it returns if argv has no follower.
+ */
+
+static inline void
+follower_main(int argc, char **argv)
+{
+    follower_t  f;
+
+    if (argc != 7 || strcmp(argv[1], "--follow") != 0) {
+        return;
+    }
+
+    memset(&f, 0, sizeof(f));
+    f.model = argv[2];
+    f.secret = hosts_secret;
+    f.kind = (dsa_backend_e) atoi(argv[3]);
+    f.gpus = (uint32_t) atoi(argv[4]);
+    f.gpu = (uint32_t) atoi(argv[5]);
+    f.open = dsa_backend_open;
+
+    exit(follower_run(&f, atoi(argv[6])));
+}
+
+
+static inline void
+follower_exec(const follower_t *f, int pipe)
+{
+    char  kind[16], gpus[16], gpu[16], fd[16];
+
+    (void) snprintf(kind, sizeof(kind), "%d", (int) f->kind);
+    (void) snprintf(gpus, sizeof(gpus), "%u", f->gpus);
+    (void) snprintf(gpu, sizeof(gpu), "%u", f->gpu);
+    (void) snprintf(fd, sizeof(fd), "%d", pipe);
+
+    (void) execl("/proc/self/exe", "follower", "--follow", f->model, kind,
+                 gpus, gpu, fd, (char *) NULL);
+    _exit(127);
 }
 
 
@@ -140,6 +191,11 @@ follower_start(follower_t *f)
 
     if (f->pid == 0) {
         (void) close(fds[0]);
+
+        if (f->exec) {
+            follower_exec(f, fds[1]);
+        }
+
         _exit(follower_run(f, fds[1]));
     }
 

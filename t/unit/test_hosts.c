@@ -4,7 +4,7 @@
  */
 
 
-#include "t/unit/hosts.h"
+#include "t/unit/hosts_bits.h"
 
 
 /*
@@ -23,11 +23,6 @@ static dsa_backend_t *hosts_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 
 #include "t/unit/join.h"
-
-
-#define SEQS        4           /* of test_bits, and rounds */
-#define ROUNDS      12
-#define VOCAB       1024
 
 
 static uint32_t  followers;     /* 0: all ranks are in this process */
@@ -86,106 +81,6 @@ test_random(void **state)
 
         hosts_end(&hosts, 0);
         assert_int_equal(hosts.failures, 0);
-    }
-}
-
-
-/* What the sequences of test_bits have. */
-
-typedef struct {
-    uint32_t            tokens[256];
-    uint32_t            n;
-    uint32_t            pages[4];
-    dsa_sampling_t      sampling;
-    dsa_bias_t          bias[3];
-    uint32_t            mask[VOCAB / 32];
-    dsa_sample_t        sample[ROUNDS];
-} bits_t;
-
-
-/* With penalties, biases, masks, noise and alternatives, some of them. */
-
-static void
-bits_make(bits_t *s, uint32_t number)
-{
-    uint32_t  i;
-
-    memset(s, 0, sizeof(bits_t));
-    s->n = 70 + 13 * number;
-
-    for (i = 0; i < s->n; i++) {
-        s->tokens[i] = (i * 31 + number * 7) % VOCAB;
-    }
-
-    for (i = 0; i < 4; i++) {
-        s->pages[i] = (number + 5 * i) % PAGES;
-    }
-
-    for (i = 0; i < VOCAB / 32; i++) {
-        s->mask[i] = 0x5a5a5a5aU;
-    }
-
-    for (i = 0; i < 3; i++) {
-        s->bias[i].id = 100 * i + number;
-        s->bias[i].bias = (float) i * 20 - 10;
-    }
-
-    s->sampling.logprobs = 1;
-    s->sampling.top_logprobs = number * 5;
-    s->sampling.temperature = (float) number * 0.5f;
-    s->sampling.top_p = number % 2 == 0 ? 1 : 0.9f;
-    s->sampling.presence_penalty = number % 2 == 0 ? 0.7f : 0;
-    s->sampling.frequency_penalty = number == 2 ? -0.5f : 0;
-    s->sampling.seed = 0x123456789abcdefULL + number;
-}
-
-
-/* Two sequences on each of two ranks: prompts in chunks, then answers. */
-
-static void
-bits_run(dsa_backend_t *b, bits_t *s)
-{
-    uint32_t         i, round, at[SEQS];
-    dsa_err_t        err;
-    dsa_batch_seq_t  seq[SEQS];
-
-    memset(at, 0, sizeof(at));
-
-    for (i = 0; i < SEQS; i++) {
-        bits_make(&s[i], i);
-    }
-
-    for (round = 0; round < ROUNDS; round++) {
-        memset(seq, 0, sizeof(seq));
-
-        for (i = 0; i < SEQS; i++) {
-            seq[i].tokens = s[i].tokens;
-            seq[i].start = at[i];
-            seq[i].n_prompt = 70 + 13 * i;
-            seq[i].n_input = at[i] == 0 ? 50 : s[i].n - at[i];
-            seq[i].input_from = DSA_INPUT_KNOWN;
-            seq[i].rank = i % 2;
-            seq[i].pages = s[i].pages;
-
-            at[i] += seq[i].n_input;
-
-            if (at[i] < s[i].n) {
-                continue;
-            }
-
-            seq[i].sampling = &s[i].sampling;
-            seq[i].biases.bias = s[i].bias;
-            seq[i].biases.n = i;
-            seq[i].mask = i == 3 ? s[i].mask : NULL;
-            seq[i].sample = &s[i].sample[round];
-        }
-
-        must(b->start(b, seq, SEQS, &err), &err);
-        must(b->wait(b, &err), &err);
-
-        for (i = 0; i < SEQS && round != 0; i++) {
-            s[i].tokens[s[i].n++] = s[i].sample[round].token;
-        }
     }
 }
 
