@@ -118,4 +118,36 @@ bits_run(dsa_backend_t *b, bits_t *s)
 }
 
 
+/* The samples of all sequences are the same, to the bit. */
+
+static inline void
+bits_same(const bits_t *one, const bits_t *two)
+{
+    uint32_t             i, j;
+    const dsa_sample_t  *a, *b;
+
+    for (i = 0; i < SEQS * ROUNDS; i++) {
+        a = &one[i / ROUNDS].sample[i % ROUNDS];
+        b = &two[i / ROUNDS].sample[i % ROUNDS];
+        j = a->n_top;
+
+        assert_int_equal(a->token, b->token);
+        assert_memory_equal(&a->logprob, &b->logprob, sizeof(float));
+        assert_int_equal(j, b->n_top);
+
+        if (j != 0) {
+            assert_memory_equal(a->top, b->top, j * sizeof(uint32_t));
+            assert_memory_equal(a->top_logprob, b->top_logprob,
+                                j * sizeof(float));
+        }
+    }
+
+    /* the last one has a mask, and alternatives */
+
+    assert_int_equal(one[SEQS - 1].sample[ROUNDS - 1].n_top, 15);
+    assert_true(0x5a5a5a5aU >> one[SEQS - 1].sample[ROUNDS - 1].token % 32
+                & 1);
+}
+
+
 #endif /* _DSA_T_HOSTS_BITS_H_INCLUDED_ */
