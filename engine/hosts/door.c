@@ -76,6 +76,7 @@ dsa_hosts_door_open(const char *address, const dsa_hosts_secret_t *secret,
     if (rc != 0) {
         (void) dsa_error(err, "\"listen\" is %s: %s; expected an address of "
                          "this host", address, gai_strerror(rc));
+        errno = EADDRNOTAVAIL;
         return NULL;
     }
 
@@ -96,10 +97,12 @@ dsa_hosts_door_open(const char *address, const dsa_hosts_secret_t *secret,
     }
 
     if (door->fd == -1) {
+        rc = errno;
         (void) dsa_error(err, "\"listen\" is %s: %s; expected an address of "
                          "this host, and a port that is free", address,
-                         strerror(errno));
+                         strerror(rc));
         free(door);
+        errno = rc;
         return NULL;
     }
 

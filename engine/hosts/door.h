@@ -26,8 +26,8 @@ typedef struct dsa_hosts_door_s  dsa_hosts_door_t;
 
 
 /*
- * Listens at HOST:PORT or [IPV6]:PORT.  NULL with err.  secret must outlive the
- * door.
+ * Listens at HOST:PORT or [IPV6]:PORT.  NULL with err and errno.  secret must
+ * outlive the door.
  */
 dsa_hosts_door_t *dsa_hosts_door_open(const char *address,
     const dsa_hosts_secret_t *secret, dsa_err_t *err);

@@ -90,8 +90,9 @@ dsa_backend_plan(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     switch (kind) {
 
     case DSA_BACKEND_CPU:
-        rc = dsa_shard_init(&shard, &config, 0, conf->gpus, conf->attention,
-                            err);
+        rc = dsa_shard_init(&shard, &config, 0,
+                            conf->gpus * dsa_backend_hosts(conf),
+                            conf->attention, err);
 
         if (rc == DSA_OK) {
             page = dsa_model_kv_memory(&config, conf->precision, drafts,

@@ -16,6 +16,7 @@
 #include "engine/checkpoint/generation_config.h"
 #include "engine/checkpoint/prompts.h"
 #include "engine/checkpoint/weights.h"
+#include "engine/hosts/door.h"
 #include "engine/service/check.h"
 #include "engine/service/listen.h"
 #include "engine/tokenizer/tokenizer.h"
@@ -23,6 +24,8 @@
 
 static int dsa_check_model(const dsa_conf_t *conf, dsa_model_config_t *config,
     dsa_err_t *err);
+static int dsa_check_follower(const dsa_conf_t *conf,
+    dsa_model_config_t *config, dsa_err_t *err);
 static int dsa_check_directory(const dsa_conf_t *conf, dsa_err_t *err);
 static int dsa_check_memory(const dsa_conf_t *conf, dsa_err_t *err);
 static int dsa_check_tokenizer(const dsa_conf_t *conf,
@@ -40,6 +43,10 @@ dsa_check(const dsa_conf_t *conf, dsa_err_t *err)
     dsa_model_config_t       config;
     dsa_generation_config_t  generation;
 
+    if (conf->follow != NULL) {
+        return dsa_check_follower(conf, &config, err);
+    }
+
     if (dsa_check_model(conf, &config, err) != DSA_OK
         || dsa_generation_config_read(&generation, conf->model, err) != DSA_OK
         || dsa_check_tokenizer(conf, &config, err) != DSA_OK
@@ -51,6 +58,40 @@ dsa_check(const dsa_conf_t *conf, dsa_err_t *err)
     }
 
     return dsa_check_sockets(conf, err);
+}
+
+
+/*
+ * A host that follows has no tokenizer and no socket.  How it uses its memory
+ * depends on what its leader plans.
+ */
+
+static int
+dsa_check_follower(const dsa_conf_t *conf, dsa_model_config_t *config,
+    dsa_err_t *err)
+{
+    dsa_hosts_door_t  *door;
+
+    if (dsa_check_model(conf, config, err) != DSA_OK
+        || dsa_check_weights(conf, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    /* the address is in use while the engine runs with the old file */
+
+    door = dsa_hosts_door_open(conf->follow, &conf->secret, err);
+
+    if (door == NULL && errno != EADDRINUSE) {
+        return DSA_ERROR;
+    }
+
+    dsa_hosts_door_close(door);
+
+    (void) fprintf(stderr, "dsa-engine: follows the leader that connects to "
+                   "%s\n", conf->follow);
+
+    return DSA_OK;
 }
 
 
@@ -217,6 +258,13 @@ dsa_check_plan(const dsa_conf_t *conf, dsa_err_t *err)
     dsa_backend_conf_t   backend;
 
     rc = DSA_OK;
+
+    if (conf->followers != 0) {
+        (void) fprintf(stderr, "dsa-engine: leads %u other host%s, %u GPUs in "
+                       "all; the memory of each host is:\n", conf->followers,
+                       conf->followers != 1 ? "s" : "",
+                       conf->gpus * (conf->followers + 1));
+    }
 
     for (i = 0; i < conf->replicas && rc == DSA_OK; i++) {
         memset(&text, 0, sizeof(text));

@@ -63,6 +63,11 @@ static const dsa_directive_t  dsa_directives[] = {
 
     { "backend", dsa_conf_backend, 1, 2, DSA_CONF_OFFSET(backend), 0, 0 },
 
+    { "hosts", dsa_conf_hosts, 1, DSA_MAX_GPUS - 1, 0, 0, 0 },
+
+    { "host_secret", dsa_conf_string, 1, 1, DSA_CONF_OFFSET(host_secret),
+      0, 0 },
+
     { "journal", dsa_conf_string, 1, 1, DSA_CONF_OFFSET(journal), 0, 0 },
 
     { "precision", dsa_conf_precision, 1, 1, DSA_CONF_OFFSET(precision),
@@ -150,6 +155,7 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err)
 {
     int                 rc;
+    size_t              i;
     unsigned            seen[DSA_N_DIRECTIVES];
     dsa_conf_reader_t  *r;
 
@@ -187,6 +193,13 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
         rc = dsa_conf_directive(r, seen);
     } while (rc == DSA_AGAIN);
 
+    for (i = 0; i < DSA_N_DIRECTIVES && rc == DSA_OK && conf->follow != NULL;
+         i++)
+    {
+        rc = seen[i] == 0 ? DSA_OK
+             : dsa_conf_follows(r, dsa_directives[i].name, seen[i]);
+    }
+
     if (rc == DSA_OK) {
         rc = dsa_conf_finish(r);
     }
@@ -200,11 +213,21 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
 void
 dsa_conf_free(dsa_conf_t *conf)
 {
+    uint32_t  i;
+
     free(conf->model);
     free(conf->name);
     free(conf->prompt_format);
     free(conf->listen);
+    free(conf->follow);
+    free(conf->host_secret);
     free(conf->journal);
+
+    for (i = 0; i < conf->followers; i++) {
+        free(conf->host[i]);
+    }
+
+    dsa_hosts_secret_clear(&conf->secret);
     dsa_conf_cache_free(&conf->cache);
 
     memset(conf, 0, sizeof(dsa_conf_t));
@@ -260,6 +283,7 @@ dsa_conf_backend_of(const dsa_conf_t *conf, uint32_t replica,
     backend->quantize = conf->quantize;
     backend->context = conf->context_length;
     backend->gpus = conf->gpus;
+    backend->hosts.n = conf->followers + 1;
     backend->attention = conf->attention;
     backend->drafts = conf->drafts;
     backend->drafts_if_any = conf->adapt_drafts;
@@ -352,7 +376,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
                              "DIRECTORY;\"");
     }
 
-    if (conf->listen == NULL) {
+    if (conf->listen == NULL && conf->follow == NULL) {
         return dsa_conf_fail(r, "\"listen\" is missing; expected \"listen "
                              "unix:PATH;\"");
     }
@@ -414,6 +438,7 @@ dsa_conf_finish(dsa_conf_reader_t *r)
     }
 
     if (dsa_conf_tiers(r) != DSA_OK || dsa_conf_shares(r) != DSA_OK
+        || dsa_conf_check_hosts(r) != DSA_OK
         || dsa_conf_batch(r) != DSA_OK || dsa_conf_requests(r) != DSA_OK)
     {
         return DSA_ERROR;
@@ -488,7 +513,8 @@ dsa_conf_shares(dsa_conf_reader_t *r)
 static uint32_t
 dsa_conf_ranks(const dsa_conf_t *conf)
 {
-    return conf->attention == DSA_ATTENTION_DATA ? conf->gpus : 1;
+    return conf->attention == DSA_ATTENTION_DATA
+           ? conf->gpus * (conf->followers + 1) : 1;
 }
 
 

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "engine/backend.h"
+#include "engine/hosts/secret.h"
 #include "engine/pages/redis.h"
 
 
@@ -45,7 +46,14 @@ typedef struct {
     char               *model;          /* directory */
     char               *name;           /* name of the model */
     char               *prompt_format;  /* NULL: the model's files decide */
-    char               *listen;         /* path, with %n when replicas > 1 */
+    char               *listen;         /* path, with %n when replicas > 1;
+                                           NULL: this host follows */
+    char               *follow;         /* HOST:PORT at which it waits for its
+                                           leader; NULL: it does not follow */
+    char               *host[DSA_MAX_GPUS];     /* HOST:PORT of followers */
+    uint32_t            followers;      /* 0: the replica has one host */
+    char               *host_secret;    /* path; NULL: none */
+    dsa_hosts_secret_t  secret;         /* in that file; never logged */
     dsa_backend_e       backend;
     dsa_precision_e     precision;
     dsa_kv_e            kv;             /* latents in the pages */
@@ -68,7 +76,7 @@ typedef struct {
     uint64_t            step_timeout_ms;    /* 0: none */
     uint64_t            start_timeout_ms;   /* 0: none */
     uint32_t            replicas;
-    uint32_t            gpus;           /* of each replica */
+    uint32_t            gpus;           /* of each replica, on each host */
     uint32_t            listed;         /* numbers in gpu; 0: no list */
     uint32_t            gpu[DSA_CONF_GPUS];     /* cuda: those of replica 0,
                                                    then of replica 1, ... */
@@ -94,7 +102,7 @@ int dsa_conf_read(dsa_conf_t *conf, const char *path, dsa_err_t *err);
 int dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     size_t len, dsa_err_t *err);
 
-/* Frees the strings, and clears the password first. */
+/* Frees the strings, and clears the password and the secret first. */
 void dsa_conf_free(dsa_conf_t *conf);
 
 /* Returns the most sequences that run at once on all ranks of a replica. */

@@ -14,7 +14,7 @@
 /*
  * Shared by conf.c (the directives), conf_old.c (the former ones),
  * conf_words.c (the words of the text), conf_values.c (conversion of words to
- * values) and conf_cache.c (redis_cache).
+ * values), conf_cache.c (redis_cache) and conf_hosts.c (several hosts).
  */
 
 #define DSA_CONF_CACHE_PARAMETERS   11
@@ -89,6 +89,17 @@ int dsa_conf_time(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* uint64_t, ms */
 int dsa_conf_group(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);
+
+/*
+ * conf_hosts.c: followers; the address of a follower in arg[1]; what must hold
+ * for a replica over several hosts; and whether a follower may have the
+ * directive of this name in this line.
+ */
+int dsa_conf_hosts(dsa_conf_reader_t *r, size_t offset, uint64_t min,
+    uint64_t max);                      /* host, followers */
+int dsa_conf_follow(dsa_conf_reader_t *r);
+int dsa_conf_check_hosts(dsa_conf_reader_t *r);
+int dsa_conf_follows(dsa_conf_reader_t *r, const char *name, unsigned line);
 
 int dsa_conf_redis_cache(dsa_conf_reader_t *r, size_t offset, uint64_t min,
     uint64_t max);                      /* cache */

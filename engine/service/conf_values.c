@@ -53,7 +53,11 @@ dsa_conf_listen(dsa_conf_reader_t *r, size_t offset, uint64_t min,
 
     path = r->arg[1];
 
-    if (strncmp(path, "unix:", 5) != 0 || path[5] == '\0') {
+    if (strncmp(path, "unix:", 5) != 0) {
+        return dsa_conf_follow(r);
+    }
+
+    if (path[5] == '\0') {
         return dsa_conf_fail(r, "\"listen\" is \"%s\"; expected unix:PATH",
                              path);
     }

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/checkpoint/prompts.h"
+#include "engine/hosts/leader.h"
 #include "engine/service/check.h"
 #include "engine/service/io.h"
 #include "engine/service/replica.h"
@@ -37,6 +38,8 @@ typedef struct {
     dsa_step_t         *step;
     dsa_journal_t      *journal;        /* NULL: none */
     dsa_host_t          host;           /* memory of the backend's pages */
+    dsa_hosts_leader_t  leader;         /* with several hosts */
+    int                 ready;          /* pipe; -1 after its message */
     dsa_io_t            io;
     dsa_source_t        signal;
     dsa_vitals_t       *vitals;
@@ -53,6 +56,10 @@ static int dsa_replica_open(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_model(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err);
+static dsa_backend_t *dsa_replica_lead(dsa_replica_t *r,
+    const dsa_backend_conf_t *backend, dsa_err_t *err);
+static void dsa_replica_failed(void *data);
+static void dsa_replica_fault(void *data, const char *text);
 static int dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err);
 static void dsa_replica_close(dsa_replica_t *r);
 static void dsa_replica_abandon(dsa_replica_t *r)
@@ -75,6 +82,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     r.service.conf = conf;
     r.service.replica = number;
     r.vitals = vitals;
+    r.ready = ready;
     r.listen.fd = -1;
     r.io.poller.epoll = -1;
     r.signals = -1;
@@ -90,6 +98,7 @@ dsa_replica_run(const dsa_conf_t *conf, uint32_t number, int ready,
     dsa_replica_started(&r);
 
     atomic_store(&vitals->alive_ms, dsa_clock_ms());
+    r.ready = -1;
     dsa_replica_report(ready, DSA_REPLICA_READY);
     (void) close(ready);
 
@@ -314,7 +323,8 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     dsa_conf_backend_of(conf, r->service.replica, &backend);
     backend.allowed = size;
 
-    b = dsa_backend_open(conf->backend, &backend, err);
+    b = conf->followers != 0 ? dsa_replica_lead(r, &backend, err)
+                             : dsa_backend_open(conf->backend, &backend, err);
 
     if (b == NULL) {
         return DSA_ERROR;
@@ -345,6 +355,67 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     }
 
     return dsa_step_attach(st, b, &sched, err);
+}
+
+
+/*
+ * Opens the backend of several hosts.  A host that fails is named before the
+ * supervisor would kill this process for the same reason, and without a name.
+ */
+
+static dsa_backend_t *
+dsa_replica_lead(dsa_replica_t *r, const dsa_backend_conf_t *backend,
+    dsa_err_t *err)
+{
+    const dsa_conf_t    *conf;
+    dsa_hosts_leader_t  *leader;
+
+    conf = r->service.conf;
+    leader = &r->leader;
+
+    leader->address = conf->host;
+    leader->n = conf->followers;
+    leader->secret = &conf->secret;
+    leader->start_ms = conf->start_timeout_ms / 4 * 3;
+    leader->step_ms = (conf->step_timeout_ms + 3) / 4 * 3;
+    leader->open = dsa_backend_open;
+    leader->failed = dsa_replica_failed;
+    leader->abort = dsa_replica_fault;
+    leader->data = r;
+
+    return dsa_hosts_lead(conf->backend, backend, leader, err);
+}
+
+
+/* Called in the thread that watches the hosts. */
+
+static void
+dsa_replica_failed(void *data)
+{
+    dsa_replica_t  *r;
+
+    r = data;
+
+    dsa_step_nudge(r->step);
+}
+
+
+/* Ends the process from that thread, while the step thread does not return. */
+
+static void
+dsa_replica_fault(void *data, const char *text)
+{
+    dsa_replica_t  *r;
+
+    r = data;
+
+    if (r->ready != -1) {
+        dsa_replica_report(r->ready, text);
+    }
+
+    dsa_log(DSA_LOG_ERR, "the replica fails: %s", text);
+
+    _exit(1);
 }
 
 

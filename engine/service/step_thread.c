@@ -317,6 +317,13 @@ dsa_step_round(dsa_step_t *st)
 
     dsa_step_execute(st);
 
+    if (st->backend->check != NULL
+        && st->backend->check(st->backend, &err) != DSA_OK)
+    {
+        dsa_log(DSA_LOG_ERR, "the replica fails: %s", err.text);
+        return DSA_ERROR;
+    }
+
     if (dsa_sched_poll(st->sched, &err) != DSA_OK) {
         dsa_log(DSA_LOG_ERR, "moving pages failed: %s", err.text);
         return DSA_ERROR;

@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "engine/service/follower.h"
 #include "engine/service/notify.h"
 #include "engine/service/replica.h"
 #include "engine/service/supervisor.h"
@@ -235,7 +236,9 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
         free(s->child);
         free(s->poll);
 
-        rc = dsa_replica_run(s->conf, i, fds[1], &s->shared[i].vitals);
+        rc = s->conf->follow != NULL
+             ? dsa_follower_run(s->conf, fds[1], &s->shared[i].vitals)
+             : dsa_replica_run(s->conf, i, fds[1], &s->shared[i].vitals);
 
         /* do not return into the frames of the supervisor */
 
@@ -602,6 +605,16 @@ dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status)
     dsa_supervisor_status(s);
 
     now = dsa_clock_ms();
+
+    /* the leader of a host that follows has ended, and may start again */
+
+    if (s->conf->follow != NULL && WIFEXITED(status)
+        && WEXITSTATUS(status) == 0)
+    {
+        child->failures = 0;
+        child->restart_ms = now;
+        return;
+    }
 
     if (now - child->started_ms >= DSA_SUPERVISOR_STABLE) {
         child->failures = 0;
