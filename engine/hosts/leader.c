@@ -43,6 +43,7 @@ typedef struct {
     dsa_hosts_flight_t      flight[DSA_HOSTS_DEPTH];
     uint32_t                started;    /* steps, modulo 2^32 */
     uint32_t                ended;
+    uint32_t                failed;     /* 1: a call has failed */
     dsa_buf_t               text;       /* of a message */
 } dsa_backend_leader_t;
 
@@ -315,7 +316,7 @@ dsa_hosts_lead_close(dsa_backend_t *b)
     dsa_hosts_watch_stop(h->watch);
 
     for (i = 1; i < h->limits.hosts; i++) {
-        if (h->wire[i].fd != -1 && h->local != NULL) {
+        if (h->wire[i].fd != -1 && h->local != NULL && !h->failed) {
             dsa_hosts_wire_limit(&h->wire[i], h->conf->step_ms);
             (void) dsa_hosts_wire_send(&h->wire[i], DSA_HOSTS_BYE, 0, NULL, 0,
                                        &err);
@@ -364,6 +365,7 @@ dsa_hosts_lead_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     dsa_hosts_watch_end(h->watch);
 
     if (rc != DSA_OK) {
+        h->failed = 1;
         return DSA_ERROR;
     }
 
@@ -453,6 +455,7 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
 
     dsa_hosts_watch_end(h->watch);
 
+    h->failed |= rc != DSA_OK;
     h->ended++;
 
     return rc;
@@ -581,6 +584,8 @@ dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
     }
 
     dsa_hosts_watch_end(h->watch);
+
+    h->failed |= rc != DSA_OK;
 
     return rc;
 }

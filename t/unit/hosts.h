@@ -51,6 +51,8 @@ typedef struct {
                                            follower_main() */
     dsa_backend_t    *(*open)(dsa_backend_e kind,
                               const dsa_backend_conf_t *conf, dsa_err_t *err);
+    int               (*serve)(dsa_hosts_wire_t *w);    /* in place of
+                                           dsa_hosts_follow(); NULL: that */
     pid_t               pid;
     char                address[64];
 } follower_t;
@@ -114,6 +116,10 @@ follower_run(const follower_t *f, int pipe)
     }
 
     dsa_hosts_door_close(door);
+
+    if (f->serve != NULL) {
+        return f->serve(&w);
+    }
 
     conf.kind = f->kind;
     conf.backend.model = f->model;

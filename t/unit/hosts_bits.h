@@ -62,8 +62,8 @@ bits_make(bits_t *s, uint32_t number)
     s->sampling.top_logprobs = number * 5;
     s->sampling.temperature = (float) number * 0.5f;
     s->sampling.top_p = number % 2 == 0 ? 1 : 0.9f;
-    s->sampling.presence_penalty = number % 2 == 0 ? 0.7f : 0;
-    s->sampling.frequency_penalty = number == 2 ? -0.5f : 0;
+    s->sampling.presence_penalty = number > 1 ? 0.7f : 0;
+    s->sampling.frequency_penalty = number == 1 ? -0.5f : 0;
     s->sampling.seed = 0x123456789abcdefULL + number;
 }
 
