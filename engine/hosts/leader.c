@@ -471,11 +471,23 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
 static void
 dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc, dsa_err_t *err)
 {
-    uint32_t          i, seen[DSA_MAX_GPUS];
-    uint64_t          end;
-    dsa_err_t         other;
-    struct timespec   pause = { 0, 10000000 };
-    dsa_hosts_head_t  head;
+    uint32_t           i, seen[DSA_MAX_GPUS];
+    uint64_t           end;
+    dsa_err_t          other;
+    struct timespec    pause = { 0, 10000000 };
+    dsa_hosts_head_t   head;
+    dsa_hosts_wire_t  *w;
+
+    for (i = 1; i < h->limits.hosts && rc != DSA_OK; i++) {
+        w = &h->wire[i];
+
+        if (strncmp(err->text, w->name, strlen(w->name)) == 0) {
+
+            /* err is from the connection, as in the exchange of the CPU */
+
+            rc = DSA_OK;
+        }
+    }
 
     if (rc == DSA_OK) {
         return;
@@ -487,13 +499,15 @@ dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc, dsa_err_t *err)
          (void) nanosleep(&pause, NULL))
     {
         for (i = 1; i < h->limits.hosts; i++) {
-            if (seen[i] || !dsa_hosts_wire_readable(&h->wire[i])) {
+            w = &h->wire[i];
+
+            if (seen[i] || !dsa_hosts_wire_readable(w)) {
                 continue;
             }
 
-            dsa_hosts_wire_limit(&h->wire[i], DSA_HOSTS_BLAME_MS);
+            dsa_hosts_wire_limit(w, DSA_HOSTS_BLAME_MS);
 
-            if (dsa_hosts_wire_head(&h->wire[i], &head, &other) != DSA_OK) {
+            if (dsa_hosts_wire_head(w, &head, &other) != DSA_OK) {
                 *err = other;
                 return;
             }

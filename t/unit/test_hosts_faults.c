@@ -633,6 +633,51 @@ junk_fault(dsa_hosts_wire_t *w)
 }
 
 
+/* What a follower reports about a step is what the leader reports. */
+
+static int
+failing_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
+    dsa_err_t *err)
+{
+    return dsa_error(err, "GPU 5: an uncorrectable error of its memory");
+}
+
+
+static dsa_backend_t *
+failing_open(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_err_t *err)
+{
+    dsa_backend_t  *b;
+
+    b = dsa_backend_open(kind, conf, err);
+    b->start = failing_start;
+
+    return b;
+}
+
+
+static void
+test_reported(void **state)
+{
+    dsa_err_t       err;
+    dsa_backend_t  *b;
+
+    prepare();
+    hosts.follower[0].open = failing_open;
+    hosts_start(&hosts);
+
+    b = lead(&err);
+    must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+
+    assert_int_equal(step(b, &err), DSA_ERROR);
+    has(&err, hosts.follower[0].address);
+    has(&err, ": GPU 5: an uncorrectable error of its memory");
+
+    b->close(b);
+    assert_int_equal(follower_ended(&hosts.follower[0]), 3);
+}
+
+
 static void
 test_junk(void **state)
 {
@@ -669,6 +714,7 @@ main(void)
         cmocka_unit_test(test_leader),
         cmocka_unit_test(test_abort),
         cmocka_unit_test(test_others),
+        cmocka_unit_test(test_reported),
         cmocka_unit_test(test_junk)
     };
 
