@@ -57,7 +57,8 @@ dsa_hosts_plan_apply(dsa_backend_conf_t *conf, dsa_backend_e kind,
         { "backend", plan->backend, 0, DSA_BACKEND_NULL },
         { "hosts", plan->hosts, 2, DSA_MAX_GPUS },
         { "host", plan->host, 1, (uint64_t) plan->hosts - 1 },
-        { "gpus", plan->gpus, 1, DSA_MAX_GPUS / plan->hosts },
+        { "gpus", plan->gpus, 1,
+          plan->hosts != 0 ? DSA_MAX_GPUS / plan->hosts : 0 },
         { "precision", plan->precision, 0, DSA_SERVED },
         { "kv", plan->kv, 0, DSA_KV_BF16 },
         { "weights fp8", plan->quantize, 0, 1 },
@@ -69,11 +70,6 @@ dsa_hosts_plan_apply(dsa_backend_conf_t *conf, dsa_backend_e kind,
         { "reserved", plan->reserved, 0, 0 },
         { "step_timeout", plan->limit_ms, 1, 24 * 3600 * 1000 }
     };
-
-    if (plan->hosts == 0) {
-        return dsa_error(err, "the plan of the leader has 0 hosts; expected 2 "
-                         "to %d", DSA_MAX_GPUS);
-    }
 
     for (i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
         if (dsa_hosts_plan_range(ranges[i].name, ranges[i].value,
