@@ -336,8 +336,9 @@ for (grep { $_->{info} !~ $known_info } @blocks) {
 # nginx's configurations
 
 write_file($t->path($_), $_ x 32)
-    for qw/ redis.pw cache.pw secret secret.new /;
-chmod 0600, map { $t->path($_) } qw/ redis.pw cache.pw secret secret.new /;
+    for qw/ redis.pw cache.pw secret secret.new hosts.secret /;
+chmod 0600, map { $t->path($_) }
+            qw/ redis.pw cache.pw secret secret.new hosts.secret /;
 make_ca($t->dir, 'ca');
 make_certificate($t->dir, 'ca', 'nginx', 'DNS:nginx.test');
 write_file($t->path("$_.crt"), read_file($t->path("$_.pem")))
@@ -397,6 +398,7 @@ for my $block (grep { $_->{info} eq 'engine' } @blocks) {
     $engine =~ s{^socket_group .*\n}{}m if $> != 0;
     $engine =~ s{unix:/run/dsa/}{unix:$dir/};
     $engine =~ s{/etc/dsa/}{$dir/}g;
+    $engine =~ s{^(listen\s+)10\.[\d.]+:\d+}{${1}127.0.0.1:0}m;
     $engine =~ s{^(host_memory|kv_memory)(\s+)\w+;}{$1${2}64m;}mg;
 
     my ($rc, $out) = output($t->build . '/dsa-engine', '-t', '-c',

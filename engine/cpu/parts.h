@@ -283,9 +283,9 @@ dsa_model_own(const dsa_model_t *m, uint32_t rank)
  * The exchange of a layer with experts between hosts.  dsa_model_gather()
  * receives x, expert and expert_weight of the tokens of the other hosts, behind
  * those of this one and hosts rising, and returns the number of all tokens.
- * dsa_model_scatter() sends the sums of this host's ranks for them, and receives
- * those of the other ranks for the tokens of this host, in part.  If an
- * exchange fails, m->failed is set.
+ * dsa_model_scatter() sends the sums of this host's ranks for them, and
+ * receives those of the other ranks for the tokens of this host, in part.  If
+ * an exchange fails, m->failed is set.
  */
 uint32_t dsa_model_gather(dsa_model_t *m, uint32_t tokens);
 void dsa_model_scatter(dsa_model_t *m);

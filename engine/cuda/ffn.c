@@ -161,8 +161,8 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 /*
  * Computes the experts if each rank has some of them: tokens are sent to the
  * ranks of their experts, and the sums over these experts are sent back.  The
- * shared expert is computed while the tokens of the other ranks arrive.  Between
- * hosts NCCL moves what the kernels have packed (nccl.h).
+ * shared expert is computed while the tokens of the other ranks arrive.
+ * Between hosts NCCL moves what the kernels have packed (nccl.h).
  */
 
 static int

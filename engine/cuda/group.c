@@ -278,6 +278,10 @@ dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err)
 
     group = data;
 
+    if (group->rank[rank] != NULL) {
+        dsa_cuda_nccl_close(group->rank[rank]);
+    }
+
     dsa_cuda_rank_close(group->rank[rank]);
 
     return DSA_OK;
@@ -467,7 +471,9 @@ dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err)
         }
     }
 
-    for (r = 0; group->ranks > 1 && group->hosts == 1 && r < group->ranks; r++) {
+    for (r = 0; group->ranks > 1 && group->hosts == 1 && r < group->ranks;
+         r++)
+    {
         fault = group->rank[r]->fault;
 
         if (fault->failed) {

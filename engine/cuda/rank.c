@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "engine/cuda/nccl.h"
+#include "engine/cuda/rank.h"
 #include "kernels/row/rope.h"
 #include "kernels/sample/random.h"
 
@@ -127,7 +127,6 @@ dsa_cuda_rank_close(dsa_cuda_rank_t *rank)
         (void) cudaStreamSynchronize(rank->stream);
     }
 
-    dsa_cuda_nccl_close(rank);
     dsa_cuda_gemm_destroy(rank->gemm);
     dsa_cuda_weights_free(&rank->weights);
     (void) cudaFree(rank->page);

@@ -144,7 +144,8 @@ follower_run(const follower_t *f, int pipe)
 
 /*
  * A process that has used CUDA cannot fork one that uses it, so that the test
- * starts itself again, and calls this first: it returns if argv has no follower.
+ * starts itself again, and calls this first: it returns if argv has no
+ * follower.
  */
 
 static inline void

@@ -13,7 +13,7 @@
 #include "t/unit/hosts.h"
 
 
-/* Strangers at the port of a follower, and hosts that are not what they seem. */
+/* Strangers at the port of a follower, and hosts that pretend to be others. */
 
 #define STRANGERS   200
 
