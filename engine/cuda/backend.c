@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "engine/backend.h"
 #include "engine/cuda/batch.h"
+#include "engine/cuda/copies.h"
 #include "engine/cuda/graphs.h"
 #include "engine/cuda/group.h"
 #include "engine/cuda/moves.h"
@@ -45,8 +46,6 @@ typedef struct {
     dsa_cuda_graphs_t       graphs;
     dsa_cuda_batch_t        batch;
     dsa_cuda_inflight_t     inflight[DSA_CUDA_DEPTH];
-    cudaEvent_t             copying;    /* steps before a page copy ended */
-    cudaEvent_t             copied;     /* the last page copy to this rank */
 } dsa_cuda_gpu_t;
 
 
@@ -71,6 +70,7 @@ typedef struct {
     uint32_t                first_rank; /* of them */
     dsa_cuda_gpu_t          gpu[DSA_MAX_GPUS];
     dsa_cuda_moves_t        moves;
+    dsa_cuda_copies_t       copies;
 } dsa_backend_cuda_t;
 
 
@@ -97,15 +97,6 @@ static int dsa_backend_cuda_draft(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err);
 static int dsa_backend_cuda_copy(dsa_backend_t *b,
     const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
-static int dsa_backend_cuda_copy_hosts(dsa_backend_t *b,
-    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
-static int dsa_backend_cuda_check_copies(const dsa_backend_t *b,
-    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err);
-static int dsa_backend_cuda_before(dsa_backend_cuda_t *c,
-    const uint32_t *to);
-static int dsa_backend_cuda_copy_page(const dsa_cuda_gpu_t *to,
-    const dsa_cuda_gpu_t *from, const dsa_page_copy_t *copy);
-static int dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to);
 static int dsa_backend_cuda_pin(dsa_backend_t *b, void *memory,
     uint64_t bytes, dsa_err_t *err);
 static int dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way,
@@ -269,8 +260,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
 
     b->ranks = c->own * hosts;
     b->rank_tokens = group.max_tokens;
-    b->copy = hosts > 1 ? dsa_backend_cuda_copy_hosts
-              : b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
+    b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
 
     /*
      * A part of a prompt would need a hidden state of the rank before, and
@@ -297,6 +287,7 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     b->pages = c->group->pages;
     b->page_bytes = c->group->rank[0]->cache.page;
     c->moves.group = c->group;
+    c->copies.group = c->group;
 
     for (r = 0; r < c->group->ranks; r++) {
         c->gpu[r].rank = c->group->rank[r];
@@ -329,10 +320,7 @@ dsa_backend_cuda_open_gpu(void *data, uint32_t rank, dsa_err_t *err)
                   gpu->rank->device);
 
     rc = dsa_cuda_rank_attach(gpu->rank);
-    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&gpu->copying,
-                                                   cudaEventDisableTiming);
-    rc = rc != 0 ? rc : (int) cudaEventCreateWithFlags(&gpu->copied,
-                                                   cudaEventDisableTiming);
+    rc = rc != 0 ? rc : dsa_cuda_copies_open(&c->copies, rank);
 
     if (rc != 0) {
         return dsa_error(err, "GPU %d: events: %s", gpu->rank->device,
@@ -387,13 +375,7 @@ dsa_backend_cuda_close_gpu(void *data, uint32_t rank, dsa_err_t *err)
 
     dsa_cuda_batch_close(&gpu->batch);
 
-    if (gpu->copying != NULL) {
-        (void) cudaEventDestroy(gpu->copying);
-    }
-
-    if (gpu->copied != NULL) {
-        (void) cudaEventDestroy(gpu->copied);
-    }
+    dsa_cuda_copies_close(&c->copies, rank);
 
     return DSA_OK;
 }
@@ -690,167 +672,13 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
 }
 
 
-/*
- * Copies run in the streams of their destinations, after the steps of their
- * sources that write the pages.  Later steps of a source, which may write
- * another prefix to a page, wait for the copies from it.  In a step with a
- * split prompt, other ranks write to its pages as well, but only after the
- * exchange at the beginning of the step (dsa_cuda_layers()), and so after this
- * wait.
- */
-
 static int
 dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err)
 {
-    int                  rc;
-    uint32_t             i, to[DSA_MAX_GPUS];
-    dsa_backend_cuda_t  *c = b->data;
-
-    if (dsa_backend_cuda_check_copies(b, copy, n, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    memset(to, 0, sizeof(to));
-
-    for (i = 0; i < n; i++) {
-        to[copy[i].from_rank] |= 1U << copy[i].to_rank;
-    }
-
-    rc = dsa_backend_cuda_before(c, to);
-
-    for (i = 0; rc == 0 && i < n; i++) {
-        rc = dsa_backend_cuda_copy_page(&c->gpu[copy[i].to_rank],
-                                        &c->gpu[copy[i].from_rank],
-                                        &copy[i]);
-    }
-
-    rc = rc != 0 ? rc : dsa_backend_cuda_after(c, to);
-
-    if (rc != 0) {
-        return dsa_error(err, "copying %u pages between GPUs: %s", n,
-                         dsa_cuda_error(rc));
-    }
-
-    return DSA_OK;
-}
-
-
-/*
- * Makes each rank wait for the sources of its copies.  to [ranks]: for each
- * rank a bit mask of the ranks to which its pages are copied.
- */
-
-static int
-dsa_backend_cuda_before(dsa_backend_cuda_t *c, const uint32_t *to)
-{
-    int              rc;
-    uint32_t         r, q;
-    dsa_cuda_gpu_t  *gpu;
-
-    rc = 0;
-
-    for (r = 0; rc == 0 && r < c->group->ranks; r++) {
-        if (to[r] == 0) {
-            continue;
-        }
-
-        gpu = &c->gpu[r];
-
-        rc = dsa_cuda_rank_attach(gpu->rank);
-        rc = rc != 0 ? rc : (int) cudaEventRecord(gpu->copying,
-                                                  gpu->rank->stream);
-
-        for (q = 0; rc == 0 && q < c->group->ranks; q++) {
-            if ((to[r] >> q & 1) != 0) {
-                rc = cudaStreamWaitEvent(c->gpu[q].rank->stream,
-                                         gpu->copying, 0);
-            }
-        }
-    }
-
-    return rc;
-}
-
-
-static int
-dsa_backend_cuda_copy_page(const dsa_cuda_gpu_t *to,
-    const dsa_cuda_gpu_t *from, const dsa_page_copy_t *copy)
-{
-    uint8_t   *source, *target;
-    uint64_t   bytes;
-
-    bytes = to->rank->cache.page;
-    source = (uint8_t *) from->rank->page + copy->from_page * bytes;
-    target = (uint8_t *) to->rank->page + copy->to_page * bytes;
-
-    return cudaMemcpyPeerAsync(target, to->rank->device, source,
-                               from->rank->device, bytes, to->rank->stream);
-}
-
-
-/* Makes each source wait for the copies of its pages. */
-
-static int
-dsa_backend_cuda_after(dsa_backend_cuda_t *c, const uint32_t *to)
-{
-    int              rc;
-    uint32_t         r, q;
-    dsa_cuda_gpu_t  *gpu;
-
-    rc = 0;
-
-    for (q = 0; rc == 0 && q < c->group->ranks; q++) {
-        gpu = &c->gpu[q];
-
-        rc = dsa_cuda_rank_attach(gpu->rank);
-        rc = rc != 0 ? rc : (int) cudaEventRecord(gpu->copied,
-                                                  gpu->rank->stream);
-
-        for (r = 0; rc == 0 && r < c->group->ranks; r++) {
-            if ((to[r] >> q & 1) != 0) {
-                rc = cudaStreamWaitEvent(c->gpu[r].rank->stream,
-                                         gpu->copied, 0);
-            }
-        }
-    }
-
-    return rc;
-}
-
-
-/*
- * With several hosts NCCL copies pages in the streams of both ranks, and so
- * after their earlier steps and before their later ones.
- */
-
-static int
-dsa_backend_cuda_copy_hosts(dsa_backend_t *b, const dsa_page_copy_t *copy,
-    uint32_t n, dsa_err_t *err)
-{
-    int                  rc;
-    dsa_backend_cuda_t  *c = b->data;
-
-    if (dsa_backend_cuda_check_copies(b, copy, n, err) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    rc = dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy, n);
-
-    if (rc != 0) {
-        return dsa_error(err, "copying %u pages between hosts: %s", n,
-                         dsa_cuda_error(rc));
-    }
-
-    return DSA_OK;
-}
-
-
-static int
-dsa_backend_cuda_check_copies(const dsa_backend_t *b,
-    const dsa_page_copy_t *copy, uint32_t n, dsa_err_t *err)
-{
+    int                     rc;
     uint32_t                i;
+    dsa_backend_cuda_t     *c = b->data;
     const dsa_page_copy_t  *p;
 
     for (i = 0; i < n; i++) {
@@ -864,6 +692,15 @@ dsa_backend_cuda_check_copies(const dsa_backend_t *b,
                              "below %u", p->from_page, p->from_rank,
                              p->to_page, p->to_rank, b->pages, b->ranks);
         }
+    }
+
+    rc = c->group->hosts > 1
+         ? dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy, n)
+         : dsa_cuda_copies_order(&c->copies, copy, n);
+
+    if (rc != 0) {
+        return dsa_error(err, "copying %u pages between GPUs: %s", n,
+                         dsa_cuda_error(rc));
     }
 
     return DSA_OK;
@@ -919,7 +756,7 @@ dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
         return DSA_ERROR;
     }
 
-    return dsa_cuda_moves_order(&c->moves, way, rank, c->gpu[rank].copied,
+    return dsa_cuda_moves_order(&c->moves, way, rank, c->copies.copied[rank],
                                 move, n, err);
 }
 

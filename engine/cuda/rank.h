@@ -45,7 +45,8 @@
  *     forward                          one sequence at a time, for tests
  *     batch, inflight, graphs, backend  the scheduler's steps
  *     speculate                        the drafts behind them
- *     moves                            pages to and from host memory
+ *     copies, moves                    pages between ranks, and to and from
+ *                                      host memory
  *
  * Checkpoints are FP8 in 128x128 blocks with float32 scales.  The scales of
  * activations are float32, too, or powers of two with config.ue8m0.  The sizes
