@@ -225,6 +225,7 @@ $(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
     $(BUILD)/cuda/t/gpu/spin.cu.o
 endif
 
+$(BUILD)/t/test_gpu_hosts: LDFLAGS += -Wl,--wrap=cudaDeviceGetP2PAttribute
 $(BUILD)/t/test_done: LDFLAGS += -Wl,--wrap=dsa_sched_create
 $(BUILD)/t/test_unpack $(BUILD)/fuzz/fuzz_unpack: LIBS += -lz
 $(BUILD)/t/test_json: LDFLAGS += -Wl,--wrap=yajl_parse

@@ -602,7 +602,8 @@ dsa_comm_table(dsa_comm_t *c, dsa_comm_buffers_t *b, dsa_comm_e op,
 
     (void) printf("%s, %zu bytes a token, us:\n\n"
                   "| tokens of a GPU | kernels | NCCL plain "
-                  "| NCCL symmetric | peer copy |\n|---|---|---|---|---|\n",
+                  "| NCCL symmetric | NCCL sends | peer copy |\n"
+                  "|---|---|---|---|---|---|\n",
                   ops[op].name, ops[op].bytes);
 
     for (i = 0; i < sizeof(dsa_comm_sizes) / sizeof(dsa_comm_sizes[0]); i++) {
@@ -623,6 +624,14 @@ dsa_comm_table(dsa_comm_t *c, dsa_comm_buffers_t *b, dsa_comm_e op,
 
         } else {
             (void) printf(" | none | none");
+        }
+
+        if (nccl && op != DSA_COMM_REDUCE) {
+            failed |= dsa_comm_cell(dsa_comm_nccl_time(c, DSA_COMM_SWAP,
+                                                       b->size, 0));
+
+        } else {
+            (void) printf(" | none");
         }
 
         failed |= dsa_comm_cell(dsa_comm_time(c, dsa_comm_copy, b));

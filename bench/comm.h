@@ -25,7 +25,10 @@ typedef struct {
 typedef enum {
     DSA_COMM_REDUCE = 0,        /* all-reduce of bf16 */
     DSA_COMM_GATHER,            /* FP8 tokens of each rank to all */
-    DSA_COMM_SUMS               /* partial sums of bf16 to their owners */
+    DSA_COMM_SUMS,              /* partial sums of bf16 to their owners */
+    DSA_COMM_SWAP               /* NCCL only: as many bytes from each rank to
+                                   each, by sends and receives, which is how
+                                   the engine exchanges both between hosts */
 } dsa_comm_e;
 
 

@@ -35,7 +35,9 @@
     X(ncclGroupEnd)                                                           \
     X(ncclGroupStart)                                                         \
     X(ncclMemAlloc)                                                           \
-    X(ncclReduceScatter)
+    X(ncclRecv)                                                               \
+    X(ncclReduceScatter)                                                      \
+    X(ncclSend)
 
 #define DSA_COMM_FIELD(name)  __typeof__(&name) name;
 
@@ -181,6 +183,27 @@ dsa_comm_nccl_open(dsa_comm_t *c, size_t size)
 
 
 static ncclResult_t
+dsa_comm_nccl_swap(dsa_comm_t *c, const dsa_comm_nccl_call_t *call, uint32_t r,
+    const void *from, char *to)
+{
+    uint32_t      q;
+    ncclResult_t  rc;
+
+    rc = ncclSuccess;
+
+    for (q = 0; q < c->ranks && rc == ncclSuccess; q++) {
+        rc = nccl.ncclSend(from, call->size, ncclUint8, (int) q, nccl.comm[r],
+                           c->stream[r]);
+        rc = rc != ncclSuccess ? rc
+             : nccl.ncclRecv(to + q * call->size, call->size, ncclUint8,
+                             (int) q, nccl.comm[r], c->stream[r]);
+    }
+
+    return rc;
+}
+
+
+static ncclResult_t
 dsa_comm_nccl_rank(dsa_comm_t *c, const dsa_comm_nccl_call_t *call,
     uint32_t r)
 {
@@ -198,6 +221,9 @@ dsa_comm_nccl_rank(dsa_comm_t *c, const dsa_comm_nccl_call_t *call,
     case DSA_COMM_SUMS:
         return nccl.ncclReduceScatter(to, from, call->size / 2, ncclBfloat16,
                                       ncclSum, nccl.comm[r], c->stream[r]);
+
+    case DSA_COMM_SWAP:
+        return dsa_comm_nccl_swap(c, call, r, from, to);
 
     default:
         return nccl.ncclAllReduce(from, to, call->size / 2, ncclBfloat16,

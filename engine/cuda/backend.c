@@ -262,18 +262,18 @@ dsa_backend_cuda_group(dsa_backend_t *b, dsa_backend_cuda_t *c,
     b->rank_tokens = group.max_tokens;
     b->copy = b->ranks > 1 ? dsa_backend_cuda_copy : NULL;
 
-    /*
-     * A part of a prompt would need a hidden state of the rank before, and
-     * cache entries are not stored on other hosts.
-     */
-
-    b->splits = b->ranks > 1 && b->drafts == 0 && hosts == 1;
-
     c->group = dsa_cuda_group_open(&group, err);
 
     if (c->group == NULL) {
         return DSA_ERROR;
     }
+
+    /*
+     * A part of a prompt would need a hidden state of the rank before, and by
+     * NCCL cache entries are not stored on other ranks.
+     */
+
+    b->splits = b->ranks > 1 && b->drafts == 0 && !c->group->net;
 
     if (c->weights != NULL) {
         dsa_backend_fingerprint(b, c->group->fingerprint, conf);
@@ -636,7 +636,7 @@ dsa_backend_cuda_ended(dsa_backend_cuda_t *c, dsa_err_t *err)
     cudaEvent_t      ended;
     dsa_cuda_gpu_t  *gpu;
 
-    alone = c->group->ranks == 1 && c->group->hosts == 1;
+    alone = c->group->ranks == 1 && !c->group->net;
 
     do {
         busy = 0;
@@ -694,7 +694,7 @@ dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
         }
     }
 
-    rc = c->group->hosts > 1
+    rc = c->group->net
          ? dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy, n)
          : dsa_cuda_copies_order(&c->copies, copy, n);
 

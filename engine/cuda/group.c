@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "engine/cuda/group.h"
 #include "engine/cuda/nccl.h"
 #include "engine/cuda/preview.h"
@@ -31,7 +32,10 @@ static int dsa_group_sync_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_close_rank(void *data, uint32_t rank, dsa_err_t *err);
 static int dsa_group_plan(dsa_cuda_group_t *group,
     const dsa_cuda_conf_t *conf, dsa_err_t *err);
-static int dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err);
+static int dsa_group_access(dsa_cuda_conf_t *conf, dsa_err_t *err);
+static int dsa_group_linked(int from, int to);
+static int dsa_group_unlinked(dsa_cuda_conf_t *conf, int from, int to,
+    dsa_err_t *err);
 static int dsa_group_pair(int from, int to, dsa_err_t *err);
 static void dsa_group_connect(dsa_cuda_group_t *group);
 static int dsa_group_distinct(const dsa_cuda_group_t *group);
@@ -50,6 +54,7 @@ dsa_cuda_group_t *
 dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
     uint32_t           i;
+    dsa_cuda_conf_t    own;
     dsa_cuda_group_t  *group;
     dsa_group_open_t   open;
 
@@ -61,14 +66,14 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     }
 
     group->ranks = conf->gpus;
-    group->hosts = conf->hosts.n > 1 ? conf->hosts.n : 1;
     group->attention = conf->attention;
+    own = *conf;
 
     memset(&open, 0, sizeof(open));
     open.group = group;
-    open.conf = conf;
+    open.conf = &own;
 
-    if (conf->gpus > 1 || group->hosts > 1) {
+    if (conf->gpus > 1 || conf->hosts.n > 1) {
         dsa_cuda_load_all();
     }
 
@@ -90,18 +95,18 @@ dsa_cuda_group_open(const dsa_cuda_conf_t *conf, dsa_err_t *err)
     group->team = dsa_cuda_team_create(conf->gpus, err);
 
     if (group->team == NULL
-        || dsa_group_access(conf, err) != DSA_OK
+        || dsa_group_access(&own, err) != DSA_OK
         || dsa_cuda_team_run(group->team, dsa_group_open_rank, &open, err)
            != DSA_OK
-        || dsa_group_net(group, conf, err) != DSA_OK
-        || dsa_group_plan(group, conf, err) != DSA_OK
+        || dsa_group_net(group, &own, err) != DSA_OK
+        || dsa_group_plan(group, &own, err) != DSA_OK
         || dsa_group_load(&open, err) != DSA_OK)
     {
         dsa_cuda_group_close(group);
         return NULL;
     }
 
-    if (group->hosts > 1) {
+    if (group->net) {
         for (i = 0; i < group->ranks; i++) {
             dsa_cuda_nccl_prepare(group->rank[i]);
         }
@@ -142,7 +147,7 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
 
 
 /*
- * Connects the ranks of all hosts, before the memory for pages is computed,
+ * Connects all ranks by NCCL, if need be: before the memory for pages is computed,
  * because NCCL allocates memory, and before the weights are read, so that hosts
  * that do not reach each other fail early.
  */
@@ -151,14 +156,13 @@ static int
 dsa_group_net(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
     dsa_err_t *err)
 {
-    if (group->hosts == 1) {
+    group->net = conf->net;
+
+    if (!group->net) {
         return DSA_OK;
     }
 
-    return dsa_cuda_nccl_connect(group->rank, group->ranks,
-                                 conf->hosts.host * group->ranks,
-                                 group->hosts * group->ranks, &conf->hosts,
-                                 err);
+    return dsa_cuda_nccl_connect(group->rank, group->ranks, &conf->hosts, err);
 }
 
 
@@ -215,7 +219,7 @@ dsa_group_finish_rank(void *data, uint32_t rank, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    return open->group->ranks > 1 || open->group->hosts > 1
+    return open->group->ranks > 1 || open->group->net
            ? dsa_cuda_rank_warm(open->group->rank[rank], err) : DSA_OK;
 }
 
@@ -332,11 +336,15 @@ dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
 }
 
 
-/* Enables the access of each GPU to the memory of all others. */
+/*
+ * Enables the access of each GPU to the memory of all others.  Sets conf->net if
+ * there is no such access, because GPUs are on several hosts or have no NVLink.
+ */
 
 static int
-dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
+dsa_group_access(dsa_cuda_conf_t *conf, dsa_err_t *err)
 {
+    int       from, to;
     uint32_t  i, j;
 
     for (i = 0; i < conf->gpus; i++) {
@@ -345,13 +353,18 @@ dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
         }
     }
 
-    /* between hosts, all exchange is by NCCL, which finds its own ways */
+    conf->net = conf->hosts.n > 1;
 
-    if (conf->hosts.n > 1) {
-        return DSA_OK;
+    for (i = 0; i < conf->gpus * conf->gpus && !conf->net; i++) {
+        from = (int) conf->gpu[i / conf->gpus];
+        to = (int) conf->gpu[i % conf->gpus];
+
+        if (from != to && !dsa_group_linked(from, to)) {
+            return dsa_group_unlinked(conf, from, to, err);
+        }
     }
 
-    for (i = 0; i < conf->gpus; i++) {
+    for (i = 0; i < conf->gpus && !conf->net; i++) {
         for (j = 0; j < conf->gpus; j++) {
             if (conf->gpu[i] != conf->gpu[j]
                 && dsa_group_pair((int) conf->gpu[i], (int) conf->gpu[j], err)
@@ -367,26 +380,50 @@ dsa_group_access(const dsa_cuda_conf_t *conf, dsa_err_t *err)
 
 
 /*
- * Enables the access of one GPU to another.  NVLink is required, because the
- * exchanges use atomic additions in the memory of the other GPU.
+ * Returns 1 if a GPU has an NVLink to another one.  The peer kernels need it,
+ * because they use atomic additions in the memory of the other GPU.
  */
+
+static int
+dsa_group_linked(int from, int to)
+{
+    int  can;
+
+    can = 0;
+
+    return cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrNativeAtomicSupported,
+                                     from, to) == cudaSuccess
+           && can;
+}
+
+
+/* Without NVLink, NCCL can replace the peer kernels of "attention data". */
+
+static int
+dsa_group_unlinked(dsa_cuda_conf_t *conf, int from, int to, dsa_err_t *err)
+{
+    if (conf->attention != DSA_ATTENTION_DATA || conf->drafts) {
+        return dsa_error(err, "GPU %d has no NVLink to GPU %d; expected GPUs "
+                         "that are all linked (\"nvidia-smi topo -m\" shows "
+                         "the links), or \"attention data\" without drafts, "
+                         "for which NCCL can be used", from, to);
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "GPU %d has no NVLink to GPU %d: the GPUs exchange "
+            "by NCCL, which is slower", from, to);
+
+    conf->net = 1;
+
+    return DSA_OK;
+}
+
 
 static int
 dsa_group_pair(int from, int to, dsa_err_t *err)
 {
-    int  rc, can;
+    int  rc;
 
-    can = 0;
-    rc = cudaDeviceGetP2PAttribute(&can, cudaDevP2PAttrNativeAtomicSupported,
-                                   from, to);
-
-    if (rc == 0 && !can) {
-        return dsa_error(err, "GPU %d has no NVLink to GPU %d; expected GPUs "
-                         "that are all linked (\"nvidia-smi topo -m\" shows "
-                         "the links)", from, to);
-    }
-
-    rc = rc != 0 ? rc : (int) cudaSetDevice(from);
+    rc = cudaSetDevice(from);
     rc = rc != 0 ? rc : (int) cudaDeviceEnablePeerAccess(to, 0);
 
     /* an earlier group of this process has enabled it */
@@ -465,15 +502,13 @@ dsa_cuda_group_check(const dsa_cuda_group_t *group, dsa_err_t *err)
     uint32_t                     r;
     const dsa_exchange_fault_t  *fault;
 
-    for (r = 0; group->hosts > 1 && r < group->ranks; r++) {
+    for (r = 0; group->net && r < group->ranks; r++) {
         if (dsa_cuda_nccl_check(group->rank[r], err) != DSA_OK) {
             return DSA_ERROR;
         }
     }
 
-    for (r = 0; group->ranks > 1 && group->hosts == 1 && r < group->ranks;
-         r++)
-    {
+    for (r = 0; group->ranks > 1 && !group->net && r < group->ranks; r++) {
         fault = group->rank[r]->fault;
 
         if (fault->failed) {

@@ -34,7 +34,7 @@
 
 typedef struct {
     uint32_t            ranks;          /* of this host */
-    uint32_t            hosts;          /* > 1: ranks exchange by NCCL */
+    uint32_t            net;            /* 1: ranks exchange by NCCL */
     dsa_attention_e     attention;
     uint32_t            pages;          /* of each rank */
     char                fingerprint[DSA_FULL_LEN + 1];  /* full, of the
@@ -53,8 +53,8 @@ void dsa_cuda_load_all(void);
 
 /*
  * Opens all GPUs of conf: checks them, plans and logs their memory, loads the
- * weights, and enables peer access.  NULL with err.  conf is not used
- * afterwards.
+ * weights, and enables peer access, or connects them by NCCL.  NULL with err.
+ * conf is not used afterwards.
  */
 dsa_cuda_group_t *dsa_cuda_group_open(const dsa_cuda_conf_t *conf,
     dsa_err_t *err);

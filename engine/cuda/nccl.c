@@ -86,8 +86,9 @@ dsa_nccl_find(dsa_err_t *err)
     library = dlopen("libnccl.so.2", RTLD_NOW);
 
     if (library == NULL) {
-        return dsa_error(err, "\"hosts\" needs NCCL: %s; expected "
-                         "libnccl.so.2, which the package libnccl2 has",
+        return dsa_error(err, "GPUs of several hosts, or without NVLink, "
+                         "need NCCL: %s; expected libnccl.so.2, which the "
+                         "package libnccl2 has",
                          dlerror());
     }
 
@@ -95,8 +96,8 @@ dsa_nccl_find(dsa_err_t *err)
     DSA_NCCL_FUNCTIONS(DSA_NCCL_FIND)
 
     if (missing != NULL) {
-        return dsa_error(err, "\"hosts\" needs NCCL, but libnccl.so.2 lacks "
-                         "%s(); expected a newer version", missing);
+        return dsa_error(err, "libnccl.so.2 lacks %s(); expected a newer "
+                         "version", missing);
     }
 
     version = 0;
@@ -111,8 +112,7 @@ dsa_nccl_find(dsa_err_t *err)
 
 int
 dsa_cuda_nccl_connect(dsa_cuda_rank_t *const *rank, uint32_t n,
-    uint32_t first, uint32_t all, const dsa_backend_hosts_t *hosts,
-    dsa_err_t *err)
+    const dsa_backend_hosts_t *hosts, dsa_err_t *err)
 {
     uint32_t      i;
     ncclComm_t    comm[DSA_MAX_GPUS];
@@ -130,8 +130,8 @@ dsa_cuda_nccl_connect(dsa_cuda_rank_t *const *rank, uint32_t n,
 
     for (i = 0; i < n && rc == ncclSuccess; i++) {
         (void) dsa_cuda_rank_attach(rank[i]);
-        rc = nccl.ncclCommInitRank(&comm[i], (int) all, id,
-                                   (int) (first + i));
+        rc = nccl.ncclCommInitRank(&comm[i], (int) rank[i]->shard.ranks, id,
+                                   (int) rank[i]->shard.rank);
     }
 
     ended = nccl.ncclGroupEnd();
@@ -141,7 +141,7 @@ dsa_cuda_nccl_connect(dsa_cuda_rank_t *const *rank, uint32_t n,
         rank[i]->net.comm = comm[i];
     }
 
-    if (dsa_nccl_failed("the communicator of all hosts", rc, err) != DSA_OK) {
+    if (dsa_nccl_failed("the communicator of all ranks", rc, err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -175,7 +175,8 @@ dsa_nccl_id(ncclUniqueId *id, const dsa_backend_hosts_t *hosts, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    return hosts->exchange(hosts->data, out, in, bytes, err);
+    return hosts->n > 1
+           ? hosts->exchange(hosts->data, out, in, bytes, err) : DSA_OK;
 }
 
 
@@ -224,11 +225,11 @@ dsa_nccl_first(dsa_cuda_rank_t *const *rank, uint32_t n, dsa_err_t *err)
     }
 
     if (rc != 0) {
-        return dsa_error(err, "a first exchange of all hosts: %s",
+        return dsa_error(err, "a first exchange of all ranks: %s",
                          dsa_cuda_error(rc));
     }
 
-    return dsa_nccl_failed("a first exchange of all hosts", result, err);
+    return dsa_nccl_failed("a first exchange of all ranks", result, err);
 }
 
 
@@ -253,7 +254,7 @@ dsa_cuda_nccl_check(const dsa_cuda_rank_t *rank, dsa_err_t *err)
     fault = ncclSuccess;
     rc = nccl.ncclCommGetAsyncError(rank->net.comm, &fault);
 
-    return dsa_nccl_failed("the exchange with the other hosts",
+    return dsa_nccl_failed("the exchange with the other ranks",
                            rc != ncclSuccess ? rc : fault, err);
 }
 
@@ -418,8 +419,8 @@ dsa_cuda_nccl_copy(dsa_cuda_rank_t *const *rank, uint32_t n, uint32_t first,
 static int
 dsa_nccl_none(dsa_err_t *err)
 {
-    return dsa_error(err, "\"hosts\" with \"backend cuda\" is not in this "
-                     "program, which was built without nccl.h");
+    return dsa_error(err, "GPUs of several hosts, or without NVLink, need "
+                     "NCCL, and this program was built without nccl.h");
 }
 
 
@@ -432,8 +433,7 @@ dsa_cuda_nccl_load(dsa_err_t *err)
 
 int
 dsa_cuda_nccl_connect(dsa_cuda_rank_t *const *rank, uint32_t n,
-    uint32_t first, uint32_t all, const dsa_backend_hosts_t *hosts,
-    dsa_err_t *err)
+    const dsa_backend_hosts_t *hosts, dsa_err_t *err)
 {
     return dsa_nccl_none(err);
 }

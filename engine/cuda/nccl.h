@@ -13,8 +13,8 @@
 
 
 /*
- * The exchange of ranks by NCCL: between hosts, whose GPUs cannot store into
- * each other's memory.  Each rank has a communicator of all ranks of all hosts,
+ * The exchange of ranks by NCCL: between hosts, and between GPUs without NVLink,
+ * which cannot store into each other's memory as the peer kernels do.  Each rank has a communicator of all ranks of all hosts,
  * and sends and receives in its own stream, so that the order of the stream is
  * that of the exchanges, also in graphs.
  *
@@ -32,14 +32,13 @@
 int dsa_cuda_nccl_load(dsa_err_t *err);
 
 /*
- * Creates the communicators of n opened ranks, the first of which is number
- * first of all, and lets all ranks exchange a first message, because NCCL makes
- * its connections then, which allocates memory.  The leader's id is sent by
- * hosts->exchange().  Waits for the other hosts.  DSA_ERROR with err.
+ * Creates the communicators of n opened ranks of this host, and lets all ranks
+ * exchange a first message, because NCCL makes its connections then, which
+ * allocates memory.  With several hosts, the leader's id is sent by
+ * hosts->exchange(), and the call waits for them.  DSA_ERROR with err.
  */
 int dsa_cuda_nccl_connect(dsa_cuda_rank_t *const *rank, uint32_t n,
-    uint32_t first, uint32_t all, const dsa_backend_hosts_t *hosts,
-    dsa_err_t *err);
+    const dsa_backend_hosts_t *hosts, dsa_err_t *err);
 
 /* Ends the communicator of a rank, if it has one. */
 void dsa_cuda_nccl_close(dsa_cuda_rank_t *rank);

@@ -331,7 +331,7 @@ dsa_rank_shard(dsa_cuda_rank_t *rank, const dsa_cuda_conf_t *conf,
     uint32_t  most, tokens, hosts;
 
     hosts = conf->hosts.n > 1 ? conf->hosts.n : 1;
-    rank->net.on = hosts > 1;
+    rank->net.on = hosts > 1 || conf->net;
 
     if (dsa_shard_init(&rank->shard, &rank->config,
                        conf->hosts.host * conf->gpus + number,

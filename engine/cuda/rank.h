@@ -128,8 +128,10 @@ typedef struct {
                                                host */
     uint32_t                gpu[DSA_MAX_GPUS];      /* their numbers; a number
                                                may occur twice, for tests */
-    dsa_backend_hosts_t     hosts;          /* several: ranks exchange by
-                                               NCCL */
+    dsa_backend_hosts_t     hosts;
+    uint32_t                net;            /* 1: ranks exchange by NCCL, as
+                                               those of several hosts do; set
+                                               by dsa_cuda_group_open() */
     dsa_attention_e         attention;
     uint32_t                context;        /* tokens; 0: the config's */
     uint64_t                kv_memory;      /* of each GPU, bytes; 0: what is

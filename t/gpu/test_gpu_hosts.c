@@ -8,9 +8,10 @@
 
 
 /*
- * Two hosts of a GPU each, which are two processes of this machine: NCCL is
- * made to exchange over sockets, as between machines.  The answers have the
- * bits of those of two ranks in one process, which exchange by peer kernels.
+ * Two hosts of one or two GPUs each, which are two processes of this machine:
+ * NCCL is made to exchange over sockets, as between machines.  The answers have
+ * the bits of those of as many ranks in one process, which exchange by peer
+ * kernels.  So have those of GPUs of one process without NVLink.
  */
 
 #define JOIN_BACKEND    DSA_BACKEND_CUDA
@@ -32,10 +33,32 @@ static dsa_backend_t *hosts_open(dsa_backend_e kind,
 #define STEPS       200         /* that are measured */
 
 
-static uint32_t  followers;     /* 0: both ranks are in this process */
+static uint32_t  followers;     /* 0: all ranks are in this process */
+static uint32_t  unlinked;      /* 1: GPUs seem to have no NVLink */
 static hosts_t   hosts;
 static char      nccl_log[64];  /* of this process */
-static int       enough;        /* 1: there are two GPUs */
+static int       gpus;          /* of this machine */
+
+
+cudaError_t __real_cudaDeviceGetP2PAttribute(int *value,
+    enum cudaDeviceP2PAttr attribute, int from, int to);
+cudaError_t __wrap_cudaDeviceGetP2PAttribute(int *value,
+    enum cudaDeviceP2PAttr attribute, int from, int to);
+
+
+/* Called in place of that of CUDA. */
+
+cudaError_t
+__wrap_cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute,
+    int from, int to)
+{
+    if (unlinked) {
+        *value = 0;
+        return cudaSuccess;
+    }
+
+    return __real_cudaDeviceGetP2PAttribute(value, attribute, from, to);
+}
 
 
 static dsa_backend_t *
@@ -48,11 +71,11 @@ hosts_open(dsa_backend_e kind, const dsa_backend_conf_t *conf, dsa_err_t *err)
     }
 
     own = *conf;
-    own.gpus = 1;
+    own.gpus = conf->gpus / 2;
 
-    hosts_init(&hosts, conf->model, 1, 1);
+    hosts_init(&hosts, conf->model, 1, own.gpus);
     hosts.follower[0].kind = DSA_BACKEND_CUDA;
-    hosts.follower[0].gpu = 1;
+    hosts.follower[0].gpu = own.gpus;
     hosts.follower[0].exec = 1;
 
     /* the follower reports warnings only, to standard error */
@@ -76,7 +99,7 @@ test_network(void **state)
     FILE     *f;
     uint32_t  net;
 
-    if (!enough) {
+    if (gpus < 2) {
         skip();
     }
 
@@ -139,7 +162,7 @@ test_bits(void **state)
 {
     bits_t  *one, *two;
 
-    if (!enough) {
+    if (gpus < 2) {
         skip();
     }
 
@@ -157,33 +180,98 @@ test_bits(void **state)
 }
 
 
+/* The same load by peer kernels, over two hosts, and without NVLink. */
+
 static void
-test_join(void **state)
+join_all(split_t split)
 {
-    uint32_t           i;
+    uint32_t           i, way;
     client_t           first[REQUESTS], second[REQUESTS];
     dsa_sched_stats_t  stats;
-
-    if (!enough) {
-        skip();
-    }
 
     make_requests(VOCAB);
 
     followers = 0;
     run_alone();
-    stats = run_together(JOIN_MODEL, data2, first);
+    stats = run_together(JOIN_MODEL, split, first);
     assert_true(stats.copied_tokens > 0);
 
-    followers = 1;
-    stats = run_together(JOIN_MODEL, data2, second);
-    assert_true(stats.copied_tokens > 0);
-    hosts_end(&hosts, 0);
+    for (way = 0; way < 2; way++) {
+        followers = way == 0;
+        unlinked = way == 1;
 
-    for (i = 0; i < REQUESTS; i++) {
-        assert_int_equal(first[i].answer.n, second[i].answer.n);
-        assert_memory_equal(first[i].answer.token, second[i].answer.token,
-                            sizeof(first[i].answer.token));
+        stats = run_together(JOIN_MODEL, split, second);
+        assert_int_equal(stats.ranks, split.gpus);
+        assert_true(stats.copied_tokens > 0);
+
+        if (followers != 0) {
+            hosts_end(&hosts, 0);
+        }
+
+        followers = 0;
+        unlinked = 0;
+
+        for (i = 0; i < REQUESTS; i++) {
+            assert_int_equal(first[i].answer.n, second[i].answer.n);
+            assert_memory_equal(first[i].answer.token, second[i].answer.token,
+                                sizeof(first[i].answer.token));
+        }
+    }
+}
+
+
+static void
+test_join(void **state)
+{
+    if (gpus < 2) {
+        skip();
+    }
+
+    join_all(data2);
+}
+
+
+/* Two GPUs on each of two hosts. */
+
+static void
+test_join_four(void **state)
+{
+    if (gpus < 4) {
+        skip();
+    }
+
+    join_all(data4);
+}
+
+
+/* "attention tensor" has no other way than NVLink. */
+
+static void
+test_unlinked(void **state)
+{
+    dsa_err_t            err;
+    dsa_backend_conf_t   conf;
+
+    if (gpus < 2) {
+        skip();
+    }
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = wide;
+    conf.precision = DSA_SERVED;
+    conf.attention = DSA_ATTENTION_TENSOR;
+    conf.gpus = 2;
+    conf.gpu[1] = 1;
+    conf.max_tokens = 64;
+    conf.max_seqs = 2;
+    conf.allowed = VOCAB;
+
+    unlinked = 1;
+    assert_null(dsa_backend_open(DSA_BACKEND_CUDA, &conf, &err));
+    unlinked = 0;
+
+    if (strstr(err.text, "GPU 0 has no NVLink to GPU 1; expected") == NULL) {
+        fail_msg("%s", err.text);
     }
 }
 
@@ -191,7 +279,7 @@ test_join(void **state)
 /* Microseconds of a decode step of a sequence on each rank. */
 
 static double
-step_us(uint32_t n)
+step_us(uint32_t n, uint32_t no_links)
 {
     uint32_t             i, j, tokens[STEPS + 2], pages[2][PAGES];
     uint64_t             begin;
@@ -219,8 +307,10 @@ step_us(uint32_t n)
     conf.context = PAGES * DSA_PAGE_TOKENS;
 
     followers = n;
+    unlinked = no_links;
     b = hosts_open(DSA_BACKEND_CUDA, &conf, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
+    unlinked = 0;
 
     begin = 0;
 
@@ -257,46 +347,43 @@ step_us(uint32_t n)
 static void
 test_step(void **state)
 {
-    double  one, two;
+    double  peers, threads, hosts_us;
 
-    if (!enough) {
+    if (gpus < 2) {
         skip();
     }
 
-    one = step_us(0);
-    two = step_us(1);
+    peers = step_us(0, 0);
+    threads = step_us(0, 1);
+    hosts_us = step_us(1, 0);
 
     print_message("a decode step of 3 layers, 2 of them with experts: %.0f us "
-                  "by peer kernels, %.0f us by NCCL over sockets\n", one, two);
+                  "by peer kernels; by NCCL over sockets %.0f us in one "
+                  "process, %.0f us in two\n", peers, threads, hosts_us);
 }
 
 
-/* A host that is killed between steps, and in one, is named. */
+/* A step on the first rank; the other one computes its experts. */
 
-static void
-test_killed(void **state)
-{
-    int                  rc;
-    uint32_t             token[DSA_PAGE_TOKENS], page;
-    uint64_t             begin;
-    dsa_err_t            err;
+typedef struct {
+    uint32_t             token[DSA_PAGE_TOKENS];
+    uint32_t             page;
     dsa_sample_t         sample;
-    dsa_backend_t       *b;
     dsa_sampling_t       sampling;
     dsa_batch_seq_t      seq;
+} fault_t;
+
+
+static dsa_backend_t *
+fault_open(fault_t *f)
+{
+    dsa_err_t            err;
+    dsa_backend_t       *b;
     dsa_backend_conf_t   conf;
 
-    if (!enough) {
-        skip();
-    }
-
+    memset(f, 0, sizeof(fault_t));
     memset(&conf, 0, sizeof(conf));
-    memset(&sampling, 0, sizeof(sampling));
-    memset(token, 0, sizeof(token));
-    memset(&seq, 0, sizeof(seq));
 
-    sampling.top_p = 1;
-    page = 0;
     conf.model = JOIN_MODEL;
     conf.precision = DSA_SERVED;
     conf.gpus = 2;
@@ -309,21 +396,43 @@ test_killed(void **state)
     b = hosts_open(DSA_BACKEND_CUDA, &conf, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
 
-    seq.tokens = token;
-    seq.n_input = DSA_PAGE_TOKENS / 2;
-    seq.n_prompt = DSA_PAGE_TOKENS / 2;
-    seq.input_from = DSA_INPUT_KNOWN;
-    seq.pages = &page;
-    seq.sampling = &sampling;
-    seq.sample = &sample;
+    f->sampling.top_p = 1;
+    f->seq.tokens = f->token;
+    f->seq.n_input = DSA_PAGE_TOKENS / 2;
+    f->seq.n_prompt = DSA_PAGE_TOKENS / 2;
+    f->seq.input_from = DSA_INPUT_KNOWN;
+    f->seq.pages = &f->page;
+    f->seq.sampling = &f->sampling;
+    f->seq.sample = &f->sample;
 
-    must(b->start(b, &seq, 1, &err), &err);
+    must(b->start(b, &f->seq, 1, &err), &err);
     must(b->wait(b, &err), &err);
+
+    return b;
+}
+
+
+/* A host that is killed in a step is named; closing would wait for the GPU. */
+
+static void
+test_killed(void **state)
+{
+    int             rc;
+    fault_t         f;
+    uint64_t        begin;
+    dsa_err_t       err;
+    dsa_backend_t  *b;
+
+    if (gpus < 2) {
+        skip();
+    }
+
+    b = fault_open(&f);
 
     /* it has stopped when the step begins, and is killed while it runs */
 
     assert_int_equal(kill(hosts.follower[0].pid, SIGSTOP), 0);
-    must(b->start(b, &seq, 1, &err), &err);
+    must(b->start(b, &f.seq, 1, &err), &err);
     assert_int_equal(kill(hosts.follower[0].pid, SIGKILL), 0);
 
     begin = dsa_clock_ms();
@@ -332,9 +441,76 @@ test_killed(void **state)
     print_message("after %llu ms: %s\n",
                   (unsigned long long) (dsa_clock_ms() - begin), err.text);
     assert_int_equal(rc, DSA_ERROR);
+    assert_non_null(strstr(err.text, hosts.follower[0].address));
     assert_int_equal(follower_ended(&hosts.follower[0]), 128 + SIGKILL);
+}
 
-    /* closing the backend would wait for the GPU */
+
+/* The leader of test_hung, a process of its own, ends here. */
+
+static void
+hung_abort(void *data, const char *text)
+{
+    (void) printf("%s", text);
+    (void) fflush(stdout);
+    (void) kill(hosts.follower[0].pid, SIGKILL);
+    (void) unlink(nccl_log);
+    _exit(77);
+}
+
+
+static int
+hung_leader(void)
+{
+    fault_t         f;
+    dsa_err_t       err;
+    dsa_backend_t  *b;
+
+    b = fault_open(&f);
+    hosts.leader.step_ms = 2000;
+    hosts.leader.abort = hung_abort;
+
+    (void) kill(hosts.follower[0].pid, SIGSTOP);
+
+    if (b->start(b, &f.seq, 1, &err) == DSA_OK
+        && b->wait(b, &err) == DSA_OK)
+    {
+        return 0;
+    }
+
+    (void) printf("returned: %s", err.text);
+
+    return 1;
+}
+
+
+/* The GPU waits for a host that hangs, until the process of the leader ends. */
+
+static void
+test_hung(void **state)
+{
+    int       status;
+    char      line[1024], last[1024];
+    FILE     *p;
+
+    if (gpus < 2) {
+        skip();
+    }
+
+    p = popen("exec /proc/$PPID/exe --hung 2> /dev/null", "r");
+    assert_non_null(p);
+    last[0] = '\0';
+
+    while (fgets(line, sizeof(line), p) != NULL) {
+        memcpy(last, line, sizeof(last));
+    }
+
+    status = pclose(p);
+    print_message("%s\n", last);
+
+    assert_int_equal(WEXITSTATUS(status), 77);
+    assert_non_null(strstr(last, "of a step has not returned for"));
+    assert_non_null(strstr(last, "there is no result of host 127.0.0.1:"));
 }
 
 
@@ -347,7 +523,10 @@ main(int argc, char **argv)
         cmocka_unit_test(test_bits),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_join),
+        cmocka_unit_test(test_join_four),
+        cmocka_unit_test(test_unlinked),
         cmocka_unit_test(test_step),
+        cmocka_unit_test(test_hung),
         cmocka_unit_test(test_killed)
     };
 
@@ -366,10 +545,15 @@ main(int argc, char **argv)
 
     dsa_cuda_load_all();
 
-    n = 0;
-    enough = cudaGetDeviceCount(&n) == cudaSuccess && n >= 2;
+    if (argc == 2 && strcmp(argv[1], "--hung") == 0) {
+        return hung_leader();
+    }
 
-    n = cmocka_run_group_tests(tests, NULL, NULL);
+    if (cudaGetDeviceCount(&gpus) != cudaSuccess) {
+        gpus = 0;
+    }
+
+    n = cmocka_run_group_tests(tests, wide_make, wide_remove);
 
     (void) fflush(NULL);
     (void) unlink(nccl_log);
