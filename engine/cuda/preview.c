@@ -7,6 +7,7 @@
 #include <cuda_runtime_api.h>
 #include <string.h>
 
+#include "engine/cuda/nccl.h"
 #include "engine/cuda/preview.h"
 #include "engine/quantize.h"
 #include "kernels/attention/cache.h"
@@ -55,6 +56,10 @@ dsa_backend_cuda_plan(const dsa_backend_conf_t *from, dsa_buf_t *text,
         rc = cudaGetDeviceCount(&n);
 
         if (rc == 0 && n != 0 && dsa_preview_memory(&plan, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        if (n != 0 && from->hosts.n > 1 && dsa_cuda_nccl_load(err) != DSA_OK) {
             return DSA_ERROR;
         }
     }

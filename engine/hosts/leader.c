@@ -351,7 +351,7 @@ dsa_hosts_lead_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
     dsa_hosts_lead_limit(h, h->conf->step_ms);
 
-    if (dsa_hosts_watch_begin(h->watch, "start", err) != DSA_OK) {
+    if (dsa_hosts_watch_begin(h->watch, "starting a step", err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -445,7 +445,7 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
 
     dsa_hosts_lead_limit(h, h->conf->step_ms);
 
-    if (dsa_hosts_watch_begin(h->watch, "wait", err) != DSA_OK) {
+    if (dsa_hosts_watch_begin(h->watch, "a step", err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -579,7 +579,7 @@ dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
 
     dsa_hosts_lead_limit(h, h->conf->step_ms);
 
-    if (dsa_hosts_watch_begin(h->watch, "copy", err) != DSA_OK) {
+    if (dsa_hosts_watch_begin(h->watch, "copying pages", err) != DSA_OK) {
         return DSA_ERROR;
     }
 

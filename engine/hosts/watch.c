@@ -130,7 +130,7 @@ void
 dsa_hosts_watch_open(dsa_hosts_watch_t *watch)
 {
     (void) pthread_mutex_lock(&watch->mutex);
-    watch->call = "open";
+    watch->call = "opening the model";
     watch->reads = 0;
     watch->call_ms = dsa_clock_ms();
     (void) pthread_mutex_unlock(&watch->mutex);
@@ -279,7 +279,7 @@ dsa_hosts_watch_lost(dsa_hosts_watch_t *watch, uint32_t host)
 static int
 dsa_hosts_watch_late(dsa_hosts_watch_t *watch, dsa_err_t *err)
 {
-    uint64_t  now, end;
+    uint64_t  now, end, limit;
 
     if (watch->call == NULL) {
         return 0;
@@ -300,9 +300,9 @@ dsa_hosts_watch_late(dsa_hosts_watch_t *watch, dsa_err_t *err)
         return 1;
     }
 
-    if (!watch->reads
-        || now < watch->call_ms + watch->conf->step_ms + DSA_HOSTS_GRACE_MS)
-    {
+    limit = watch->reads ? watch->conf->step_ms : watch->conf->start_ms;
+
+    if (limit == 0 || now < watch->call_ms + limit + DSA_HOSTS_GRACE_MS) {
         return 0;
     }
 
@@ -332,7 +332,7 @@ dsa_hosts_watch_silent(const dsa_hosts_watch_t *watch, uint64_t ms,
         }
     }
 
-    (void) dsa_error(err, "%s of a step has not returned for %llu ms, and "
-                     "there is no result of %s", watch->call,
-                     (unsigned long long) ms, n != 0 ? names : "this host");
+    (void) dsa_error(err, "%s takes more than %llu ms, and there is no answer "
+                     "of %s", watch->call, (unsigned long long) ms,
+                     n != 0 ? names : "this host");
 }

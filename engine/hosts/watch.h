@@ -34,10 +34,10 @@ void dsa_hosts_watch_stop(dsa_hosts_watch_t *watch);
 
 /*
  * Begins and ends a call.  The caller reads the connections itself in a call
- * that it has begun by dsa_hosts_watch_begin(); what is the name of the call.
+ * that it has begun by dsa_hosts_watch_begin(), with a phrase for errors.
  * DSA_ERROR with err, and no call has begun: a connection has ended before.  A
- * call that it has begun by dsa_hosts_watch_open() has no time limit, and does
- * not read them.
+ * call that it has begun by dsa_hosts_watch_open() has the time limit of the
+ * start, and does not read them.
  */
 int dsa_hosts_watch_begin(dsa_hosts_watch_t *watch, const char *what,
     dsa_err_t *err);

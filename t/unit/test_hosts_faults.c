@@ -466,8 +466,20 @@ no_failure(void *data)
 }
 
 
+/* The backend of this host waits in open() for ever, as NCCL does. */
+
+static dsa_backend_t *
+endless_start(dsa_backend_e kind, const dsa_backend_conf_t *conf,
+    dsa_err_t *err)
+{
+    (void) endless_wait(NULL, err);
+
+    return NULL;
+}
+
+
 static void
-aborts(fault_e f, const char *want)
+aborts(stage_e s, fault_e f, const char *want)
 {
     int             fds[2];
     char            text[sizeof(dsa_err_t)];
@@ -477,9 +489,10 @@ aborts(fault_e f, const char *want)
     dsa_backend_t  *b;
 
     prepare();
-    stage = STAGE_WAIT;
+    stage = s;
     fault = f;
     hosts.follower[0].open = faulty_open;
+    hosts.leader.start_ms = 2 * LIMIT_MS;
     hosts_start(&hosts);
     stage = STAGE_NONE;
 
@@ -488,7 +501,7 @@ aborts(fault_e f, const char *want)
 
     if (leader.pid == 0) {
         dsa_log_level(DSA_LOG_ERR);
-        hosts.leader.open = endless_open;
+        hosts.leader.open = s == STAGE_OPEN ? endless_start : endless_open;
         hosts.leader.abort = abort_report;
         hosts.leader.failed = no_failure;
         hosts.leader.data = &fds[1];
@@ -519,8 +532,10 @@ aborts(fault_e f, const char *want)
 static void
 test_abort(void **state)
 {
-    aborts(FAULT_DIES, "has closed the connection");
-    aborts(FAULT_HANGS, "and there is no result of host");
+    aborts(STAGE_WAIT, FAULT_DIES, "has closed the connection");
+    aborts(STAGE_WAIT, FAULT_HANGS, "a step takes more than ");
+    aborts(STAGE_OPEN, FAULT_DIES, "has closed the connection");
+    aborts(STAGE_OPEN, FAULT_HANGS, "opening the model takes more than ");
 }
 
 
