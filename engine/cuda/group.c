@@ -147,9 +147,9 @@ dsa_cuda_group_close(dsa_cuda_group_t *group)
 
 
 /*
- * Connects all ranks by NCCL, if need be: before the memory for pages is computed,
- * because NCCL allocates memory, and before the weights are read, so that hosts
- * that do not reach each other fail early.
+ * Connects all ranks by NCCL, if need be: before the memory for pages is
+ * computed, because NCCL allocates memory, and before the weights are read, so
+ * that hosts that do not reach each other fail early.
  */
 
 static int
@@ -337,8 +337,9 @@ dsa_group_plan(dsa_cuda_group_t *group, const dsa_cuda_conf_t *conf,
 
 
 /*
- * Enables the access of each GPU to the memory of all others.  Sets conf->net if
- * there is no such access, because GPUs are on several hosts or have no NVLink.
+ * Enables the access of each GPU to the memory of all others.  Sets conf->net
+ * if there is no such access, because GPUs are on several hosts or have no
+ * NVLink.
  */
 
 static int

@@ -13,10 +13,11 @@
 
 
 /*
- * The exchange of ranks by NCCL: between hosts, and between GPUs without NVLink,
- * which cannot store into each other's memory as the peer kernels do.  Each rank has a communicator of all ranks of all hosts,
- * and sends and receives in its own stream, so that the order of the stream is
- * that of the exchanges, also in graphs.
+ * The exchange of ranks by NCCL: between hosts, and between GPUs without
+ * NVLink, which cannot store into each other's memory as the peer kernels do.
+ * Each rank has a communicator of all ranks of all hosts, and sends and receives
+ * in its own stream, so that the order of the stream is that of the exchanges,
+ * also in graphs.
  *
  * The kernels of kernels/exchange/ pack what a rank sends: they store to
  * buffers of this rank in place of the memory of other ranks.  NCCL then moves
