@@ -9,7 +9,7 @@ import unittest
 from unittest import mock
 
 from tasks.task import CHAT, RETAIN, play
-from worlds.code import cage, interpreter, repo, repos
+from worlds.code import bridge, cage, calling, interpreter, repo, repos
 from worlds.form import verify
 
 
@@ -185,6 +185,45 @@ class Interpreter(unittest.TestCase):
         self.assertGreaterEqual(len(kinds), 3)
 
 
+FORGED = """----junit----
+<testsuites><testsuite><testcase name="test_short"/><testcase name="test_nine"/>
+</testsuite></testsuites>
+"""
+
+# what a patch could write instead of a repair; none may be right
+
+PYTHON = (
+    # a report of its own, in each place that it can write to, and an end
+    *(f'import os\nos.write({fd}, {FORGED.encode()!r})\nos._exit(0)\n'
+      for fd in (1, 2, 4)),
+    # other assertions, and other tests
+    'import unittest\nunittest.TestCase.assertEqual = lambda *a: None\n',
+    'import os\nopen("tests/test_wrap.py", "w").write("")\n'
+    'open(".junit.py", "w").write("")\n',
+    # answers that are not values, or more than were asked for
+    'class Equal(list):\n    __eq__ = lambda *a: True\n'
+    '    __ne__ = lambda *a: False\n'
+    'wrap = initials = center = lambda *a: Equal()\n',
+    'class Equal:\n    __eq__ = lambda *a: True\n'
+    '    __ne__ = lambda *a: False\n'
+    'wrap = initials = center = lambda *a: Equal()\n',
+    'import unittest\ndef wrap(*a):\n    raise unittest.SkipTest\n'
+    'initials = center = wrap\n',
+    'import os\nos.write(4, b\'{"value": true}\\n\' * 99)\n',
+    'import os\nos.write(4, b"[" * 99999 + b"\\n")\n',
+    'import os\nos.write(4, b"9" * 5000 + b"\\n")\n')
+
+QUOTED = FORGED.replace('"', '\\"').replace('\n', '\\n')
+
+C = (
+    *('#include <unistd.h>\n#include <stdio.h>\n'
+      '__attribute__((constructor)) static void\nforge(void)\n{\n'
+      f'    dprintf({fd}, "%s", "{QUOTED}");\n    _exit(0);\n}}\n'
+      for fd in (1, 2, 4)),
+    'void _assert_int_equal(void) { }\n'
+    'int _cmocka_run_group_tests(void) { return 0; }\n')
+
+
 @unittest.skipIf(no_cage, no_cage)
 class Code(unittest.TestCase):
 
@@ -234,14 +273,14 @@ class Code(unittest.TestCase):
 
         for r in (repos.WRAP, repos.NUMBER):
             env = repo.environment_of(r, r.faults[0])
-            passed, output = repo.run_tests(r, env.with_tests(env.files))
+            passed, output = repo.run_tests(r, env.files, env.tests)
             new = dict(passed)
             self.assertIn('<testsuites>', output)
             self.assertIn(False, new.values())
             self.assertIn(True, new.values())
 
         self.assertEqual(repo.junit(''), {})
-        self.assertEqual(repo.junit(repo.MARK + '\n<a><b>'), {})
+        self.assertEqual(repo.junit(bridge.MARK + '\n<a><b>'), {})
 
     def test_task(self):
         t = repo.make('eval-1', 1)
@@ -261,6 +300,129 @@ class Code(unittest.TestCase):
                      ('replace', {'path': 'README.md', 'old': 'zzz',
                                   'new': ''})):
             self.assertIn('error', t.call(call[0], json.dumps(call[1])))
+
+    def patched(self, r, changes):
+        """Returns what the verifier reports of (path, old, new) changes, as
+        an agent makes them."""
+
+        work = repo.Work(repo.environment_of(r, r.faults[0]))
+        for path, old, new in changes:
+            work.replace(path, old, new)
+        return work.check()
+
+    def test_forged_reports(self):
+        head = '"""Text in lines."""\n'
+
+        for text in PYTHON:
+
+            # once in place of the program, and once after it
+
+            self.assertIsNotNone(self.patched(
+                repos.WRAP, [('wrap.py', head, head + text)]), text)
+            last = 'name.split())\n'
+            self.assertIsNotNone(self.patched(
+                repos.WRAP, [('wrap.py', last, last + text)]), text)
+
+        head = '#include "number.h"\n'
+
+        for text in C:
+            self.assertIsNotNone(self.patched(
+                repos.NUMBER, [('number.c', head, head + text)]), text)
+
+        macro = 'int number_digits(int n);\n'
+        for text in ('#define assert_int_equal(a, b)\n',
+                     'static inline int f(void) { _exit(0); }\n'):
+            self.assertIsNotNone(self.patched(
+                repos.NUMBER, [('number.h', macro, macro + text)]), text)
+
+    def test_tests_of_the_agent_do_not_decide(self):
+        self.assertRegex(self.patched(repos.WRAP, [
+            ('tests/test_wrap.py', 'class Tests',
+             'unittest.TestCase.assertEqual = print\n\n\nclass Tests')]),
+            'these tests fail: test_width')
+
+    def test_program_that_does_not_end(self):
+        """Both sides end with the time, and the reason is reported."""
+
+        env = repo.environment_of(repos.WRAP, repos.WRAP.faults[0])
+        env.files['wrap.py'] = 'while True:\n    pass\n'
+        sides = bridge.sides(env.repo, env.files, env.tests)
+        report, errors = cage.run_both(*sides, seconds=3)
+        self.assertEqual(repo.junit(report), {})
+        self.assertRegex(errors, r'\[ended: more than 3 seconds\]')
+
+        env.files['wrap.py'] = ('import os\nwhile True:\n'
+                                '    os.write(2, b"x" * 9999)\n')
+        sides = bridge.sides(env.repo, env.files, env.tests)
+        report, errors = cage.run_both(*sides, seconds=100)
+        self.assertEqual(repo.junit(report), {})
+        self.assertRegex(errors, 'more than 200000 bytes of output')
+
+    def test_errors_of_the_program_are_shown(self):
+        for r in (repos.WRAP, repos.NUMBER):
+            work = repo.Work(repo.environment_of(r, r.faults[0]))
+            work.files[r.path] = 'int ('
+            shown = work.run_tests()
+            self.assertEqual([v for v in shown['tests'].values()
+                              if v == 'passed'], [])
+
+        self.assertRegex(shown['output'] if 'output' in shown else '',
+                         'number.c:1')
+
+
+class Calls(unittest.TestCase):
+    """What the process of a program may write."""
+
+    def ask(self, line):
+        return calling.Program(lambda line: None, lambda: line).call('f')
+
+    def test_answers(self):
+        self.assertEqual(self.ask(b'{"error": ["ValueError", "x"]}\n'),
+                         (None, ('ValueError', 'x')))
+        self.assertEqual(self.ask(b'{"value": 5}\n'),
+                         (None, ('TypeError', 'f is no function')))
+
+        lines = [b'{"value": {"object": 1}}\n',
+                 b'{"value": {"list": [1, {"tuple": [{"dict": [[2, {"set": '
+                 b'[3]}]]}]}]}}\n']
+        p = calling.Program(lambda line: None, lambda: lines.pop(0))
+        self.assertEqual(p.call('f'), ([1, ({2: {3}},)], None))
+
+    def test_no_answers(self):
+        for line in (b'', b'{', b'x\n', b'[]\n', b'{}\n', b'1\n', b'\xff\n',
+                     b'{"value": 1, "error": 2}\n', b'{"other": 1}\n',
+                     b'{"value": [1]}\n', b'{"value": {"list": 3}}\n',
+                     b'{"value": {"code": []}}\n', b'{"value": {}}\n',
+                     b'{"value": {"object": true}}\n',
+                     b'{"value": {"object": "x"}}\n',
+                     b'{"value": {"dict": [[1]]}}\n',
+                     b'{"value": {"dict": [[{"list": []}, 1]]}}\n',
+                     b'{"value": ' + b'{"list": [' * 60 + b']}' * 60 + b'}\n',
+                     b'{"value": ' + b'[' * 100000 + b'\n',
+                     b'{"error": 1}\n', b'{"error": ["a"]}\n',
+                     b'{"error": [1, "x"]}\n', b'{"error": "ab"}\n',
+                     b'{"value": ' + b'9' * 5000 + b'}\n',
+                     b'x' * calling.LONGEST):
+            with self.assertRaises(calling.Ended, msg=line[:60]):
+                self.ask(line)
+
+    def test_exceptions(self):
+        for name, kind in (('ValueError', ValueError), ('KeyError', KeyError),
+                           ('SystemExit', RuntimeError), ('print',
+                                                          RuntimeError),
+                           ('SkipTest', RuntimeError),
+                           ('UnicodeDecodeError', RuntimeError)):
+            self.assertIs(type(calling.exception(name, 'x')), kind)
+
+    def test_prototypes(self):
+        self.assertEqual(
+            bridge.prototypes('int f(int a, x_t *b);\n'
+                              'int g(const char *c);\n'),
+            [('f', ['int', 'x_t *']), ('g', ['const char *'])])
+        for text in ('int f(char **x);\n', 'void g(int x);\n',
+                     'int f(double x);\n'):
+            with self.assertRaises(ValueError):
+                bridge.prototypes(text)
 
 
 if __name__ == '__main__':

@@ -149,7 +149,7 @@ def run(files, command, seconds=SECONDS):
     why = 'reading failed'
 
     try:
-        output, why = collect(p.stdout, seconds)
+        (output,), why = collect([p.stdout], seconds)
     finally:
         if why is not None or runs_on(p):
             end(p)
@@ -163,6 +163,53 @@ def run(files, command, seconds=SECONDS):
     return p.returncode, text
 
 
+def run_both(tests, program, seconds=SECONDS):
+    """Runs two commands, each in a cage of its own, with a pipe from the
+    standard output of each to the standard input of the other.  Nothing else
+    joins them, so neither reaches the other's files or processes.
+
+    tests, program   (files, command)
+
+    The end of the first one ends the second.  Returns what both wrote to their
+    standard error: two texts.  If they were ended for their time or output,
+    the second ends with the reason.
+    """
+    check()
+
+    to_tests, from_program = os.pipe()
+    to_program, from_tests = os.pipe()
+    ends = (to_tests, from_program, to_program, from_tests)
+    started = []
+    outputs, why = [b'', b''], 'reading failed'
+
+    try:
+        try:
+            started.append(start(*tests, stdin=to_tests, stdout=from_tests,
+                                 stderr=subprocess.PIPE))
+            started.append(start(*program, stdin=to_program,
+                                 stdout=from_program, stderr=subprocess.PIPE))
+        finally:
+            for fd in ends:
+                os.close(fd)
+
+        outputs, why = collect([p.stderr for p in started], seconds)
+
+    finally:
+        for p in started:
+            end(p)
+
+        if len(started) == 2:
+            os.set_blocking(started[1].stderr.fileno(), False)
+            outputs[1] += started[1].stderr.read(OUTPUT) or b''
+
+        for p in started:
+            p.stderr.close()
+
+    reports, errors = (b.decode(errors='replace')[:OUTPUT] for b in outputs)
+
+    return reports, errors if why is None else f'{errors}\n[ended: {why}]'
+
+
 def runs_on(process):
     """Waits a moment for a process to end.  Returns whether it still runs."""
 
@@ -174,27 +221,34 @@ def runs_on(process):
     return False
 
 
-def collect(stream, seconds):
-    """Returns (bytes, None), or with the reason why reading stopped."""
+def collect(streams, seconds):
+    """Reads streams until the first one ends.  Returns (the bytes of each,
+    None), or with the reason why reading stopped."""
 
     deadline = time.monotonic() + seconds
-    kept = b''
+    kept = {s: b'' for s in streams}
 
     with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
+        for s in streams:
+            selector.register(s, selectors.EVENT_READ)
 
         while True:
             left = deadline - time.monotonic()
+            ready = selector.select(left) if left > 0 else ()
 
-            if left <= 0 or not selector.select(left):
-                return kept, f'more than {seconds} seconds'
+            if not ready:
+                return [*kept.values()], f'more than {seconds} seconds'
 
-            piece = os.read(stream.fileno(), 1 << 16)
+            for key, _ in ready:
+                s = key.fileobj
+                piece = os.read(s.fileno(), 1 << 16)
+                kept[s] += piece
 
-            if piece == b'':
-                return kept, None
+                if piece == b'':
+                    if s is streams[0]:
+                        return [*kept.values()], None
+                    selector.unregister(s)
 
-            kept += piece
-
-            if len(kept) > OUTPUT:
-                return kept, f'more than {OUTPUT} bytes of output'
+                if len(kept[s]) > OUTPUT:
+                    return ([*kept.values()],
+                            f'more than {OUTPUT} bytes of output')

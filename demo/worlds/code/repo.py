@@ -4,7 +4,8 @@
 
 An environment counts if its gold patch makes at least one failing test pass
 (F2P > 0) and no passing test fail (P2F = 0).  Tests of both languages report in
-JUnit's format: Python's by a runner around unittest, C's by cmocka.
+JUnit's format: Python's by a runner around unittest, C's by cmocka.  They run
+apart from the program that they test (bridge.py).
 """
 
 import json
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from typing import Dict
 
 from tasks.task import CHAT, RETAIN, Step, Task, Tool, Turn, function
-from worlds.code import cage, repos
+from worlds.code import bridge, cage, repos
 from worlds.form import Family
 from worlds.general.words import part_of
 
@@ -23,42 +24,6 @@ from worlds.general.words import part_of
 SECONDS = 60
 LONGEST = 20_000        # characters of a file that is written
 MOST_FILES = 20
-
-MARK = '----junit----'
-
-RUNNER = '''
-import sys, unittest
-from xml.sax.saxutils import quoteattr
-
-class Result(unittest.TestResult):
-    def startTest(self, test):
-        super().startTest(test)
-        self.names = getattr(self, "names", []) + [test]
-
-suite = unittest.defaultTestLoader.discover("tests", top_level_dir="tests")
-result = Result()
-suite.run(result)
-failed = {t.id(): why for t, why in result.failures + result.errors}
-print(%r)
-print("<testsuites><testsuite>")
-for t in getattr(result, "names", []):
-    print("<testcase name=%%s>" %% quoteattr(t.id().rpartition(".")[2]))
-    if t.id() in failed:
-        print("<failure message=%%s/>" %% quoteattr(failed[t.id()][-2000:]))
-    print("</testcase>")
-print("</testsuite></testsuites>")
-''' % MARK
-
-SETUP = {
-    'python': '/usr/bin/python3 -m compileall -q .\n',
-    'c': 'gcc -Wall -O1 -o tests/run tests/test.c {path} -lcmocka\n',
-}
-
-TEST = {
-    'python': '/usr/bin/python3 .junit.py\n',
-    'c': f'echo {MARK}\nCMOCKA_MESSAGE_OUTPUT=xml tests/run\n',
-}
-
 
 def test_file(repo, tests):
     """Returns (path, text) of a file with test cases."""
@@ -81,23 +46,21 @@ def test_file(repo, tests):
           '}\n')
 
 
-def run_tests(repo, files):
-    """Sets a repository up and runs its tests.  Returns (name -> whether it
-    passed, the output).  Without a report, no test passed."""
+def run_tests(repo, files, tests):
+    """Runs test cases, (path, text), on a repository.  Returns (name ->
+    whether it passed, what both sides printed).  Without a report, no test
+    passed."""
 
-    script = 'set -e\n' + SETUP[repo.language].format(path=repo.path) \
-        + 'set +e\n' + TEST[repo.language]
-    status, output = cage.run(
-        {**files, '.junit.py': RUNNER, '.run.sh': script},
-        ['/usr/bin/sh', '.run.sh'], SECONDS)
+    report, errors = cage.run_both(*bridge.sides(repo, files, tests),
+                                   SECONDS)
 
-    return junit(output), output
+    return junit(report), f'{report}\n{errors}'
 
 
 def junit(output):
     """Returns test name -> whether it passed, from a report."""
 
-    _, mark, report = output.partition(MARK + '\n')
+    _, mark, report = output.partition(bridge.MARK + '\n')
 
     try:
         root = ET.fromstring(report[report.index('<'):report.rindex('>') + 1])
@@ -114,16 +77,13 @@ class Environment:
     repo, fault
     files   of the repository with the fault and its own tests
     patch   (path, old text, new text), the gold patch
-    tests   (path, text), the test patch
+    tests   (path, text), the test cases with the test patch
     """
     repo: object
     fault: object
     files: Dict[str, str]
     patch: tuple
     tests: tuple
-
-    def with_tests(self, files):
-        return {**files, self.tests[0]: self.tests[1]}
 
     def patched(self):
         path, old, new = self.patch
@@ -174,8 +134,8 @@ def lines_that_differ(a, b):
 def counts(env):
     """Returns (F2P, P2F) of the gold patch, under the test patch."""
 
-    before, _ = run_tests(env.repo, env.with_tests(env.files))
-    after, _ = run_tests(env.repo, env.with_tests(env.patched()))
+    before, _ = run_tests(env.repo, env.files, env.tests)
+    after, _ = run_tests(env.repo, env.patched(), env.tests)
 
     return (sum(ok and not before.get(name, False)
                 for name, ok in after.items()),
@@ -233,8 +193,11 @@ class Work:
         return {'replaced': True}
 
     def run_tests(self):
+        path = self.env.tests[0]
+
         try:
-            passed, output = run_tests(self.env.repo, self.files)
+            passed, output = run_tests(self.env.repo, self.files,
+                                       (path, self.files[path]))
         except cage.NoCage as e:
             raise ValueError(str(e)) from None
 
@@ -248,8 +211,8 @@ class Work:
         """Returns None if all tests pass under the test patch."""
 
         try:
-            passed, _ = run_tests(self.env.repo,
-                                  self.env.with_tests(self.files))
+            passed, _ = run_tests(self.env.repo, self.files,
+                                  self.env.tests)
         except cage.NoCage as e:
             return str(e)
 
