@@ -4,6 +4,7 @@
 folder."""
 
 from tasks import mix
+from worlds.answers import logic, programming, writing
 from worlds.code import interpreter, repo
 from worlds.form import Family, Refused
 from worlds.general import hangzhou, program
@@ -38,6 +39,9 @@ def families():
     add(found, search())
     add(found, repo.family())
     add(found, interpreter.family())
+    add(found, programming.family())
+    add(found, logic.family())
+    add(found, writing.family())
 
     return found
 
