@@ -3,6 +3,8 @@
 """All families in the one form: those of demo/tasks, and those of this
 folder."""
 
+import functools
+
 from tasks import mix
 from worlds.answers import logic, programming, writing
 from worlds.code import interpreter, repo
@@ -23,6 +25,7 @@ HARDER = (
 )
 
 
+@functools.lru_cache(maxsize=None)
 def families():
     """Returns name -> Family."""
 

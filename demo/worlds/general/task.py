@@ -2,6 +2,7 @@
 
 """A kept candidate as a tasks.task.Task, and families of them."""
 
+import functools
 import json
 
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Tool, Turn, function
@@ -14,6 +15,7 @@ from worlds.general.loop import ATTEMPTS, Result, settle
 SUBMIT = 'submit_result'
 RECEIVED = {'received': True}
 TRIES = 30      # environments for one seed
+RECENT = 32     # of a category, which are made again for several samples
 
 
 def submit(arguments):
@@ -122,15 +124,17 @@ def family(name, propose, levels):
     """
     full = 'general_' + name
 
-    def make(seed, level):
+    @functools.lru_cache(maxsize=RECENT)
+    def kept_of(seed, level):
         for n in range(TRIES):
             proposer = propose(seed if n == 0 else f'{seed}/{n}')
             kept = settle(proposer, proposer.propose(level), Result(),
                           ATTEMPTS)
             if kept is not None and kept.successes > 0:
-                return task_of(kept, full)
+                return kept
 
         raise ValueError(f'{full}: nothing was kept for {seed}')
 
-    return Family(full, make, levels, {
+    return Family(full, lambda seed, level: task_of(kept_of(seed, level),
+                                                    full), levels, {
         'category': name, 'made_by': 'worlds.general'})

@@ -1,0 +1,3 @@
+# Copyright (C) The nginx-dsa authors
+
+"""What more computation at test time brings; ../README.md describes it."""
