@@ -38,7 +38,8 @@ def families():
         add(found, general(name, lambda seed, name=name:
                            program.Program(name, seed), program.LEVELS))
 
-    add(found, general('hangzhou', hangzhou.Hangzhou, 1))
+    add(found, general('hangzhou', hangzhou.Hangzhou,
+                       hangzhou.Hangzhou.levels))
     add(found, search())
     add(found, repo.family())
     add(found, interpreter.family())

@@ -335,6 +335,22 @@ class Code(unittest.TestCase):
             self.assertIsNotNone(self.patched(
                 repos.NUMBER, [('number.h', macro, macro + text)]), text)
 
+    def test_sides(self):
+        """The side of the tests has nothing of a patch, and that of the
+        program nothing of the hidden tests."""
+
+        for r in (repos.WRAP, repos.NUMBER):
+            env = repo.environment_of(r, r.faults[0])
+            patched = {name: text + '/* marked */'
+                       for name, text in env.files.items()}
+            path, text = env.tests
+            sides = bridge.sides(r, patched, (path, text + '/* hidden */'))
+            (tests, _), (program, _) = sides
+            self.assertNotIn('marked', str(tests))
+            self.assertIn('hidden', tests[path])
+            self.assertIn('marked', program[r.path])
+            self.assertNotIn('hidden', str(program))
+
     def test_tests_of_the_agent_do_not_decide(self):
         self.assertRegex(self.patched(repos.WRAP, [
             ('tests/test_wrap.py', 'class Tests',

@@ -161,6 +161,12 @@ class Refine(unittest.TestCase):
         self.assertEqual(r.last.submitted(), '[2]')
         self.assertIn('\n[2]\n', self.model.seen[6]['messages'][0]['content'])
 
+        # a revision that submits nothing leaves the submission
+
+        r = self.refined(look, submit, 'Done.', 'Score: 0', 'It is right.',
+                         'Score: 2', task=task)
+        self.assertEqual(r.last.submitted(), '[1]')
+
     def test_score(self):
         for text, want in (('Score: 2', 2), ('score 1', 1), ('**Score**: 0',
                                                              0),

@@ -103,7 +103,9 @@ class Categories(unittest.TestCase):
             trees[name] = {source.normalized(p.propose(level).solution)
                            for level in range(1, LEVELS + 1)}
 
-        trees['hangzhou'] = {source.normalized(hangzhou.SOLUTION)}
+        p = hangzhou.Hangzhou('train-1', faulty=0)
+        trees['hangzhou'] = {source.normalized(p.propose(level).solution)
+                             for level in range(1, p.levels + 1)}
 
         for a, b in combinations(trees, 2):
             self.assertFalse(trees[a] & trees[b], (a, b))
@@ -403,7 +405,7 @@ class Families(unittest.TestCase):
         known = registry.families()
 
         for name, level in (('general_basket', 4), ('general_trip', 5),
-                            ('general_hangzhou', 1)):
+                            ('general_hangzhou', 1), ('general_hangzhou', 4)):
             task = known[name].task('eval-1', level)
             messages = play(task, RETAIN)
             self.assertIsNone(verify(known[name].task('eval-1', level),
@@ -447,7 +449,7 @@ class Hangzhou(unittest.TestCase):
         """Every choice of the second day is decided as the paper's text
         decides it, and each of its rules decides some."""
 
-        p = hangzhou.Hangzhou('eval-2')
+        p = hangzhou.Hangzhou('eval-2', faulty=0)
         c = p.propose()
         cities = c.db['cities']
         alone = set()
@@ -501,9 +503,119 @@ class Hangzhou(unittest.TestCase):
         return [k for k, kept in rules.items() if not kept]
 
     def test_loop(self):
-        r = synthesize(hangzhou.Hangzhou('train-1'))
-        self.assertEqual(len(r.kept), 1)
+        r = synthesize(hangzhou.Hangzhou('train-3'))
+        self.assertEqual([k.candidate.level for k in r.kept],
+                         [*range(1, hangzhou.Hangzhou.levels + 1)])
         self.assertTrue(0 < r.kept[0].successes < 100)
+
+    LIMITS = {
+        'train': (
+            (r'The hotels of the three nights together must cost at most (.*)'
+             r' CNY\.', 'hotels'),
+            (r'The prices of the two direct lines must add up to at most (.*) '
+             r'CNY\.', 'lines'),
+            (r'Every restaurant of the trip must be rated (.*) or better\.',
+             'rating'),
+            (r'The tickets of the three attractions must not exceed (.*) CNY '
+             r'in all\.', 'tickets')),
+        'eval': (
+            (r'I cannot spend more than (.*) CNY on all hotels of the trip\.',
+             'hotels'),
+            (r'For travelling from city to city I have (.*) CNY and no more\.',
+             'lines'),
+            (r'No restaurant, on whichever day, may have a rating below '
+             r'(.*)\.', 'rating'),
+            (r'All attraction tickets taken together may come to (.*) CNY at '
+             r'most\.', 'tickets')),
+    }
+
+    def keeps(self, cities, plan, what, x):
+        """Whether a plan keeps a limit, by a reading of its sentence."""
+
+        here = [(cities[d['city']], d) for d in plan]
+
+        if what == 'hotels':
+            return sum(c['hotels'][d['hotel']]['price'] for c, d in here) <= x
+        if what == 'lines':
+            names = [d['city'] for d in plan]
+            return sum(cities[names[i]]['lines'][names[i + 1]]['price']
+                       for i in (0, 1)) <= x
+        if what == 'tickets':
+            return sum(c['attractions'][d['afternoon_attraction']]['ticket']
+                       for c, d in here) <= x
+
+        return all(c['restaurants'][d[f'{t}_restaurant']]['rating'] >= x
+                   for c, d in here for t in ('afternoon', 'evening'))
+
+    def test_levels(self):
+        """The request stays word for word; each level adds a sentence, which
+        verifier, check and a reading of it decide alike."""
+
+        for part in self.LIMITS:
+            p = hangzhou.Hangzhou(f'{part}-3', faulty=0)
+            cities = p.db['cities']
+            rng = random.Random(part)
+            plans = [p.attempt(rng) for _ in range(300)]
+            shares = []
+
+            for level in range(1, p.levels + 1):
+                c = p.propose(level)
+                parts = c.text.split('\n\n')
+                self.assertEqual((parts[0], parts[-1]),
+                                 (hangzhou.REQUEST, hangzhou.FORM))
+                self.assertEqual(len(parts), level + 1)
+                limits = [(what, float(re.fullmatch(r, text)[1]))
+                          for (r, what), text in zip(self.LIMITS[part],
+                                                     parts[1:-1])]
+
+                with c.open() as opened:
+                    gold = solve(c, opened)
+                    self.assertIsNone(judge(opened, gold))
+                    self.assertTrue(c.check(gold))
+                    right = 0
+
+                    for plan in plans + c.probes:
+                        good = p.audit.is_right(plan) and all(
+                            self.keeps(cities, plan, *x) for x in limits)
+                        self.assertEqual(judge(opened, plan) is None, good)
+                        self.assertEqual(c.check(plan), good)
+                        right += good and plan in plans
+
+                    wrong = mutations(random.Random(1), gold, c.db, c.check)
+                    self.assertEqual(len(wrong), 20)
+                    for other in wrong:
+                        self.assertIsNotNone(judge(opened, other))
+
+                shares.append(right / len(plans))
+
+            self.assertEqual(shares, sorted(shares, reverse=True))
+            self.assertGreater(shares[0] - shares[-1], 0.25)
+
+    def test_wrong_variants(self):
+        """Each is found, and repaired."""
+
+        class Scripted(hangzhou.Hangzhou):
+            def variant(self, wrong):
+                return self.variants.pop(0) if self.variants else ''
+
+        def faults(level, *variants):
+            p = Scripted('train-3', faulty=0)
+            p.variants = list(variants)
+            kept = settle(p, p.propose(level), Result(), 5)
+            self.assertTrue(kept.candidate.check(kept.answer))
+            return kept.faults
+
+        for level in (1, 4):
+            for wrong, kind in (('database', 'source'), ('import', 'source'),
+                                ('name', 'source'), ('form', 'rejected')):
+                self.assertEqual(faults(level, wrong), [kind], wrong)
+
+            for wrong, kinds in (('forgets', {'lenient'}),
+                                 ('reversed', {'rejected', 'strict',
+                                               'lenient'}),
+                                 ('form', {'rejected'})):
+                found = faults(level, '', wrong)
+                self.assertTrue(found and set(found) <= kinds, (wrong, found))
 
 
 class ByChat(unittest.TestCase):

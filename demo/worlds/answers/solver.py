@@ -101,7 +101,6 @@ class Way:
                 return self.search(copied)
             except Contradiction as e:
                 self.lines.append(f'{e} So {self.named.format(v, value)}.')
-                left[v].remove(value)
 
         raise Contradiction(f'Nothing is left for {v}.')
 

@@ -33,11 +33,19 @@ from worlds.general.program import CATEGORIES, LEVELS, Program
 from worlds.general.task import SUBMIT, task_of
 
 
+NAMES = [*CATEGORIES, 'hangzhou']
+
+
+def proposer_of(name, seed, **more):
+    return Hangzhou(seed, **more) if name == 'hangzhou' \
+        else Program(name, seed, **more)
+
+
 def made(job):
     """Runs the loop for an environment.  Returns what the report needs."""
 
     name, seed = job
-    proposer = Hangzhou(seed) if name == 'hangzhou' else Program(name, seed)
+    proposer = proposer_of(name, seed)
     result = synthesize(proposer)
 
     return {
@@ -49,7 +57,7 @@ def made(job):
 
 
 def make(options):
-    names = [*CATEGORIES, 'hangzhou']
+    names = options.categories
     jobs = [(name, f'{options.part}-{n}') for name in names
             for n in range(1, options.environments + 1)]
     begin = time.monotonic()
@@ -108,7 +116,7 @@ def tried(job):
     """Returns for each level whether one attempt of the policy is right."""
 
     name, seed = job
-    proposer = Program(name, seed, faulty=0)
+    proposer = proposer_of(name, seed, faulty=0)
     rng = random.Random(f'{name}/{seed}/curve')
     right = []
 
@@ -208,12 +216,12 @@ def main(args):
         p.add_argument('--part', choices=('train', 'eval'), default='train')
         p.add_argument('--processes', type=int, default=2)
 
+        p.add_argument('--categories', nargs='+', choices=NAMES,
+                       default=NAMES)
+
     commands.choices['make'].add_argument('--environments', type=int,
                                           default=10)
     commands.choices['curve'].add_argument('--tasks', type=int, default=200)
-    commands.choices['curve'].add_argument('--categories', nargs='+',
-                                           choices=CATEGORIES,
-                                           default=list(CATEGORIES))
     p = commands.add_parser('chat')
     p.add_argument('category')
     p.add_argument('--url', default='http://127.0.0.1:8080/v1')

@@ -11,6 +11,7 @@ the first line and the first places fails, so a solution has to go back.
 import random
 from itertools import permutations, product
 
+from worlds.general import hangzhou_levels as levels
 from worlds.general import words
 from worlds.general.candidate import Candidate
 
@@ -120,6 +121,8 @@ class Audit:
 
     def __init__(self, db):
         self.cities = db['cities']
+        self.days = {name: list(days(c)) for name, c in self.cities.items()}
+        self.sets = {name: set(d) for name, d in self.days.items()}
         self.routes = []
 
         for second in self.cities[START]['lines']:
@@ -168,7 +171,7 @@ class Audit:
                    d['afternoon_attraction'], d['evening_restaurant'])
                   for d in answer]
 
-        return all(x in set(days(self.cities[d['city']]))
+        return all(x in self.sets[d['city']]
                    for d, x in zip(answer, chosen)) \
             and chosen[1] in self.second[answer[1]['city']]
 
@@ -180,7 +183,7 @@ class Audit:
         plan = []
 
         for date, c in zip(DATES, route):
-            h, lunch, a, dinner = rng.choice(list(days(self.cities[c])))
+            h, lunch, a, dinner = rng.choice(self.days[c])
             plan.append(dict(zip(FIELDS, (date, c, h, lunch, a, dinner))))
 
         return plan
@@ -404,41 +407,171 @@ def verify(db, answer):
 '''
 
 
+# wrong variants of a solution and of a verifier, as program.py has them
+
+FAULTY = 0.25
+WRONG_SOLUTION = ('forgets', 'database', 'import', 'name', 'form')
+WRONG_VERIFIER = ('forgets', 'reversed', 'form')
+
+
 class Hangzhou:
-    """The proposer of this task.  It has one level, and makes no mistakes."""
+    """The proposer of this task.  The first level is the paper's; each further
+    one adds a limit (hangzhou_levels.py)."""
 
-    levels = 1
+    levels = levels.LEVELS
 
-    def __init__(self, seed):
+    def __init__(self, seed, faulty=FAULTY):
         self.seed = seed
+        self.faulty = faulty
+        self.last = 'verifier'
+        self.part = words.part_of(seed)
         rng = random.Random(f'hangzhou/{seed}')
+        self.values = None
 
-        while True:
-            self.db = database(rng, words.part_of(seed))
+        while self.values is None:
+            self.db = database(rng, self.part)
             self.audit = Audit(self.db)
 
             if self.audit.routes and CLAUSES == self.audit.clauses() \
                     and any(self.audit.second[r[1]]
                             for r in self.audit.routes) \
                     and goes_back(self.db, self.audit):
-                break
+                self.values = levels.choose(random.Random(
+                    f'hangzhou/{seed}/limits'), self.audit)
+
+    def limits(self, level):
+        """Returns (Limit, value) of a level."""
+
+        return list(zip(levels.LIMITS, self.values))[:level - 1]
+
+    def is_right(self, level, plan):
+        return self.audit.is_right(plan) and all(
+            limit.holds(self.db['cities'], plan, x)
+            for limit, x in self.limits(level))
 
     def propose(self, level=1):
-        rng = random.Random(f'hangzhou/{self.seed}/probes')
+        self.random = random.Random(f'hangzhou/{self.seed}/{level}')
         kinds = ''.join(KIND_TOOLS.format(k=k, infos=i) for k, i in KINDS)
+        limits = self.limits(level)
+        side = (words.TRAIN, words.EVAL).index(self.part)
 
         return Candidate(
             category='hangzhou', seed=self.seed, level=level, db=self.db,
-            tools=TOOLS + kinds, text=f'{REQUEST}\n\n{FORM}',
-            solution=SOLUTION, verifier=VERIFIER,
-            check=self.audit.is_right,
-            probes=[self.audit.draw(rng) for _ in range(100)],
+            tools=TOOLS + kinds,
+            text='\n\n'.join([REQUEST, *(
+                limit.texts[side].format(x=x) for limit, x in limits), FORM]),
+            solution=self.solution(level, self.variant(WRONG_SOLUTION)),
+            verifier=self.verifier(level, self.variant(WRONG_VERIFIER)),
+            check=lambda plan: self.is_right(level, plan),
+            probes=self.probes(level),
             attempt=self.attempt, policy=POLICY,
             kinds=('located', 'distinct', 'connected', 'conditional', 'sum',
-                   'extreme', 'count'))
+                   'extreme', 'count', *(x.kind for x, _ in limits)))
+
+    def harder(self, candidate):
+        return self.propose(candidate.level + 1)
 
     def attempt(self, rng):
         return self.audit.draw(rng)
 
+    def variant(self, wrong):
+        return self.random.choice(wrong) \
+            if self.random.random() < self.faulty else ''
+
+    def probes(self, level):
+        """Returns plans that a verifier must decide rightly: drawn ones, those
+        that break one limit only, and for each clause of the second day one
+        that breaks nothing else."""
+
+        drawn = [self.attempt(self.random) for _ in range(levels.DRAWS)]
+        good = [p for p in drawn if self.is_right(level, p)]
+        cities = self.db['cities']
+        found = drawn[:60] + good[:20]
+
+        for one in self.limits(level):
+            found += [p for p in drawn if self.audit.is_right(p)
+                      and [x for x in self.limits(level)
+                           if not x[0].holds(cities, p, x[1])] == [one]][:4]
+
+        for clause in CLAUSES:
+            found += [p for p in drawn if broken_by(cities, p)
+                      == (clause[0], [clause[1]])][:2]
+
+        return found
+
+    def solution(self, level, wrong):
+        text = SOLUTION
+        limits = self.limits(level)
+
+        if level > 1:
+            used = limits[:-1] if wrong == 'forgets' else limits
+            rules = ''.join(
+                f'{INDENT}if {limit.condition(limit.sol, x, wrong=True)}:\n'
+                f'{INDENT}    continue\n' for limit, x in used)
+            text = levels.SEARCH.replace(f'{INDENT}RULES\n', rules)
+
+        elif wrong == 'forgets':
+            text = text.replace('both < 350 and ', '')
+
+        return {'database': lambda: text.replace(
+                    'def solve():\n', 'def solve():\n    x = db["cities"]\n'),
+                'import': lambda: 'import itertools\n' + text,
+                'name': lambda: text.replace('continue', 'contineu', 1),
+                'form': lambda: text.replace('return plan', 'return [plan]'),
+                }.get(wrong, lambda: text)()
+
+    def verifier(self, level, wrong):
+        text = VERIFIER
+        limits = self.limits(level)
+        rules = ''
+
+        for i, (limit, x) in enumerate(limits):
+            last = i == len(limits) - 1
+            if last and wrong == 'forgets':
+                continue
+            lines = limit.ver + 'if ' + limit.condition(
+                'n', x, wrong='' if last and wrong == 'reversed' else 'no') \
+                + f':\n    return "limit: {limit.kind}"\n'
+            rules += ''.join(f'    {line}\n'
+                             for line in lines.strip('\n').split('\n'))
+
+        if level == 1 and wrong == 'forgets':
+            text = text.replace('if ticket >= 120:', 'if ticket >= 9999:')
+        elif level == 1 and wrong == 'reversed':
+            text = text.replace('if ticket >= 180:', 'if ticket < 180:')
+        elif wrong == 'form':
+            text = text.replace('len(answer) != 3', 'len(answer) != 4')
+
+        return text.replace('    return None\n', rules + '    return None\n')
+
     def repair(self, candidate, fault):
-        raise ValueError(f'hangzhou/{self.seed}: {fault}')
+        """Writes the part again at which the fault points.  If that can be
+        the solution or the verifier, it takes turns."""
+
+        c = candidate
+        self.last = 'verifier' if self.last == 'solution' else 'solution'
+        part = {'source': 'solution', 'tools': 'solution',
+                'failed': 'solution', 'broken': 'verifier',
+                'strict': 'verifier', 'lenient': 'verifier'}.get(fault.kind,
+                                                              self.last)
+
+        if part == 'solution':
+            c.solution = self.solution(c.level, self.variant(WRONG_SOLUTION))
+        else:
+            c.verifier = self.verifier(c.level, self.variant(WRONG_VERIFIER))
+
+        return c
+
+
+INDENT = ' ' * 24
+
+
+def broken_by(cities, plan):
+    """Returns what day_two() returns for the second day of a plan."""
+
+    c, d = cities[plan[1]['city']], plan[1]
+
+    return day_two(c['hotels'][d['hotel']],
+                   c['restaurants'][d['afternoon_restaurant']],
+                   c['restaurants'][d['evening_restaurant']],
+                   c['attractions'][d['afternoon_attraction']])
