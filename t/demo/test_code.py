@@ -5,6 +5,7 @@
 import dataclasses
 import json
 import os
+import re
 import unittest
 from unittest import mock
 
@@ -267,6 +268,36 @@ class Code(unittest.TestCase):
             self.assertFalse(self.wrong(r, 0, old, '('))
             self.assertTrue(self.wrong(
                 r, 0, old, r.faults[0].right.rpartition('|| *text ')[2]))
+
+    # small changes of a source
+
+    CHANGES = (('<=', '<'), ('>=', '>'), (' < ', ' <= '), (' > ', ' >= '),
+               (' + ', ' - '), (' - ', ' + '), ('==', '!='), (' // ', ' % '),
+               (' or ', ' and '), ('||', '&&'), (' 0', ' 1'), (' 1', ' 2'),
+               ('return -1', 'return 1'), ('++', '--'))
+
+    def test_mutations(self):
+        """Each small change of a right source fails the hidden tests.  None
+        of these changes leaves the program as it was."""
+
+        for r in (repos.ROMAN, repos.NUMBER):
+            text, n = r.files[r.path], 0
+            tests = repo.environment_of(r, r.faults[0]).tests
+
+            for old, new in self.CHANGES:
+                for m in re.finditer(re.escape(old), text):
+                    line = text[text.rfind('\n', 0, m.start()) + 1:
+                                text.find('\n', m.end())]
+                    if line.lstrip().startswith(('/*', '"""')):
+                        continue
+                    other = text[:m.start()] + new + text[m.end():]
+                    passed, _ = repo.run_tests(
+                        r, {**r.files, r.path: other}, tests)
+                    self.assertFalse(passed and all(passed.values()),
+                                     (r.path, line, new))
+                    n += 1
+
+            self.assertGreater(n, 10)
 
     def test_junit(self):
         """Both frameworks report failures with their names."""

@@ -7,6 +7,7 @@ import copy
 import io
 import json
 import os
+import re
 import tempfile
 import unittest
 from unittest import mock
@@ -17,6 +18,7 @@ from tasks.task import RETAIN, play
 from worlds import registry
 from worlds.__main__ import main
 from worlds.form import Refused, record, verify
+from worlds.search import task as search
 
 
 def command(*args, stdin=''):
@@ -68,6 +70,31 @@ class Form(unittest.TestCase):
 
                 self.assertIsNotNone(verify(family.task(seed, level), wrong),
                                      name)
+
+    def test_other_numbers(self):
+        """20 other answers to a question of search or interpreter, which are
+        numbers of its pages or near the right one, are wrong."""
+
+        for name in ('search', 'interpreter'):
+            task = registry.families()[name].task('eval-2')
+            check = task.turns[0].check
+
+            if name == 'search':
+                corpus, _, question = search.question_of('eval-2', 1)
+                right = question.answer
+                others = {int(n) for text in corpus.pages.values()
+                          for n in re.findall(r'\d+', text)}
+            else:
+                right = next(n for n in range(10 ** 6) if check(
+                    f'It is {n}.', []) is None)
+                others = {right + d for d in range(-15, 16)}
+
+            self.assertIsNone(check(f'It is {right}.', []))
+            others -= {right}
+            self.assertGreaterEqual(len(others), 20)
+
+            for n in sorted(others):
+                self.assertIsNotNone(check(f'It is {n}.', []), (name, n))
 
     def test_results_are_not_trusted(self):
         family = registry.families()['trip']

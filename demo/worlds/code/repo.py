@@ -111,8 +111,12 @@ def environment_of(repo, fault):
     path, text = test_file(repo, repo.tests)
     files[path] = text
 
+    # the test cases of the other faults are hidden, too: what passes before
+    # a patch has to pass after it
+
     return Environment(repo, fault, files, (repo.path, old, new),
-                       test_file(repo, repo.tests + fault.test))
+                       test_file(repo, repo.tests + ''.join(
+                           f.test for f in repo.faults)))
 
 
 def lines_that_differ(a, b):

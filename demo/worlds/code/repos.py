@@ -275,17 +275,27 @@ def read(text):
     def test_forty(self):
         self.assertEqual(roman.write(40), "XL")
         self.assertEqual(roman.read("XL"), 40)
+        self.assertEqual(roman.write(1994), "MCMXCIV")
+        self.assertEqual(roman.write(766), "DCCLXVI")
+        self.assertEqual(roman.write(449), "CDXLIX")
 '''),
     Fault('1 <= n <= 3999', '0 <= n <= 3999',
           'write(0) returns an empty text instead of an error.', '''
     def test_zero(self):
-        with self.assertRaises(ValueError):
-            roman.write(0)
+        for n in (0, 4000):
+            with self.assertRaises(ValueError):
+                roman.write(n)
+        self.assertEqual(roman.write(1), "I")
+        self.assertEqual(roman.write(3999), "MMMCMXCIX")
 '''),
     Fault('text.upper(), 0', 'text, 0',
           'read("xii") raises ValueError; small letters used to work.', '''
     def test_small_letters(self):
         self.assertEqual(roman.read("xii"), 12)
+        self.assertEqual(roman.read("i"), 1)
+        for text in ("", "xq", "q"):
+            with self.assertRaises(ValueError):
+                roman.read(text)
 '''),
 ))
 
@@ -444,6 +454,10 @@ static void
 test_nine(void **state)
 {
     assert_int_equal(number_read("19"), 19);
+    assert_int_equal(number_read("0"), 0);
+    assert_int_equal(number_read(""), -1);
+    assert_int_equal(number_read("999999"), 999999);
+    assert_int_equal(number_read("1000000"), -1);
 }
 '''),
     Fault('n >= 10', 'n > 10', 'number_digits(10) is 1.', '''
