@@ -51,6 +51,21 @@ class Families(unittest.TestCase):
                          'Answer: ' + 'a,' * 9999, '```python\n', '.' * 9999):
                 self.assertIsNotNone(check(text, []), (name, text[:20]))
 
+    def test_any_answer(self):
+        """No text makes a check fail, and none of these is right."""
+
+        rng = random.Random(3)
+        parts = ['Answer:', '**', 'nobody', ',', ';', ':', '\n', ' ', '.',
+                 '\0', '\ud800', 'Answer: ' + '.' * 30000, '9' * 5000, '!?',
+                 'é', '\u2028', 'Elmar', 'answer', ' * ' * 10000]
+        checks = [module.make(f'eval-{n}', 2).turns[0].check
+                  for module in (logic, writing) for n in range(12)]
+
+        for _ in range(300):
+            text = ''.join(rng.choices(parts, k=rng.randint(1, 12)))
+            self.assertIsInstance(rng.choice(checks)(text, []), str)
+            self.assertIsNone(programming.program_of(text))
+
     def test_levels_are_harder(self):
         """The policy falls by 30 points.  Programs of the policy are judged
         by the expected results, because only those that are right for the

@@ -5,6 +5,7 @@
 import dataclasses
 import json
 import os
+import random
 import re
 import unittest
 from unittest import mock
@@ -452,6 +453,36 @@ class Calls(unittest.TestCase):
                      b'x' * calling.LONGEST):
             with self.assertRaises(calling.Ended, msg=line[:60]):
                 self.ask(line)
+
+    def test_any_answer(self):
+        """Whatever JSON it is, it is a value, an error or no answer."""
+
+        rng = random.Random(4)
+
+        def value(depth=0):
+            kind = rng.randrange(9 if depth < 4 else 6)
+            if kind < 6:
+                return rng.choice((None, True, -1, 1e308, 'x', 'list',
+                                   float('nan'), '', 10 ** 30))
+            if kind == 6:
+                return [value(depth + 1) for _ in range(rng.randrange(4))]
+            return {rng.choice(('value', 'error', 'list', 'tuple', 'set',
+                                'dict', 'object', 'other')): value(depth + 1)
+                    for _ in range(rng.randrange(1, 3))}
+
+        seen = set()
+
+        for _ in range(5000):
+            line = json.dumps(value()).encode() + b'\n'
+            line = line[rng.randrange(2) * rng.randrange(len(line)):]
+            program = calling.Program(lambda line: None, lambda line=line:
+                                      line)
+            try:
+                seen.add(type(program.reply('get', 0, 'f')))
+            except calling.Ended:
+                seen.add(None)
+
+        self.assertEqual(seen, {tuple, None})
 
     def test_exceptions(self):
         for name, kind in (('ValueError', ValueError), ('KeyError', KeyError),

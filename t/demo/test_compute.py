@@ -172,7 +172,7 @@ class Refine(unittest.TestCase):
                                                              0),
                            ('Score: 0\nScore: 2', 2), ('Score: 9', None),
                            ('Score: two', None), ('', None),
-                           ('Score: 22', None)):
+                           ('Score: 22', None), ('Score: ' + '2' * 9999, None)):
             self.assertEqual(refine.score(text), want, text)
 
 

@@ -7,7 +7,6 @@ assignments.  The gold policy finds it by elimination (solver.py).
 """
 
 import random
-import re
 
 from tasks.task import CHAT, RETAIN, Step, Task, Turn
 from worlds.answers.solver import Clue, Puzzle, make_unique, solve
@@ -324,11 +323,15 @@ def request(kind):
     return '\n'.join(lines)
 
 
+LABEL = 'answer:'
+
+
 def wrong(kind, answer):
     """Returns None if an answer has the solution, else the reason."""
 
-    found = re.findall(r'^[*\s]*answer:[*\s]*(.*?)[*.\s]*$', answer,
-                       re.M | re.I)
+    lines = [line.strip(' *') for line in answer.split('\n')]
+    found = [line[len(LABEL):].strip(' *.') for line in lines
+             if line.lower().startswith(LABEL)]
 
     if not found:
         return 'there is no line with Answer:'

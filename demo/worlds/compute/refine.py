@@ -82,7 +82,7 @@ def question(task, one):
 def score(text):
     """Returns the score of an evaluation, or None."""
 
-    found = re.findall(r'(?i)\bscore\W{0,4}([0-9]+)', text)
+    found = re.findall(r'(?i)\bscore\W{0,4}([0-9]{1,9})', text)
 
     return int(found[-1]) if found and int(found[-1]) <= BEST else None
 
