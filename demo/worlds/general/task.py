@@ -15,7 +15,7 @@ from worlds.general.loop import ATTEMPTS, Result, settle
 SUBMIT = 'submit_result'
 RECEIVED = {'received': True}
 TRIES = 30      # environments for one seed
-RECENT = 32     # of a category, which are made again for several samples
+RECENT = 16     # candidates that are remembered
 
 
 def submit(arguments):
@@ -115,6 +115,21 @@ def gold(candidate):
     return policy
 
 
+@functools.lru_cache(maxsize=RECENT)
+def kept_of(name, propose, seed, level):
+    """Returns the Kept of a seed, whose candidate several samples of a model
+    have; tools and verifier are started anew for each Task."""
+
+    for n in range(TRIES):
+        proposer = propose(seed if n == 0 else f'{seed}/{n}')
+        kept = settle(proposer, proposer.propose(level), Result(), ATTEMPTS)
+
+        if kept is not None and kept.successes > 0:
+            return kept
+
+    raise ValueError(f'{name}: nothing was kept for {seed}')
+
+
 def family(name, propose, levels):
     """Returns the Family of a category.  propose takes a seed and returns a
     proposer.
@@ -124,17 +139,8 @@ def family(name, propose, levels):
     """
     full = 'general_' + name
 
-    @functools.lru_cache(maxsize=RECENT)
-    def kept_of(seed, level):
-        for n in range(TRIES):
-            proposer = propose(seed if n == 0 else f'{seed}/{n}')
-            kept = settle(proposer, proposer.propose(level), Result(),
-                          ATTEMPTS)
-            if kept is not None and kept.successes > 0:
-                return kept
+    def make(seed, level):
+        return task_of(kept_of(full, propose, seed, level), full)
 
-        raise ValueError(f'{full}: nothing was kept for {seed}')
-
-    return Family(full, lambda seed, level: task_of(kept_of(seed, level),
-                                                    full), levels, {
+    return Family(full, make, levels, {
         'category': name, 'made_by': 'worlds.general'})
