@@ -239,7 +239,7 @@ class Runs(unittest.TestCase):
         o = self.options('modes', '--minutes', '0')
         with contextlib.redirect_stderr(io.StringIO()) as err:
             self.assertEqual(run.run(o, [('logic', 1)], lambda job: 1), [])
-        self.assertRegex(err.getvalue(), '^0 of 1 tasks in 0 s')
+        self.assertRegex(err.getvalue(), '^0 of 1 tasks in 0 s; 0 more')
 
         # one at a time: the first task moves the deadline into the past
 
@@ -260,6 +260,33 @@ class Runs(unittest.TestCase):
             run.time.monotonic = real
 
         self.assertEqual(done, ['eval-0'])
+
+    def test_late(self):
+        """What is not finished after half of the time more is left out, and
+        counted."""
+
+        o = self.options('modes', '--minutes', '1', '--concurrency', '1')
+        clock = [0]
+
+        def work(job):
+            for seconds in {'eval-0': (50, 39), 'eval-1': (50, 41)}[job.seed]:
+                job.ask({'messages': [{'role': 'user', 'content': 'x'}],
+                         'thinking': {'type': 'disabled'}, 'seed': 1})
+                clock[0] += seconds
+            job.ask({'messages': [{'role': 'user', 'content': 'x'}],
+                     'thinking': {'type': 'disabled'}, 'seed': 1})
+            return True
+
+        real, run.time.monotonic = run.time.monotonic, lambda: clock[0]
+        try:
+            for n, left in ((0, 1), (1, 0)):
+                clock[0] = 0
+                with contextlib.redirect_stderr(io.StringIO()) as err:
+                    self.assertEqual(len(run.run(o, [('logic', n)], work)),
+                                     left)
+                self.assertRegex(err.getvalue(), f'{1 - left} more had begun')
+        finally:
+            run.time.monotonic = real
 
     def test_order(self):
         o = self.options('modes', '--tasks', '2')

@@ -16,7 +16,8 @@ keep     of --samples samples, those that pass the filters; --keep of them with
          the most reasoning are submitted
 
 Without --url a program plays the model (player.py).  After --minutes no
-further task begins; the tables have those that began before.
+further task begins.  The tables have those that began before, but for those that
+are not finished after half of that time more.
 """
 
 import argparse

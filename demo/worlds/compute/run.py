@@ -81,20 +81,45 @@ def in_rounds(families, options):
             for name in families]
 
 
+LATEST = 1.5        # times --minutes, after which no request is sent
+
+
+class Late(Exception):
+    """A task was not finished in time."""
+
+
 def run(options, wanted, work):
     """Calls work(job) for the jobs in their order, several at a time.  After
-    --minutes no further job begins; those that have begun are finished, so
-    that tasks with long answers are not left out.  Returns their results, in
-    order."""
+    --minutes no further job begins.  Those that have begun are finished, so
+    that tasks with long answers are not left out, but for those that take
+    longer than LATEST allows.  Returns (job, result) pairs in order, and
+    reports how many there are not."""
 
     if options.url is not None:
         options.model = model_of(options)
 
-    deadline = time.monotonic() + 60 * options.minutes
     begin = time.monotonic()
+    deadline = begin + 60 * options.minutes
+    late = []
 
     def one(job):
-        return None if time.monotonic() >= deadline else (job, work(job))
+        if time.monotonic() >= deadline:
+            return None
+
+        ask = job.ask
+
+        def asked(request):
+            if time.monotonic() >= begin + LATEST * 60 * options.minutes:
+                raise Late
+            return ask(request)
+
+        job.ask = asked
+
+        try:
+            return job, work(job)
+        except Late:
+            late.append(job)
+            return None
 
     results = in_parallel([lambda job=job: one(job)
                            for job in jobs(options, wanted)],
@@ -102,6 +127,7 @@ def run(options, wanted, work):
     done = [r for r in results if r is not None]
 
     print(f'{len(done)} of {len(results)} tasks in '
-          f'{time.monotonic() - begin:.0f} s', file=sys.stderr)
+          f'{time.monotonic() - begin:.0f} s; {len(late)} more had begun and '
+          'were not finished in time', file=sys.stderr)
 
     return done
