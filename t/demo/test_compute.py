@@ -377,7 +377,8 @@ class Runs(unittest.TestCase):
         """Its right solutions pass the verifier, and its wrong ones do
         not."""
 
-        for name in ('writing', 'logic', 'general_basket', 'general_trip'):
+        for name in ('writing', 'logic', 'general_basket', 'general_trip',
+                     'trip_short'):
             make = lambda name=name: task_of(name)     # noqa: E731
             player = Player((name, 'eval-1', 1), make)
             player.skill = 0.5

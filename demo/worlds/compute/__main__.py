@@ -35,8 +35,8 @@ from worlds.form import Refused
 COMMANDS = {'modes': tables.modes, 'pass': tables.passes,
             'refine': tables.refine, 'keep': tables.keep}
 
-TRIPS_AND_CODE = ('general_trip', 'general_trip@3', 'general_hangzhou',
-                  'programming', 'programming@2', 'programming@3')
+TRIPS_AND_CODE = ('trip_short', 'trip', 'general_trip', 'general_hangzhou',
+                  'programming', 'programming@2')
 
 
 def parse(args):

@@ -38,6 +38,7 @@ class Player:
         self.name, self.seed, self.level = task
         self.make = make
         self.gold = {}
+        self.modes = make().modes
         self.submits = SUBMIT in make().tools
         self.skill = random.Random(f'{task}/skill').random() ** 1.5
 
@@ -112,7 +113,7 @@ class Player:
         if right or self.submits:
             message = self.step(messages, user, thinks)
         else:
-            message = {'content': self.wrong_answer(seed, rng)}
+            message = {}
 
         if not right:
             self.spoil(message, seed, rng)
@@ -123,7 +124,7 @@ class Player:
         """Returns the message of the gold policy, which goes through its
         calls once more for a revision."""
 
-        mode = RETAIN if thinks else CHAT
+        mode = CHAT if not thinks and CHAT in self.modes else RETAIN
 
         if mode not in self.gold:
             self.gold[mode] = [m for m in play(self.make(), mode)
@@ -136,7 +137,10 @@ class Player:
         return message
 
     def spoil(self, message, seed, rng):
-        """Makes the result that a message submits wrong."""
+        """Makes the result that a message submits, or its answer, wrong."""
+
+        if 'tool_calls' not in message:
+            message['content'] = self.wrong_answer(seed, rng)
 
         for call in message.get('tool_calls', ()):
             if call['function']['name'] == SUBMIT:

@@ -3,14 +3,13 @@
 """One conversation with a model about a task of one turn, and what is left of
 it."""
 
-import json
 from dataclasses import dataclass, field
 from typing import List, Optional
 
 from eval.client import ContextFull
 from eval.converse import Outcome, Unanswered, have_turn
 from tasks.task import CHAT
-from worlds.general.task import RECEIVED, SUBMIT
+from worlds.general.task import SUBMIT
 
 
 @dataclass
@@ -37,8 +36,7 @@ class Try:
         """Returns the last result that was submitted, or None."""
 
         return next((c.arguments['answer_text'] for c in reversed(self.calls)
-                     if c.name == SUBMIT
-                     and c.result == json.dumps(RECEIVED)), None)
+                     if c.name == SUBMIT and 'error' not in c.result), None)
 
     def solution(self):
         """Returns the solution as text: the answer, and what was
