@@ -61,7 +61,7 @@ def parse(args):
         p.add_argument('--temperature', type=float, default=1,
                        help='only for the mode chat, because the API ignores '
                             'it when the model thinks')
-        p.add_argument('--max-tokens', type=positive, default=1024,
+        p.add_argument('--max-tokens', type=positive, default=2048,
                        help='limit of one message')
         p.add_argument('--concurrency', type=positive, default=8)
 
