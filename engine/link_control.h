@@ -85,6 +85,10 @@ typedef struct {
     _Atomic uint64_t    step_timeout_ms;    /* the supervisor ends the replica
                                                when a step takes longer, or
                                                alive_ms is older; 0: never */
+    _Atomic uint64_t    ended;              /* requests that have ended since
+                                               the replica started, without
+                                               those that were removed from
+                                               its full queue */
 } dsa_link_control_t;
 
 
@@ -102,6 +106,7 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, page_bytes) == 544
                && offsetof(dsa_link_control_t, tier) == 552
                && offsetof(dsa_link_control_t, step_timeout_ms) == 912
+               && offsetof(dsa_link_control_t, ended) == 920
                && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 

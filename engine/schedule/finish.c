@@ -499,6 +499,8 @@ dsa_sched_finish(dsa_sched_t *s, dsa_seq_t *seq, dsa_finish_e finish,
         dsa_sched_forget(s, seq);
     }
 
+    s->stats.ended++;
+
     dsa_sched_stop(s, seq);
     s->handler.done(seq->owner, &usage);
     dsa_sched_free(s, seq);

@@ -131,6 +131,7 @@ typedef struct {
                                                each copy counted */
     uint64_t            split_prompts;      /* prefilled on all ranks */
     uint64_t            preemptions;
+    uint64_t            ended;              /* without dropped ones */
     uint32_t            running;
     uint32_t            waiting;
     uint32_t            pages;              /* of all ranks */

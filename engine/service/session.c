@@ -744,6 +744,7 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
                           s->all->completion_tokens, memory_order_relaxed);
     atomic_store_explicit(&c->preemptions, stats->preemptions,
                           memory_order_relaxed);
+    atomic_store_explicit(&c->ended, stats->ended, memory_order_relaxed);
     atomic_store_explicit(&c->draft_tokens, stats->draft_tokens,
                           memory_order_relaxed);
 

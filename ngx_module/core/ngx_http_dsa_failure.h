@@ -22,6 +22,9 @@ typedef struct {
     const char               *code;         /* of the error; NULL: the default
                                                of the status */
 
+    ngx_uint_t                retry;        /* Retry-After of a 429 or 503, in
+                                               seconds; 0: the default */
+
     /*
      * If the prompt, or the prompt and the answer, exceed the context;
      * otherwise context is 0.

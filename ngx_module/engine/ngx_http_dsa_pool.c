@@ -192,6 +192,30 @@ ngx_http_dsa_pool_load(ngx_http_dsa_session_t *s)
 }
 
 
+ngx_uint_t
+ngx_http_dsa_pool_backlog(ngx_http_dsa_pool_t *pool, ngx_str_t *model)
+{
+    ngx_uint_t               i, seconds, least;
+    ngx_http_dsa_session_t  *s;
+
+    s = pool->sessions.elts;
+    least = 0;
+
+    for (i = 0; i < pool->sessions.nelts; i++) {
+        if (!ngx_http_dsa_pool_fits(&s[i], 0, model, 0)) {
+            continue;
+        }
+
+        seconds = ngx_http_dsa_backlog_seconds(&s[i].backlog,
+                                               s[i].link.control);
+
+        least = least == 0 ? seconds : ngx_min(least, seconds);
+    }
+
+    return least;
+}
+
+
 uint32_t
 ngx_http_dsa_pool_context(ngx_http_dsa_pool_t *pool, ngx_str_t *model)
 {

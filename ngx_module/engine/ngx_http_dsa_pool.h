@@ -75,6 +75,14 @@ ngx_http_dsa_session_t *ngx_http_dsa_pool_prefer(ngx_http_dsa_pool_t *pool,
     ngx_http_dsa_route_e *result);
 
 /*
+ * Returns after how many seconds an engine will have begun the requests that
+ * wait in its queue now: the least of the engines that respond, are not
+ * draining and serve model (NULL: any); 0 if there is none.
+ */
+ngx_uint_t ngx_http_dsa_pool_backlog(ngx_http_dsa_pool_t *pool,
+    ngx_str_t *model);
+
+/*
  * Returns the tokens of the largest context among the engines that serve or
  * served model (NULL: any); 0 if there is none.
  */

@@ -333,6 +333,7 @@ ngx_http_dsa_session_open(ngx_http_dsa_session_t *s, int fds[DSA_LINK_FDS])
     s->fault = NULL;
     s->stale = 0;
 
+    ngx_http_dsa_backlog_start(&s->backlog, s->link.control);
     ngx_http_dsa_metrics_session(1);
 
     ngx_add_timer(&s->timer, NGX_HTTP_DSA_CHECK_TIME);
@@ -681,6 +682,8 @@ static void
 ngx_http_dsa_session_check(ngx_http_dsa_session_t *s)
 {
     ngx_uint_t  n, stale;
+
+    ngx_http_dsa_backlog_update(&s->backlog, s->link.control);
 
     stale = !ngx_http_dsa_session_up(s);
 

@@ -17,6 +17,7 @@
 #include "engine/link.h"
 #include "engine/link_request.h"
 
+#include "ngx_http_dsa_backlog.h"
 #include "ngx_http_dsa_slots.h"
 #include "ngx_http_dsa_records.h"
 
@@ -84,6 +85,7 @@ struct ngx_http_dsa_session_s {
 
     ngx_http_dsa_slots_t      slots;
     ngx_http_dsa_records_t    records;
+    ngx_http_dsa_backlog_t    backlog;
 
     ngx_event_t               timer;        /* by state: for the next attempt
                                                to connect, the hello, or the

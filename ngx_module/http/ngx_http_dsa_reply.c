@@ -124,7 +124,17 @@ ngx_int_t
 ngx_http_dsa_send_failure(ngx_http_request_t *r,
     const ngx_http_dsa_failure_t *failure)
 {
+    char                      seconds[NGX_INT_T_LEN + 1];
     ngx_http_dsa_api_error_t  error;
+
+    if (failure->retry != 0) {
+        (void) snprintf(seconds, sizeof(seconds), "%lu",
+                        (unsigned long) failure->retry);
+
+        if (ngx_http_dsa_add_header(r, "Retry-After", seconds) != NGX_OK) {
+            return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        }
+    }
 
     ngx_memzero(&error, sizeof(ngx_http_dsa_api_error_t));
 

@@ -42,7 +42,7 @@ static void ngx_http_dsa_engine_request_error(
 static ngx_uint_t ngx_http_dsa_engine_request_continues(
     ngx_http_dsa_engine_request_t *er, uint32_t code);
 static void ngx_http_dsa_engine_request_failed(
-    ngx_http_dsa_failure_t *failure, uint32_t code);
+    ngx_http_dsa_engine_request_t *er, uint32_t code);
 static void ngx_http_dsa_engine_request_lost(
     ngx_http_dsa_engine_request_t *er);
 static ngx_uint_t ngx_http_dsa_engine_request_move(
@@ -443,7 +443,7 @@ ngx_http_dsa_engine_request_error(ngx_http_dsa_engine_request_t *er,
     }
 
     if (er->failure->status == 0) {
-        ngx_http_dsa_engine_request_failed(er->failure, error.code);
+        ngx_http_dsa_engine_request_failed(er, error.code);
     }
 
     er->owner->end(er, NGX_HTTP_DSA_ENGINE_FAILED);
@@ -478,9 +478,13 @@ ngx_http_dsa_engine_request_continues(ngx_http_dsa_engine_request_t *er,
 /* Sets the failure after an error that is not the client's. */
 
 static void
-ngx_http_dsa_engine_request_failed(ngx_http_dsa_failure_t *failure,
+ngx_http_dsa_engine_request_failed(ngx_http_dsa_engine_request_t *er,
     uint32_t code)
 {
+    ngx_http_dsa_failure_t  *failure;
+
+    failure = er->failure;
+
     switch (code) {
 
     case DSA_LINK_E_DRAINING:
@@ -492,10 +496,11 @@ ngx_http_dsa_engine_request_failed(ngx_http_dsa_failure_t *failure,
     /* the engine has removed an accepted request from its full queue */
 
     case DSA_LINK_E_TENANT:
-        ngx_http_dsa_submit_crowded(failure);
+        ngx_http_dsa_submit_crowded(er->submit, failure);
         return;
 
     case DSA_LINK_E_OVERLOADED:
+        ngx_http_dsa_submit_later(er->submit, failure);
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "The engine is overloaded; try again later.");
         failure->code = "overloaded";

@@ -692,9 +692,10 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 
         /* with a 503 another host would do the work that this one limits */
 
-        ngx_http_dsa_submit_crowded(failure);
+        ngx_http_dsa_submit_crowded(submit, failure);
 
     } else if (submit->refused) {
+        ngx_http_dsa_submit_later(submit, failure);
         ngx_http_dsa_failure_set(failure, NGX_HTTP_SERVICE_UNAVAILABLE, NULL,
                                  "All engines of pool \"%.*s\" are busy; try "
                                  "again later.",
@@ -712,8 +713,26 @@ ngx_http_dsa_submit_unavailable(ngx_http_dsa_submit_t *submit,
 
 
 void
-ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure)
+ngx_http_dsa_submit_later(const ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
 {
+    ngx_str_t  model;
+
+    if (failure->status == 0) {
+        model = submit->model;
+
+        failure->retry = ngx_http_dsa_pool_backlog(submit->pool,
+                             ngx_http_dsa_models_any(&model) ? NULL : &model);
+    }
+}
+
+
+void
+ngx_http_dsa_submit_crowded(const ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure)
+{
+    ngx_http_dsa_submit_later(submit, failure);
+
     ngx_http_dsa_failure_set(failure, NGX_HTTP_TOO_MANY_REQUESTS, NULL,
                              "Too many of your requests wait already; try "
                              "again later.");

@@ -142,8 +142,16 @@ void ngx_http_dsa_submit_unencoded(const ngx_http_dsa_submit_t *submit,
 ngx_int_t ngx_http_dsa_submit(ngx_http_dsa_submit_t *submit,
     ngx_http_dsa_link_request_t *lr, ngx_http_dsa_failure_t *failure);
 
+/*
+ * Sets Retry-After for a failure that is set next, because the queues are full:
+ * when the first of them will have begun what waits there now.
+ */
+void ngx_http_dsa_submit_later(const ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
+
 /* Sets the failure of a request whose tenant fills its part of the queue. */
-void ngx_http_dsa_submit_crowded(ngx_http_dsa_failure_t *failure);
+void ngx_http_dsa_submit_crowded(const ngx_http_dsa_submit_t *submit,
+    ngx_http_dsa_failure_t *failure);
 
 /*
  * Call it when an engine has ended a request with error before it accepted the

@@ -73,6 +73,7 @@ typedef struct {
     int                blocked;         /* a ring had no room */
     uint32_t           running;         /* of "load" */
     uint32_t           waiting;
+    uint64_t           ended;
 } fake_t;
 
 

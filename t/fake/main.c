@@ -51,11 +51,11 @@
  * Commands arrive at the stream socket SOCKET.ctl, one per line, and each is
  * answered by a line: go [N], drain 0|1, alive 0|1|2 (0: alive_ms stops in the
  * past; 2: in the future), step AGE LIMIT (ms: since when a step runs, 0: none,
- * and how long it may), load RUNNING WAITING, corrupt KIND, mute 0|1 (1: the
- * worker is not woken), page BYTES, tier N V..., close (all sessions), live
- * (requests), sessions, script FILE (as script=).  "tier" sets the words of a
- * tier in all control blocks, in their order, also in a session whose version
- * of the link has no tiers.
+ * and how long it may), load RUNNING WAITING [ENDED], corrupt KIND, mute 0|1
+ * (1: the worker is not woken), page BYTES, tier N V..., close (all sessions),
+ * live (requests), sessions, script FILE (as script=).  "tier" sets the words
+ * of a tier in all control blocks, in their order, also in a session whose
+ * version of the link has no tiers.
  *
  * Each event is one line on stdout.
  */
@@ -243,7 +243,8 @@ command(int fd, char *text)
         set_step(text + 5);
 
     } else if (strncmp(text, "load ", 5) == 0) {
-        (void) sscanf(text + 5, "%u %u", &fake.running, &fake.waiting);
+        (void) sscanf(text + 5, "%u %u %lu", &fake.running, &fake.waiting,
+                      &fake.ended);
 
     } else if (strncmp(text, "corrupt ", 8) == 0) {
         for (i = 0; i < FAKE_SESSIONS; i++) {

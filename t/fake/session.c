@@ -671,6 +671,7 @@ session_step(session_t *s)
     atomic_store(&s->link.control->draining, fake.draining);
     atomic_store(&s->link.control->running, fake.running + live);
     atomic_store(&s->link.control->waiting, fake.waiting);
+    atomic_store(&s->link.control->ended, fake.ended);
 
     return live;
 }
