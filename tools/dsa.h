@@ -30,6 +30,7 @@ int dsa_cmd_key(int argc, char **argv);
 int dsa_cmd_usage(int argc, char **argv);
 int dsa_cmd_status(int argc, char **argv);
 int dsa_cmd_check(int argc, char **argv);
+int dsa_cmd_drain(int argc, char **argv);
 int dsa_cmd_tenant(int argc, char **argv);
 
 /*

@@ -35,6 +35,7 @@ static const dsa_command_t  dsa_commands[] = {
       "show the requests, engines and tenants of a server" },
     { "check", dsa_cmd_check,
       "check the configurations of a host and what they need" },
+    { "drain", dsa_cmd_drain, "end an engine after its answers" },
     { "tenant delete", dsa_cmd_tenant, "delete the data of a tenant" },
     { "fingerprint", dsa_cmd_fingerprint,
       "print a hash of config.json and the weights" },
