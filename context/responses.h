@@ -52,6 +52,7 @@ typedef struct {
                                                message.output_text.logprobs */
     unsigned                store:1;        /* true by default */
     unsigned                store_given:1;  /* store is in the request */
+    unsigned                background:1;   /* with store only */
     unsigned                encrypted:1;    /* include has
                                                reasoning.encrypted_content */
     unsigned                one_call:1;     /* parallel_tool_calls is false */

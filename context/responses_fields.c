@@ -43,7 +43,6 @@ static const struct {
     const char  *instead;
 } dsa_responses_absent[] = {
     { "access_programs", "", "" },
-    { "background", "false", "" },
     { "image", "", "" },
     { "logprobs", "false", "" },
     { "max_completion_tokens", "", "; use max_output_tokens" },
@@ -67,9 +66,9 @@ static const struct {
  */
 
 static const char *const  dsa_responses_own[] = {
-    "input", "instructions", "store", "previous_response_id", "conversation",
-    "include", "metadata", "parallel_tool_calls", "stream_options",
-    "top_logprobs", "context_management",
+    "input", "instructions", "store", "background", "previous_response_id",
+    "conversation", "include", "metadata", "parallel_tool_calls",
+    "stream_options", "top_logprobs", "context_management",
 
     "max_tool_calls", "prompt_cache_key", "prompt_cache_options",
     "prompt_cache_retention", "safety_identifier", "user"
@@ -106,11 +105,13 @@ int
 dsa_responses_fields(dsa_items_t *ctx, dsa_responses_t *out,
     const dsa_json_t *root)
 {
-    int       rc, store, parallel;
+    int       rc, store, parallel, background;
     dsa_at_t  at = { NULL, "previous_response_id", 0 };
+    dsa_at_t  kept = { NULL, "background", 0 };
 
     store = 1;
     parallel = 1;
+    background = 0;
 
     if (dsa_responses_refused(ctx, root) != DSA_OK
         || dsa_responses_unused(ctx, root) != DSA_OK
@@ -123,13 +124,22 @@ dsa_responses_fields(dsa_items_t *ctx, dsa_responses_t *out,
 
     if (rc == DSA_ERROR
         || dsa_read_bool(&ctx->r, NULL, root, "parallel_tool_calls", &parallel)
+           == DSA_ERROR
+        || dsa_read_bool(&ctx->r, NULL, root, "background", &background)
            == DSA_ERROR)
     {
         return DSA_ERROR;
     }
 
+    if (background && !store) {
+        return dsa_refuse_at(ctx->r.refusal, &kept, "true, but store is false; "
+                             "a response in the background is read where it "
+                             "is stored; expected false or no such field");
+    }
+
     out->store = store;
     out->store_given = rc;
+    out->background = background;
     out->one_call = !parallel;
 
     rc = dsa_read_string(&ctx->r, NULL, root, "previous_response_id",

@@ -88,8 +88,7 @@ dsa_responses_echo(dsa_buf_t *b, const dsa_json_t *root)
     dsa_json_null(&w);
     dsa_json_object_end(&w);
 
-    dsa_json_key(&w, "background");
-    dsa_json_bool(&w, 0);
+    dsa_responses_member(&w, root, "background", "false");
     dsa_json_key(&w, "service_tier");
     dsa_json_stringz(&w, "default");
     dsa_json_key(&w, "truncation");

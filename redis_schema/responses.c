@@ -10,10 +10,9 @@
 
 #include "command.h"
 #include "id.h"
+#include "progress.h"
 #include "resp.h"
-#include "responses.h"
 #include "responses_scripts.h"
-#include "stored_scripts.h"
 
 
 #define DSA_RESPONSE_WORDS  20
@@ -25,6 +24,8 @@ static int dsa_response_items_one(dsa_response_items_t *items,
     dsa_err_t *err);
 static int dsa_response_hmget(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id);
+static int dsa_response_progress(dsa_schema_command_t *cmd,
+    dsa_arena_t *arena, dsa_str_t tenant, dsa_str_t id);
 static int dsa_response_key(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, dsa_str_t id);
 static int dsa_response_unexpected(const redisReply *reply, dsa_err_t *err);
@@ -58,10 +59,11 @@ dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_response_save_script, "2");
+    dsa_command_eval(cmd, dsa_response_save_script, "4");
 
     if (dsa_response_key(cmd, arena, tenant, node->id) != DSA_OK
         || dsa_command_account(cmd, arena, tenant) != DSA_OK
+        || dsa_response_progress(cmd, arena, tenant, node->id) != DSA_OK
         || dsa_command_wordf(cmd, arena, DSA_RESPONSE_KEYS,
                               (int) tenant.len, tenant.data)
            != DSA_OK
@@ -80,6 +82,12 @@ dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_command_word(cmd, node->output);
     dsa_command_word(cmd, node->after);
     dsa_command_word(cmd, node->conversation);
+
+    if (node->background) {
+        return dsa_command_ttl(cmd, arena, DSA_PROGRESS_EVENTS_TTL);
+    }
+
+    dsa_command_word(cmd, dsa_str("", 0));
 
     return DSA_OK;
 }
@@ -171,13 +179,15 @@ dsa_response_delete(dsa_schema_command_t *cmd, dsa_arena_t *arena,
         return DSA_ERROR;
     }
 
-    dsa_command_eval(cmd, dsa_schema_delete_script, "2");
+    dsa_command_eval(cmd, dsa_response_delete_script, "4");
 
-    if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK) {
+    if (dsa_response_key(cmd, arena, tenant, id) != DSA_OK
+        || dsa_command_account(cmd, arena, tenant) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
-    return dsa_command_account(cmd, arena, tenant);
+    return dsa_response_progress(cmd, arena, tenant, id);
 }
 
 
@@ -323,6 +333,26 @@ dsa_response_hmget(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_command_word(cmd, dsa_strz("HMGET"));
 
     return dsa_response_key(cmd, arena, tenant, id);
+}
+
+
+/* The keys of a response that is in progress, and of its events. */
+
+static int
+dsa_response_progress(dsa_schema_command_t *cmd, dsa_arena_t *arena,
+    dsa_str_t tenant, dsa_str_t id)
+{
+    if (dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:p:%.*s",
+                          (int) tenant.len, tenant.data,
+                          (int) id.len, id.data)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    return dsa_command_wordf(cmd, arena, "dsa1:{%.*s}:e:%.*s",
+                             (int) tenant.len, tenant.data,
+                             (int) id.len, id.data);
 }
 
 

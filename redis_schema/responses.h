@@ -43,6 +43,7 @@ typedef struct {
     dsa_str_t    before;
     dsa_str_t    output;
     dsa_str_t    after;
+    unsigned     background:1;      /* it was in progress in the background */
 } dsa_response_t;
 
 
@@ -53,10 +54,14 @@ int dsa_response_id_ok(dsa_str_t id);
 int dsa_response_fits(const dsa_response_t *node);
 
 /*
- * Stores a node, and renews the TTL of those before it.  Redis replies 1, or 0
- * if the node exists, because an earlier attempt stored it, or was withdrawn,
- * or that it exceeds the quota.
+ * Stores a node, which is not in progress any more, and renews the TTL of those
+ * before it.  Redis replies 1, or 0 if the node exists, because an earlier
+ * attempt stored it, or was withdrawn; DSA_RESPONSE_LATE: it was in the
+ * background and was cancelled or deleted; or that it exceeds the quota.
  */
+
+#define DSA_RESPONSE_LATE       2
+
 int dsa_response_save(dsa_schema_command_t *cmd, dsa_arena_t *arena,
     dsa_str_t tenant, const dsa_response_t *node, int64_t created,
     const dsa_schema_storage_t *storage);

@@ -24,12 +24,14 @@
  * Stores a node.  It is not changed if it exists, or if it was withdrawn.
  * Nodes before it stay as long as it does.
  *
- *     KEYS     node, account of the tenant
+ *     KEYS     node, account of the tenant, progress, events
  *     ARGV     prefix of keys, most nodes of a chain, ttl, most bytes and most
  *              objects of the account, created, parent, input, before, output,
- *              after, conversation
+ *              after, conversation, ttl of the events if the response was in
+ *              the background and empty otherwise
  *
- * Returns 1, or 0 if the node exists or was withdrawn.
+ * Returns 1, or 0 if the node exists or was withdrawn; 2 if it was in the
+ * background, and was cancelled or deleted.
  */
 
 static const char  dsa_response_save_script[] =
@@ -43,7 +45,18 @@ DSA_LUA_STORED
 "  return redis.error_reply("
 "'DSADATA the key of a response has another type')\n"
 "end\n"
+"local p, back = {}, ARGV[13] ~= ''\n"
+"if call('TYPE', KEYS[3]).ok == 'hash' then\n"
+"  p = call('HMGET', KEYS[3], 'state', 'stored', 'bytes')\n"
+"end\n"
+"if back and p[1] ~= 'running' then return 2 end\n"
 "local a, ttl = account(KEYS[2]), tonumber(ARGV[3])\n"
+"if back then\n"
+"  take(a, p[2])\n"
+"  if count(p[3]) then\n"
+"    give(a, tonumber(ARGV[13]), size(0, count(p[3])))\n"
+"  end\n"
+"end\n"
 "local share = give(a, ttl, size(0, #ARGV[8] + #ARGV[9] + #ARGV[10]"
 " + #ARGV[11]))\n"
 "local err = over(a, ARGV[4], ARGV[5])\n"
@@ -55,6 +68,8 @@ DSA_LUA_STORED
 "  write('HSET', KEYS[1], 'conversation', ARGV[12])\n"
 "end\n"
 "write('EXPIRE', KEYS[1], ttl)\n"
+"if p[1] then write('EXPIRE', KEYS[3], -1) end\n"
+"if back then write('EXPIRE', KEYS[4], ARGV[13]) end\n"
 "local id, seen = ARGV[7], {}\n"
 "for i = 1, tonumber(ARGV[2]) do\n"
 "  local key = ARGV[1] .. id\n"
@@ -71,6 +86,39 @@ DSA_LUA_STORED
 "  write('EXPIRE', key, ttl)\n"
 "  id = v[1] or ''\n"
 "end\n"
+"settle(a)\n"
+"return commit() or 1\n";
+
+
+/*
+ * Removes a response: what is stored of it, or, if it is in the background,
+ * what it is until then.
+ *
+ *     KEYS     node, account of the tenant, progress, events
+ *
+ * Returns 1, or 0 if there is no such response.
+ */
+
+static const char  dsa_response_delete_script[] =
+DSA_LUA_CALL
+DSA_LUA_WRITE
+DSA_LUA_COUNT
+DSA_LUA_STORED
+"local a, n = account(KEYS[2]), 0\n"
+"local function remove(key)\n"
+"  n = 1\n"
+"  write('EXPIRE', key, -1)\n"
+"  if call('TYPE', key).ok == 'hash' then\n"
+"    take(a, call('HGET', key, 'stored'))\n"
+"  end\n"
+"end\n"
+"if call('TYPE', KEYS[1]).ok ~= 'none' then remove(KEYS[1]) end\n"
+"if call('TYPE', KEYS[3]).ok == 'hash'"
+" and call('HGET', KEYS[3], 'background') then\n"
+"  remove(KEYS[3])\n"
+"end\n"
+"if n == 0 then return 0 end\n"
+"write('EXPIRE', KEYS[4], -1)\n"
 "settle(a)\n"
 "return commit() or 1\n";
 

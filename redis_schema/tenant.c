@@ -23,6 +23,8 @@ static const dsa_tenant_key_t  dsa_tenant_keys[] = {
     { "c:", 1, DSA_TENANT_CONVERSATION },
     { "l:", 1, DSA_TENANT_LEASE },
     { "r:", 1, DSA_TENANT_RESPONSE },
+    { "p:", 1, DSA_TENANT_RESPONSE },
+    { "e:", 1, DSA_TENANT_RESPONSE },
     { "s:", 1, DSA_TENANT_RETAINED },
     { "i:", 1, DSA_TENANT_IDEMPOTENCY },
     { "i", 0, DSA_TENANT_IDEMPOTENCY },

@@ -328,7 +328,7 @@ for my $case (
                      summary => [] } ] }, 'input[0].encrypted_content' ],
     [ { instructions => 5 }, 'instructions' ],
     [ { model => undef }, 'model' ],
-    [ { background => $true }, 'background' ],
+    [ { background => $true, store => $false }, 'background' ],
     [ { conversation => 'conv_1' }, 'conversation' ],
     [ { prompt => { id => 'x' } }, 'prompt' ],
     [ { messages => [] }, 'messages', qr/use input/ ],

@@ -130,7 +130,9 @@ sub save_command {
         my $line = $monitor->line();
 
         last if $line =~ /"PING" "end"/;
-        next if $line !~ /\ "2"\ "[^"]*:r:\Q$o->{id}\E"\ "[^"]*:stored"
+        next if $line !~ /\ "4"\ "[^"]*:r:\Q$o->{id}\E"\ "[^"]*:stored"
+                          \ "[^"]*:p:\Q$o->{id}\E"
+                          \ "[^"]*:e:\Q$o->{id}\E"
                           \ "[^"]*:r:"\ "1000"/x;
 
         my @words = $line =~ /"((?:[^"\\]|\\.)*)"/g;

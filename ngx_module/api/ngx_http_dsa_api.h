@@ -16,7 +16,7 @@
 #include "context/chat.h"
 #include "context/parse.h"
 #include "engine/link_event.h"
-#include "redis_schema/responses.h"
+#include "redis_schema/progress.h"
 #include "ngx_module/core/ngx_http_dsa_usage.h"
 
 #include "ngx_http_dsa_message.h"
@@ -174,6 +174,8 @@ struct ngx_http_dsa_api_answer_s {
     unsigned                  thinking:1;
     unsigned                  store:1;      /* store the answer itself */
     unsigned                  store_given:1;    /* the request has "store" */
+    unsigned                  background:1; /* it is computed without its
+                                               client; with store only */
     unsigned                  logprobs:1;
     unsigned                  rollout:1;
     unsigned                  question:1;   /* the answer is a summary of the
@@ -285,6 +287,14 @@ struct ngx_http_dsa_api_s {
                       ngx_http_dsa_finish_e reason,
                       const ngx_http_dsa_usage_t *usage,
                       dsa_response_t *node);
+
+    /*
+     * NULL unless the API can store its answers.  Before start: open creates
+     * what is stored while the answer is in progress; its texts are valid until
+     * free.  queued writes what the client gets of an answer in the background.
+     */
+    ngx_int_t (*open)(ngx_http_dsa_api_answer_t *a, dsa_progress_t *progress);
+    void      (*queued)(ngx_http_dsa_api_answer_t *a, dsa_buf_t *out);
 
     /*
      * NULL unless answers of the API can have several choices.  choice copies

@@ -62,6 +62,8 @@ const ngx_http_dsa_api_t  ngx_http_dsa_responses = {
     .history = ngx_http_dsa_responses_insert,
     .turn = ngx_http_dsa_responses_turn,
     .node = ngx_http_dsa_responses_node,
+    .open = ngx_http_dsa_responses_open_progress,
+    .queued = ngx_http_dsa_responses_queued,
     .fail = ngx_http_dsa_responses_fail,
     .references = 1,
     .collects = 1
@@ -118,7 +120,8 @@ ngx_http_dsa_responses_body(ngx_http_dsa_api_answer_t *a, dsa_chat_t *chat,
     a->thinking = chat->thinking && !chat->question;
     a->logprobs = request.logprobs && !chat->question;
     a->store = request.store && !compact;
-    a->store_given = request.store_given;
+    a->store_given = request.store_given || request.background;
+    a->background = request.background && !compact;
 
     o->encrypted = request.encrypted;
     o->one_call = request.one_call;
@@ -539,7 +542,7 @@ ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
 
     dsa_json_writer_t                 w;
     ngx_http_dsa_responses_status_e   status;
-    ngx_http_dsa_responses_output_t   output;
+    ngx_http_dsa_responses_place_t    output;
 
     status = ngx_http_dsa_responses_cut(a, reason)
              ? NGX_HTTP_DSA_RESPONSES_INCOMPLETE
@@ -551,7 +554,7 @@ ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
     o->storing = 1;
 
     dsa_json_writer(&w, &o->object);
-    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, &output);
+    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, NULL, &output);
 
     o->storing = 0;
 
@@ -570,6 +573,7 @@ ngx_http_dsa_responses_node(ngx_http_dsa_api_answer_t *a,
                            output.end - output.start);
     node->after = dsa_str(o->object.data + output.end,
                           o->object.len - output.end);
+    node->background = a->background;
 
     return NGX_OK;
 }
@@ -602,7 +606,7 @@ ngx_http_dsa_responses_finish(ngx_http_dsa_api_answer_t *a,
     }
 
     dsa_json_writer(&w, a->out);
-    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, NULL);
+    ngx_http_dsa_responses_object(o, &w, status, usage, NULL, NULL, NULL);
 }
 
 
@@ -660,6 +664,7 @@ ngx_http_dsa_responses_free(ngx_http_dsa_api_answer_t *a)
     dsa_buf_free(&o->input);
     dsa_buf_free(&o->list);
     dsa_buf_free(&o->object);
+    dsa_buf_free(&o->begun);
     dsa_buf_free(&o->custom);
     dsa_buf_free(&o->pending);
     dsa_buf_free(&o->kept);

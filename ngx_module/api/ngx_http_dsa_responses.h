@@ -49,6 +49,14 @@ typedef struct {
 } ngx_http_dsa_responses_item_t;
 
 
+/* The position of a text, as offsets in its buffer. */
+
+typedef struct {
+    size_t                    start;
+    size_t                    end;
+} ngx_http_dsa_responses_place_t;
+
+
 typedef struct {
     ngx_http_dsa_api_answer_t        answer;
 
@@ -59,6 +67,9 @@ typedef struct {
                                                    followed by a NUL */
     dsa_buf_t                        list;      /* these items as an array */
     dsa_buf_t                        object;    /* the object that is stored */
+    dsa_buf_t                        begun;     /* the object while it is in
+                                                   progress */
+    ngx_http_dsa_responses_place_t   state;     /* in begun */
     dsa_buf_t                        kept;      /* messages in front of the
                                                    compaction item, each
                                                    followed by a NUL */
@@ -141,23 +152,16 @@ typedef enum {
 } ngx_http_dsa_responses_status_e;
 
 
-/* The position of the array of items in a response object. */
-
-typedef struct {
-    size_t                    start;
-    size_t                    end;
-} ngx_http_dsa_responses_output_t;
-
-
 /*
- * Writes the response object.  usage and error may be NULL.  If output is not
- * NULL, it gets the position of the items as offsets in w->out.  A response
- * that is in progress has no items.
+ * Writes the response object.  usage and error may be NULL.  state and output,
+ * unless NULL, get the positions of the values from "status" to "error", and of
+ * the items.  A response that is in progress has no items.
  */
 void ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, ngx_http_dsa_responses_status_e status,
     const ngx_http_dsa_usage_t *usage, const ngx_http_dsa_api_error_t *error,
-    ngx_http_dsa_responses_output_t *output);
+    ngx_http_dsa_responses_place_t *state,
+    ngx_http_dsa_responses_place_t *output);
 
 /* The usage of an answer; NULL: null. */
 void ngx_http_dsa_responses_usage(dsa_json_writer_t *w,
@@ -172,6 +176,26 @@ void ngx_http_dsa_responses_item(ngx_http_dsa_responses_t *o,
 void ngx_http_dsa_responses_part(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, const ngx_http_dsa_responses_item_t *item,
     ngx_uint_t text);
+
+
+/* Responses in progress; ngx_http_dsa_responses_progress.c. */
+
+/* Callbacks of the API's table. */
+ngx_int_t ngx_http_dsa_responses_open_progress(ngx_http_dsa_api_answer_t *a,
+    dsa_progress_t *progress);
+void ngx_http_dsa_responses_queued(ngx_http_dsa_api_answer_t *a,
+    dsa_buf_t *out);
+
+/* Writes the object of a response that is not stored, by its state. */
+void ngx_http_dsa_responses_progress(dsa_buf_t *out,
+    const dsa_progress_view_t *view);
+
+/*
+ * Writes the last event of a stream, with an object whose status is in it:
+ * before, output and after of a node, or what the function above has written.
+ */
+void ngx_http_dsa_responses_last(dsa_buf_t *out, uint64_t sequence,
+    const dsa_str_t *object, ngx_uint_t n);
 
 
 /* Logprobs; ngx_http_dsa_responses_logprobs.c. */

@@ -254,7 +254,7 @@ ngx_http_dsa_responses_event_response(ngx_http_dsa_responses_t *o,
 
     ngx_http_dsa_responses_event(o, &w, type);
     dsa_json_key(&w, "response");
-    ngx_http_dsa_responses_object(o, &w, status, usage, error, NULL);
+    ngx_http_dsa_responses_object(o, &w, status, usage, error, NULL, NULL);
     ngx_http_dsa_responses_event_finish(&w);
 }
 

@@ -38,7 +38,8 @@ void
 ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_writer_t *w, ngx_http_dsa_responses_status_e status,
     const ngx_http_dsa_usage_t *usage, const ngx_http_dsa_api_error_t *error,
-    ngx_http_dsa_responses_output_t *output)
+    ngx_http_dsa_responses_place_t *state,
+    ngx_http_dsa_responses_place_t *output)
 {
     ngx_http_dsa_api_answer_t  *a = &o->answer;
 
@@ -50,6 +51,11 @@ ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
     dsa_json_key(w, "created_at");
     dsa_json_uint(w, a->created);
     dsa_json_key(w, "status");
+
+    if (state != NULL) {
+        state->start = w->out->len;
+    }
+
     dsa_json_stringz(w, ngx_http_dsa_responses_statuses[status]);
 
     dsa_json_key(w, "completed_at");
@@ -63,6 +69,10 @@ ngx_http_dsa_responses_object(ngx_http_dsa_responses_t *o,
 
     dsa_json_key(w, "error");
     ngx_http_dsa_responses_error_object(w, error);
+
+    if (state != NULL) {
+        state->end = w->out->len;
+    }
 
     dsa_json_key(w, "incomplete_details");
 

@@ -11,10 +11,12 @@
 #include "base/json_write.h"
 
 #include "ngx_module/account/ngx_http_dsa_access.h"
+#include "ngx_module/api/ngx_http_dsa_responses.h"
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_module/http/ngx_http_dsa_reply.h"
 #include "ngx_module/store/ngx_http_dsa_responses_command.h"
 #include "ngx_http_dsa_object.h"
+#include "ngx_http_dsa_responses_follow.h"
 #include "ngx_http_dsa_responses_list.h"
 #include "ngx_http_dsa_responses_resource.h"
 
@@ -26,22 +28,34 @@
 
 typedef struct {
     ngx_http_dsa_object_t          object;
+    ngx_http_dsa_redis_t          *redis;
+    dsa_str_t                      tenant;
     dsa_str_t                      id;
     ngx_http_dsa_responses_page_t  page;    /* of input_items */
+    int64_t                        after;   /* starting_after; -1: none */
     unsigned                       input:1;
+    unsigned                       cancel:1;
+    unsigned                       stream:1;
+    unsigned                       progress:1;  /* it is not stored, and may be
+                                                   in progress */
 } ngx_http_dsa_resource_t;
 
 
 static ngx_int_t ngx_http_dsa_resource_check(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource, ngx_str_t *rest);
+static ngx_int_t ngx_http_dsa_resource_arguments(ngx_http_request_t *r,
+    ngx_http_dsa_resource_t *resource);
 static ngx_int_t ngx_http_dsa_resource_send(ngx_http_request_t *r,
-    ngx_http_dsa_redis_t *redis, const ngx_str_t *tenant,
+    ngx_http_dsa_resource_t *resource);
+static ngx_int_t ngx_http_dsa_resource_command(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource);
 static void ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
 static void ngx_http_dsa_resource_answer(void *data);
 static ngx_int_t ngx_http_dsa_resource_make(
     ngx_http_dsa_resource_t *resource, redisReply *reply);
+static ngx_int_t ngx_http_dsa_resource_view(ngx_http_dsa_resource_t *resource,
+    redisReply *reply);
 static ngx_int_t ngx_http_dsa_resource_unreadable(
     ngx_http_dsa_resource_t *resource, const redisReply *reply);
 static void ngx_http_dsa_resource_finish(void *data);
@@ -99,6 +113,7 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
     }
 
     resource->id = dsa_str(id->data, id->len);
+    resource->after = -1;
 
     rc = ngx_http_dsa_resource_check(r, resource, rest);
 
@@ -142,6 +157,14 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
         return rc;
     }
 
+    resource->redis = mcf->redis;
+    resource->tenant = dsa_str(name.data, name.len);
+
+    if (resource->stream) {
+        return ngx_http_dsa_responses_follow(r, mcf->redis, resource->tenant,
+                                             resource->id, resource->after);
+    }
+
     resource->page.secret = mcf->secret;
     ngx_memcpy(resource->page.digest, digest, NGX_HTTP_DSA_DIGEST_LEN);
 
@@ -151,7 +174,7 @@ ngx_http_dsa_responses_resource_handler(ngx_http_request_t *r,
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     }
 
-    return ngx_http_dsa_resource_send(r, mcf->redis, &name, resource);
+    return ngx_http_dsa_resource_send(r, resource);
 }
 
 
@@ -161,7 +184,16 @@ static ngx_int_t
 ngx_http_dsa_resource_check(ngx_http_request_t *r,
     ngx_http_dsa_resource_t *resource, ngx_str_t *rest)
 {
-    ngx_str_t  stream;
+    if (rest->len == sizeof("cancel") - 1
+        && ngx_memcmp(rest->data, "cancel", rest->len) == 0)
+    {
+        resource->cancel = 1;
+
+        return r->method == NGX_HTTP_POST
+               ? NGX_DECLINED
+               : ngx_http_dsa_send_error(r, NGX_HTTP_NOT_ALLOWED, "POST",
+                                         "Only POST is accepted here.");
+    }
 
     if (rest->len != 0) {
         if (rest->len != sizeof("input_items") - 1
@@ -169,7 +201,8 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
         {
             return ngx_http_dsa_send_error(r, NGX_HTTP_NOT_FOUND, NULL,
                        "There is nothing at this path; expected "
-                       "/responses/ID or /responses/ID/input_items.");
+                       "/responses/ID, /responses/ID/input_items or "
+                       "/responses/ID/cancel.");
         }
 
         resource->input = 1;
@@ -188,12 +221,43 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
                    "deleted with DELETE.");
     }
 
-    if (ngx_http_arg(r, (u_char *) "stream", 6, &stream) == NGX_OK
-        && (stream.len != 5 || ngx_memcmp(stream.data, "false", 5) != 0))
-    {
-        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "stream",
-                   "A stored response is not streamed; expected false or no "
-                   "such argument.");
+    return ngx_http_dsa_resource_arguments(r, resource);
+}
+
+
+/* Reads stream and starting_after; the same results. */
+
+static ngx_int_t
+ngx_http_dsa_resource_arguments(ngx_http_request_t *r,
+    ngx_http_dsa_resource_t *resource)
+{
+    ngx_str_t  v;
+
+    if (ngx_http_arg(r, (u_char *) "stream", 6, &v) == NGX_OK) {
+
+        if (v.len == 4 && ngx_memcmp(v.data, "true", 4) == 0
+            && r->method == NGX_HTTP_GET)
+        {
+            resource->stream = 1;
+
+        } else if (v.len != 5 || ngx_memcmp(v.data, "false", 5) != 0) {
+            return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST, "stream",
+                       "stream: this argument is not valid; expected true, "
+                       "with GET, or false.");
+        }
+    }
+
+    if (ngx_http_arg(r, (u_char *) "starting_after", 14, &v) != NGX_OK) {
+        return NGX_DECLINED;
+    }
+
+    resource->after = v.len <= 9 ? ngx_atoi(v.data, v.len) : NGX_ERROR;
+
+    if (resource->after == NGX_ERROR || !resource->stream) {
+        return ngx_http_dsa_send_error(r, NGX_HTTP_BAD_REQUEST,
+                   "starting_after", "starting_after: this argument is not "
+                   "valid; expected the sequence_number of an event, and "
+                   "stream=true.");
     }
 
     return NGX_DECLINED;
@@ -201,8 +265,28 @@ ngx_http_dsa_resource_check(ngx_http_request_t *r,
 
 
 static ngx_int_t
-ngx_http_dsa_resource_send(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
-    const ngx_str_t *tenant, ngx_http_dsa_resource_t *resource)
+ngx_http_dsa_resource_send(ngx_http_request_t *r,
+    ngx_http_dsa_resource_t *resource)
+{
+    r->main->count++;
+    r->write_event_handler = ngx_http_request_empty_handler;
+
+    if (!r->discard_body) {
+        r->read_event_handler = ngx_http_test_reading;
+    }
+
+    if (ngx_http_dsa_resource_command(r, resource) != NGX_OK) {
+        r->main->count--;
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    }
+
+    return NGX_DONE;
+}
+
+
+static ngx_int_t
+ngx_http_dsa_resource_command(ngx_http_request_t *r,
+    ngx_http_dsa_resource_t *resource)
 {
     int                    rc;
     dsa_str_t              owner;
@@ -210,15 +294,21 @@ ngx_http_dsa_resource_send(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
     dsa_arena_t           *arena;
     dsa_schema_command_t   cmd;
 
-    owner = dsa_str(tenant->data, tenant->len);
+    owner = resource->tenant;
 
     arena = dsa_arena_create(NGX_HTTP_DSA_RESOURCE_ARENA);
     if (arena == NULL) {
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+        return NGX_ERROR;
     }
 
     if (r->method == NGX_HTTP_DELETE) {
         rc = dsa_response_delete(&cmd, arena, owner, resource->id);
+
+    } else if (resource->cancel) {
+        rc = dsa_progress_cancel(&cmd, arena, owner, resource->id);
+
+    } else if (resource->progress) {
+        rc = dsa_progress_read(&cmd, arena, owner, resource->id);
 
     } else if (resource->input) {
         rc = dsa_response_load_input(&cmd, arena, owner, resource->id);
@@ -227,27 +317,15 @@ ngx_http_dsa_resource_send(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
         rc = dsa_response_load(&cmd, arena, owner, resource->id);
     }
 
-    r->main->count++;
-    r->write_event_handler = ngx_http_request_empty_handler;
-
-    if (!r->discard_body) {
-        r->read_event_handler = ngx_http_test_reading;
-    }
-
     sent = rc == DSA_OK
-           ? ngx_http_dsa_responses_command(r, redis, &cmd,
+           ? ngx_http_dsa_responses_command(r, resource->redis, &cmd,
                                             ngx_http_dsa_resource_reply,
                                             resource)
            : NGX_ERROR;
 
     dsa_arena_destroy(arena);
 
-    if (sent != NGX_OK) {
-        r->main->count--;
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    }
-
-    return NGX_DONE;
+    return sent;
 }
 
 
@@ -257,11 +335,28 @@ ngx_http_dsa_resource_reply(ngx_http_request_t *r, void *data,
 {
     ngx_http_dsa_resource_t *resource = data;
 
-    size_t  bytes;
+    size_t     bytes;
+    dsa_err_t  err;
+    dsa_str_t  field[3];
 
     if (why != NULL) {
         ngx_http_finalize_request(r,
                  ngx_http_dsa_send_unavailable(r, "Stored responses", why));
+        return;
+    }
+
+    /* only a response that is not stored costs a second command */
+
+    if ((r->method & (NGX_HTTP_GET|NGX_HTTP_HEAD)) && !resource->input
+        && !resource->progress
+        && dsa_response_fields(field, 3, reply, &err) == DSA_AGAIN)
+    {
+        resource->progress = 1;
+
+        if (ngx_http_dsa_resource_command(r, resource) != NGX_OK) {
+            ngx_http_finalize_request(r, NGX_HTTP_INTERNAL_SERVER_ERROR);
+        }
+
         return;
     }
 
@@ -313,6 +408,10 @@ ngx_http_dsa_resource_make(ngx_http_dsa_resource_t *resource,
         return NGX_OK;
     }
 
+    if (resource->cancel || resource->progress) {
+        return ngx_http_dsa_resource_view(resource, reply);
+    }
+
     fields = resource->input ? 1 : 3;
     rc = dsa_response_fields(field, fields, reply, &o->err);
 
@@ -337,6 +436,45 @@ ngx_http_dsa_resource_make(ngx_http_dsa_resource_t *resource,
     }
 
     return NGX_OK;
+}
+
+
+/* The same for a response that may be in progress. */
+
+static ngx_int_t
+ngx_http_dsa_resource_view(ngx_http_dsa_resource_t *resource,
+    redisReply *reply)
+{
+    dsa_progress_view_t     view;
+    ngx_http_dsa_object_t  *o;
+
+    o = &resource->object;
+
+    if (dsa_progress_view(&view, reply, &o->err) != DSA_OK) {
+        return ngx_http_dsa_resource_unreadable(resource, reply);
+    }
+
+    switch (view.state) {
+
+    case DSA_PROGRESS_STORED:
+        dsa_buf_add(&o->body, view.before.data, view.before.len);
+        dsa_buf_add(&o->body, view.output.data, view.output.len);
+        dsa_buf_add(&o->body, view.after.data, view.after.len);
+        return NGX_OK;
+
+    case DSA_PROGRESS_UNKNOWN:
+        return ngx_http_dsa_object_refuse(o, NGX_HTTP_NOT_FOUND, NULL,
+                                          ngx_http_dsa_resource_unknown);
+
+    case DSA_PROGRESS_ATTACHED:
+        return ngx_http_dsa_object_refuse(o, NGX_HTTP_BAD_REQUEST, NULL,
+                   "Only a response that was created with background can be "
+                   "cancelled; close the connection of any other one.");
+
+    default:
+        ngx_http_dsa_responses_progress(&o->body, &view);
+        return NGX_OK;
+    }
 }
 
 

@@ -110,6 +110,9 @@ static const ngx_http_dsa_chat_stage_t  ngx_http_dsa_chat_stages[] = {
     { "encode", ngx_http_dsa_chat_choices, NGX_HTTP_DSA_STAGE_ENCODE,
       ngx_http_dsa_chat_encode, ngx_http_dsa_chat_encoded },
 
+    /* others may read the response from here on */
+    { "progress", ngx_http_dsa_request_progress, 0, NULL, NULL },
+
     { "submit", ngx_http_dsa_chat_submit, 0, NULL, NULL }
 };
 

@@ -145,7 +145,9 @@ ngx_http_dsa_chat_was_read(ngx_http_dsa_request_t *req)
      * the status.
      */
 
-    if (req->answer.api->stream || dlcf->keepalive_json) {
+    if (req->answer.api->stream
+        || (dlcf->keepalive_json && !req->answer.api->background))
+    {
         req->timer.keepalive = dlcf->keepalive;
     }
 

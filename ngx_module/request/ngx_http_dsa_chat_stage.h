@@ -114,6 +114,12 @@ ngx_int_t ngx_http_dsa_chat_edit_rest(ngx_http_dsa_request_t *req);
  */
 ngx_int_t ngx_http_dsa_chat_compact(ngx_http_dsa_request_t *req);
 
+/*
+ * begin of the stage that makes a response known, which is stored when it is
+ * complete.
+ */
+ngx_int_t ngx_http_dsa_request_progress(ngx_http_dsa_request_t *req);
+
 /* begin of the stage that shortens a long history. */
 ngx_int_t ngx_http_dsa_chat_window(ngx_http_dsa_request_t *req);
 

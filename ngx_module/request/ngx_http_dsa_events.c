@@ -123,7 +123,10 @@ ngx_http_dsa_events_accepted(ngx_http_dsa_engine_request_t *er,
 
     if (a->index == 0) {
         a->model = req->asked;
-        a->created = ngx_time();
+
+        if (req->progress == NULL) {
+            a->created = ngx_time();
+        }
 
         ngx_http_dsa_events_fingerprint(req);
 
@@ -411,6 +414,13 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
         return;
     }
 
+    ngx_http_dsa_request_queued(req);
+
+    if (req->failure.status != 0) {
+        ngx_http_dsa_request_fail(req);
+        return;
+    }
+
     ngx_http_dsa_choices_end(&req->choices);
 
     if (req->choices.last != NULL) {
@@ -434,10 +444,10 @@ ngx_http_dsa_events_flush(ngx_http_dsa_request_t *req)
 
     /*
      * While the client is slow, its next event stays open and more text is
-     * added.
+     * added, unless events are kept for others.
      */
 
-    if (!req->stream.busy) {
+    if (!req->stream.busy || a->background) {
         a->api->close(a);
     }
 

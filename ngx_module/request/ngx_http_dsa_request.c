@@ -423,7 +423,13 @@ ngx_http_dsa_request_output(ngx_http_dsa_request_t *req, ngx_uint_t last)
         }
     }
 
+    ngx_http_dsa_request_events(req);
+
     rc = ngx_http_dsa_stream_send(&req->stream, last);
+
+    /* what was not moved is pending, and taken */
+
+    req->taken = req->stream.pending.len;
 
     switch (rc) {
 
@@ -662,6 +668,7 @@ ngx_http_dsa_request_detach(ngx_http_dsa_request_t *req)
 
     ngx_http_dsa_shutdown_remove(&req->shutdown);
     ngx_http_dsa_lease_release(&req->conversation.lease);
+    ngx_http_dsa_request_progress_end(req);
     ngx_http_dsa_idempotency_end(req->idempotency,
                                  req->usage.prompt != 0
                                  || req->usage.completion != 0);

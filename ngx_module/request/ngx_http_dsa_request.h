@@ -21,6 +21,7 @@
 #include "ngx_module/objects/ngx_http_dsa_idempotency.h"
 #include "ngx_module/objects/ngx_http_dsa_retention.h"
 #include "ngx_module/store/ngx_http_dsa_lease.h"
+#include "ngx_module/store/ngx_http_dsa_progress.h"
 #include "ngx_module/submission/ngx_http_dsa_engine_request.h"
 #include "ngx_module/submission/ngx_http_dsa_submit.h"
 #include "ngx_http_dsa_answer.h"
@@ -71,6 +72,10 @@ struct ngx_http_dsa_request_s {
     ngx_http_dsa_choices_t        choices;
     ngx_http_dsa_work_t           work;
     ngx_http_dsa_idempotency_t   *idempotency;  /* NULL: none */
+    ngx_http_dsa_progress_t      *progress; /* NULL: the answer itself is not
+                                               stored */
+    size_t                        taken;    /* bytes of stream.pending that
+                                               progress has */
 
     const dsa_json_t             *root;     /* of the body, in submit.arena */
     dsa_refusal_t                *refusal;  /* by the work; the same */
@@ -86,6 +91,8 @@ struct ngx_http_dsa_request_s {
     ngx_uint_t                    reason;   /* ngx_http_dsa_cancel_e */
     ngx_uint_t                    stage;    /* the next one of the chat */
 
+    unsigned                      queued:1; /* the client of an answer in the
+                                               background has its id */
     unsigned                      saving:1; /* the turn or the answer is being
                                                made or stored */
     unsigned                      ended:1;  /* the end is in stream.pending */
@@ -156,6 +163,29 @@ void ngx_http_dsa_request_replay(ngx_http_dsa_request_t *req,
 
 /* Ends a request whose answer is complete: ledger, conversation, last text. */
 void ngx_http_dsa_request_finish(ngx_http_dsa_request_t *req);
+
+
+/*
+ * A response that is stored, while it is in progress: what others can read of
+ * it, and how it goes on without its client in the background.  A request
+ * without such a response is not changed by these functions.
+ */
+
+/*
+ * An engine has accepted the prompt.  A client that does not stream gets the
+ * response as it is, and both kinds of clients may leave from then on.
+ */
+void ngx_http_dsa_request_queued(ngx_http_dsa_request_t *req);
+
+/* Keeps the events that are pending; call it before they are sent. */
+void ngx_http_dsa_request_events(ngx_http_dsa_request_t *req);
+
+/* Call it before the response is stored, and when it is. */
+void ngx_http_dsa_request_store(ngx_http_dsa_request_t *req);
+void ngx_http_dsa_request_stored(ngx_http_dsa_request_t *req);
+
+/* Call it however the request ends. */
+void ngx_http_dsa_request_progress_end(ngx_http_dsa_request_t *req);
 
 
 #endif /* _NGX_HTTP_DSA_REQUEST_H_INCLUDED_ */

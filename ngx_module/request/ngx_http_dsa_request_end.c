@@ -296,6 +296,8 @@ ngx_http_dsa_request_end_put(void *data)
         return;
     }
 
+    ngx_http_dsa_request_store(req);
+
     if (ngx_http_dsa_chat_stored->save(req->http, mcf->redis, &req->tenant,
                                        &req->end->node,
                                        ngx_http_dsa_request_end_stored,
@@ -326,6 +328,10 @@ ngx_http_dsa_request_end_stored(ngx_http_request_t *r, const char *why)
                    why == NULL ? "stored" : "not stored");
 
     req->answer.api->unsaved = why;
+
+    if (why == NULL) {
+        ngx_http_dsa_request_stored(req);
+    }
 
     ngx_http_dsa_request_end_last(req);
 }

@@ -161,6 +161,9 @@ ngx_http_dsa_responses_save_reply(ngx_http_request_t *r, void *data,
         ngx_log_error(ngx_http_dsa_burst(err.text), r->connection->log, 0,
                       "dsa: %s", err.text);
         why = "Redis refused the command";
+
+    } else if (n == DSA_RESPONSE_LATE) {
+        why = "it was cancelled or deleted";
     }
 
     if (why != NULL) {

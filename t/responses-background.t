@@ -1,0 +1,522 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# Responses in the background: without a connection of their client, cancelled,
+# read again event by event, and what remains of a response whose worker was
+# killed, reloaded, or lost Redis.
+
+use strict;
+use warnings;
+
+use List::Util qw/ sum /;
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake;
+use DSA::Ledger;
+use DSA::Test;
+
+my $uri = '/v1/responses';
+my $true = JSON::PP::true;
+my $false = JSON::PP::false;
+my @alice = (headers => [ Authorization => 'Bearer alice' ]);
+my @bob = (headers => [ Authorization => 'Bearer bob' ]);
+
+my $t = DSA::Test->new('background');
+my $server = $t->start_redis(appendonly => 1);
+my $redis = $t->redis;
+my $fake = $t->start_fake;
+my %nginx = (redis => 'ttl=1h timeout=2s', workers => 2,
+             http => 'client_max_body_size 8m;');
+
+$t->start_nginx(%nginx);
+$t->wait_sessions(2);
+$t->allow_alert(qr/worker process \d+ exited on signal 9/);
+wait_until(sub { $t->get("$uri/" . 'resp_' . '0' x 32)->{status} == 404 }, 20,
+           'Redis') for 1 .. 8;
+
+
+sub played {
+    my ($lines, %more) = @_;
+
+    return { model => 'deepseek-chat', input => "!fake\n$lines",
+             background => $true, %more };
+}
+
+
+# Starts a response that does not stream.
+
+sub begin {
+    my ($lines, %more) = @_;
+
+    my $r = $t->post($uri, played($lines, %more), @alice);
+
+    is($r->{status}, 200, 'begun') or diag($r->{body});
+
+    return $r->{json};
+}
+
+
+sub look {
+    my ($id, @as) = @_;
+
+    return $t->get("$uri/$id", @as ? @as : @alice)->{json};
+}
+
+
+sub ended {
+    my ($id, $status) = @_;
+
+    wait_until(sub { look($id)->{status} eq $status }, 60, $status);
+
+    return look($id);
+}
+
+
+sub text_of {
+    my ($o) = @_;
+
+    return join '', map { map { $_->{text} } @{ $_->{content} || [] } }
+                    grep { $_->{type} eq 'message' } @{ $o->{output} };
+}
+
+
+# The events of a stream up to its end.
+
+sub events {
+    my ($c) = @_;
+
+    return map { $_->{json} } grep { $_->{json} } $c->events;
+}
+
+
+# GET with stream, after the event N.
+
+sub follow {
+    my ($id, $after) = @_;
+
+    my $c = $t->connect;
+
+    $c->send_request('GET', "$uri/$id?stream=true"
+                            . (defined $after ? "&starting_after=$after" : ''),
+                     @alice);
+    $c->read_head;
+
+    return $c;
+}
+
+
+# Reloads nginx and waits until no worker of before serves requests.
+
+sub reloaded {
+    my (%more) = @_;
+
+    my %old = map { $_ => 1 } $t->workers;
+
+    $t->reload(%nginx, %more);
+    wait_until(sub { !grep { $old{$_} } $t->workers }, 30, 'the old workers');
+    $t->wait_sessions(2);
+}
+
+
+sub live { ctl($fake, 'live') =~ s/\s//gr }
+
+
+# Without stream: the answer comes at once, while the engine has sent no token.
+
+my $o = begin("wait\nt Hello\nt  there\n",
+              metadata => { status => 'completed' },
+              instructions => 'Say "status":"completed".');
+
+is($o->{status}, 'queued', 'queued');
+is($o->{background}, $true, 'in the background');
+is($o->{object}, 'response', 'a response');
+is_deeply($o->{output}, [], 'without output');
+is($o->{usage}, undef, 'and usage');
+is_deeply($o->{metadata}, { status => 'completed' }, 'with its metadata');
+
+my $seen = look($o->{id});
+
+is($seen->{status}, 'in_progress', 'GET: in progress');
+is($seen->{created_at}, $o->{created_at}, 'created at the same time');
+is($seen->{completed_at}, undef, 'not completed');
+is($seen->{error}, undef, 'no error');
+is(look($o->{id}, @bob)->{error}{code}, 'not_found', 'for its tenant only');
+is($t->get("$uri/$o->{id}?stream=true", @alice)->{status}, 400,
+   'its events are not kept');
+
+# another connection, and another worker as well, because there are many
+
+ctl($fake, 'go');
+
+my $done = ended($o->{id}, 'completed');
+
+is(text_of($done), 'Hello there', 'the answer');
+is($done->{created_at}, $o->{created_at}, 'created as it was');
+is($done->{background}, $true, 'in the background');
+is($done->{usage}{output_tokens}, 3, 'with its usage');
+is_deeply([ grep { !/:r:/ } $redis->keys('dsa1:*resp_*') ], [],
+          'nothing of its progress is left in Redis');
+is($t->post("$uri/$o->{id}/cancel", {}, @alice)->{json}{status}, 'completed',
+   'one that is complete is not cancelled');
+
+my $next = $t->post($uri, { model => 'deepseek-chat', input => 'And?',
+                            previous_response_id => $o->{id} }, @alice);
+is($next->{status}, 200, 'another response continues it');
+
+
+# The answer of the POST ends its connection, also over HTTP/2, and a client
+# that leaves at once stops nothing.
+
+my $c = $t->connect;
+
+$c->send_request('POST', $uri, body => json_encode(played("wait\nt x\n")),
+                 version => '1.1', @alice);
+my $r = $c->response;
+is($r->{status}, 200, 'HTTP/1.1: answered');
+is(lc $r->{headers}{connection}, 'close', 'and the connection is not kept');
+$c->reset;
+is($t->get('/readyz')->{status}, 200, 'nginx serves others');
+ctl($fake, 'go');
+is(text_of(ended($r->{json}{id}, 'completed')), 'x',
+   'the client left, and its response is complete');
+
+# a long object does not fit the socket of a client that does not read
+
+$c = $t->connect(rcvbuf => 2048);
+$c->send_request('POST', $uri, body => json_encode(
+    played("wait\nt y\n", prompt_cache_key => 'long ' x 800_000)), @alice);
+wait_until(sub { live() eq '1' }, 20, 'the request');
+ctl($fake, 'go');
+$r = $c->response;
+is($r->{json}{status}, 'queued', 'a slow client gets all of it');
+is(text_of(ended($r->{json}{id}, 'completed')), 'y', 'and it is complete');
+
+
+# Streams: the events that a client gets are those that others read later.
+
+$c = $t->connect;
+$c->send_request('POST', $uri, body => json_encode(played(
+    "t one\nt  two\nwait\nt  three\nt  four\n", stream => $true)), @alice);
+$c->read_head;
+
+my @first;
+
+push @first, $c->next_event->{json} while (($first[-1] || {})->{delta} || '')
+                                          ne ' two';
+my $id = $first[0]{response}{id};
+
+is($first[0]{response}{status}, 'in_progress', 'a stream begins as usual');
+
+# one reader from the begin, one from an event on; the client leaves
+
+my $all = follow($id);
+my $some = follow($id, 3);
+
+is($all->status, 200, 'read again');
+is($all->header('Content-Type'), 'text/event-stream', 'as a stream');
+
+my @again = map { $all->next_event->{json} } @first;
+
+is_deeply(\@again, \@first, 'the same events');
+$c->reset;
+
+is($some->next_event->{json}{sequence_number}, 4, 'from an event on');
+ctl($fake, 'go');
+
+push @again, events($all);
+
+my @numbers = map { $_->{sequence_number} } @again;
+
+is_deeply(\@numbers, [ 0 .. $#numbers ], 'in order, each once');
+is($again[-1]{type}, 'response.completed', 'up to the end');
+is($again[-1]{response}{status}, 'completed', 'which is complete');
+is(text_of($again[-1]{response}), 'one two three four', 'with the answer');
+is(join('', map { $_->{delta} // '' } @again), 'one two three four',
+   'as the deltas have it');
+is_deeply($again[-1]{response}, look($id), 'as GET has it');
+
+is_deeply([ map { $_->{sequence_number} } events($some) ],
+          [ @numbers[5 .. $#numbers] ], 'the other reader has the rest');
+
+# when it is complete
+
+is_deeply([ events(follow($id)) ], \@again, 'after its end: the same');
+is_deeply([ events(follow($id, $numbers[-3])) ], [ @again[-2, -1] ],
+          'the last two');
+is_deeply([ events(follow($id, $numbers[-1])) ], [], 'none');
+is_deeply([ events(follow($id, 999_999_999)) ], [], 'none for a far number');
+
+for (qw/ x -1 1e3 99999999999 /, '') {
+    my $r = $t->get("$uri/$id?stream=true&starting_after=$_", @alice);
+
+    is($r->{status}, 400, "starting_after=$_ is refused");
+    is($r->{json}{error}{param}, 'starting_after', 'by its name');
+}
+
+is($t->get("$uri/$id?starting_after=3", @alice)->{status}, 400,
+   'starting_after without stream is refused');
+is($t->get("$uri/$id?stream=yes", @alice)->{status}, 400, 'stream=yes, too');
+is($t->get("$uri/$id?stream=false", @alice)->{json}{status}, 'completed',
+   'stream=false is the object');
+is($t->get("$uri/resp_" . '0' x 32 . '?stream=true', @alice)->{status}, 404,
+   'an unknown id');
+is($t->get("$uri/$id?stream=true", @bob)->{status}, 404,
+   'that of another tenant');
+
+my ($key) = $redis->keys("dsa1:*:e:$id");
+my $ttl = $redis->cmd('TTL', $key);
+
+ok($ttl > 3500 && $ttl <= 3600, 'events expire an hour after the end');
+$redis->cmd('DEL', $key);
+is($t->get("$uri/$id?stream=true", @alice)->{status}, 400,
+   'then there is none');
+is(look($id)->{status}, 'completed', 'but the response');
+
+
+# Cancel: the engine ends it, what it has sent is billed, and readers get its
+# end.
+
+ledger_change($t);
+$o = begin("t some\nt  words\nhold\n");
+wait_until(sub { live() eq '1' }, 20, 'the request');
+
+$r = $t->post("$uri/$o->{id}/cancel", {}, @bob);
+is($r->{status}, 404, 'another tenant cannot cancel it');
+$r = $t->request('POST', "$uri/$o->{id}/cancel", @alice);
+is($r->{status}, 200, 'cancelled') or diag($r->{body});
+is($r->{json}{status}, 'cancelled', 'its status');
+is($r->{json}{id}, $o->{id}, 'its id');
+wait_until(sub { live() eq '0' }, 20, 'the engine to end it');
+is(look($o->{id})->{status}, 'cancelled', 'GET has it');
+is($t->post("$uri/$o->{id}/cancel", {}, @alice)->{json}{status}, 'cancelled',
+   'again: the same');
+is(ledger_change($t)->{requests}, 1, 'it is billed once');
+
+$c = $t->connect;
+$c->send_request('POST', $uri, body => json_encode(played(
+    "t some\nt  words\nhold\n", stream => $true)), @alice);
+$c->read_head;
+$id = $c->next_event->{json}{response}{id};
+$all = follow($id);
+$all->next_event;
+$t->post("$uri/$id/cancel", {}, @alice);
+
+my @mine = events($c);
+my @others = events($all);
+
+is($mine[-1]{type}, 'response.failed', 'its client gets the end');
+is($mine[-1]{response}{error}{message}, 'The response was cancelled.',
+   'and why');
+is($others[-1]{type}, 'response.failed', 'and so does a reader');
+is($others[-1]{response}{status}, 'cancelled', 'with its status');
+is(ledger_change($t)->{requests}, 1, 'billed once');
+wait_until(sub { live() eq '0' }, 20, 'the engine to end it');
+
+for ([ 'GET', 405 ], [ 'DELETE', 405 ]) {
+    my ($method, $status) = @$_;
+
+    is($t->request($method, "$uri/$id/cancel", @alice)->{status}, $status,
+       "$method of cancel is refused");
+}
+
+is($t->post("$uri/resp_" . '0' x 32 . '/cancel', {}, @alice)->{status}, 404,
+   'cancel of an unknown id');
+
+$c = $t->connect;
+$c->send_request('POST', $uri, body => json_encode(
+    { %{ played("wait\nt z\n") }, background => $false }), @alice);
+wait_until(sub { live() eq '1' }, 20, 'the request');
+
+my ($running) = map { /(resp_\w+)/ } $redis->keys('dsa1:*:p:resp_*');
+
+($running) = grep { look($_)->{status} eq 'in_progress' }
+             map { /(resp_\w+)/ } $redis->keys('dsa1:*:p:resp_*');
+$r = $t->post("$uri/$running/cancel", {}, @alice);
+is($r->{status}, 400, 'one that is not in the background is not cancelled');
+is($t->request('DELETE', "$uri/$running", @alice)->{status}, 404,
+   'nor deleted');
+ctl($fake, 'go');
+is($c->response->{json}{id}, $running, 'and GET had it before its end');
+is(look($running)->{status}, 'completed', 'and has it now');
+
+
+# DELETE of one that runs ends it.
+
+$o = begin("t a\nhold\n");
+wait_until(sub { live() eq '1' }, 20, 'the request');
+is($t->request('DELETE', "$uri/$o->{id}", @alice)->{json}{deleted}, $true,
+   'deleted while it runs');
+wait_until(sub { live() eq '0' }, 20, 'the engine to end it');
+is(look($o->{id})->{error}{code}, 'not_found', 'and gone');
+is_deeply([ $redis->keys("dsa1:*$o->{id}") ], [], 'nothing is left in Redis');
+
+
+# Failures
+
+$o = begin("t a\nwait\nerror internal broken\n");
+ctl($fake, 'go');
+$done = ended($o->{id}, 'failed');
+is($done->{error}{code}, 'server_error', 'a failure has a code');
+is($done->{error}{message}, 'The engine failed.', 'and a text');
+is_deeply($done->{output}, [], 'and no output');
+
+# before an engine has accepted it, the client gets the error itself
+
+$r = $t->post($uri, played("noaccept\nerror overloaded full\n"), @alice);
+is($r->{status}, 503, 'no engine has room: 503');
+ok($r->{headers}{'retry-after'}, 'with Retry-After');
+
+for ([ { store => $false }, 400, 'background' ],
+     [ { background => 'yes' }, 400, 'background' ],
+     [ { max_output_tokens => 0 }, 400, 'max_output_tokens' ])
+{
+    my ($more, $status, $param) = @$_;
+    my $r = $t->post($uri, { %{ played("t a\n") }, %$more }, @alice);
+
+    is($r->{status}, $status, 'refused: ' . json_encode($more));
+    is($r->{json}{error}{param}, $param, 'by its name');
+}
+
+is($t->post($uri, { model => 'deepseek-chat', input => 'x',
+                    background => undef }, @alice)->{json}{background}, $false,
+   'null is false');
+
+my %progress = map { $_ => 1 } $redis->keys('dsa1:*:p:resp_*');
+my @kept = map { $redis->hgetall($_)->{state} } keys %progress;
+
+is_deeply([ sort @kept ], [ qw/ cancelled cancelled failed / ],
+          'Redis has what was cancelled and what has failed, and no other');
+
+
+# A repeated request gets the answer of the first one.
+
+my @key = (headers => [ Authorization => 'Bearer alice',
+                        'Idempotency-Key' => 'k1' ]);
+
+$r = $t->post($uri, played("wait\nt q\n"), @key);
+$next = $t->post($uri, played("wait\nt q\n"), @key);
+is($next->{json}{id}, $r->{json}{id}, 'an Idempotency-Key: the same response');
+is($next->{headers}{'idempotent-replayed'}, 'true', 'replayed');
+is(live(), '1', 'which the engine has once');
+ctl($fake, 'go');
+ended($r->{json}{id}, 'completed');
+
+
+# A reload: the old worker finishes it.
+
+$o = begin("wait\nt reloaded\n");
+$t->reload(%nginx);
+is(look($o->{id})->{status}, 'in_progress', 'after a reload it goes on');
+ctl($fake, 'go');
+is(text_of(ended($o->{id}, 'completed')), 'reloaded', 'to its end');
+
+# worker_shutdown_timeout ends it
+
+reloaded(main => 'worker_shutdown_timeout 2s;');
+$o = begin("t a\nhold\n");
+$t->reload(%nginx);
+$done = ended($o->{id}, 'failed');
+like($done->{error}{message}, qr/worker_shutdown_timeout/,
+     'worker_shutdown_timeout: failed, and why');
+$t->wait_sessions(2);
+
+
+# SIGKILL of a worker: when the lease is over the response has failed, and is
+# billed once with what was sent, for each kind of request.
+
+ledger_change($t);
+
+$o = begin("t one\nt two\nhold\n");
+
+my @streams = map {
+    my $c = $t->connect;
+
+    $c->send_request('POST', $uri, body => json_encode(
+        { %{ played("t one\nt two\nhold\n") }, stream => $true,
+          background => $_ ? $true : $false }), @alice);
+    $c->read_head;
+    $c;
+} 0, 1;
+my @ids = map {
+    my @e;
+
+    push @e, $_->next_event->{json}
+        while (($e[-1] || {})->{delta} || '') ne 'two';
+    $e[0]{response}{id};
+} @streams;
+
+wait_until(sub { live() eq '3' }, 20, 'the requests');
+
+my $reader = follow($ids[1]);
+
+$reader->next_event;
+kill 'KILL', $_ for $t->workers;
+$t->wait_sessions(2);
+
+for ([ $o->{id}, 'in the background' ], [ $ids[0], 'a stream' ],
+     [ $ids[1], 'a stream in the background' ])
+{
+    my ($id, $name) = @$_;
+    my $done = ended($id, 'failed');
+
+    is($done->{error}{message}, 'The server stopped before the answer was '
+       . 'complete; send the request again.', "$name, killed: failed");
+    is($done->{id}, $id, 'with its id');
+}
+
+@others = events(follow($ids[1]));
+is(join('', map { $_->{delta} // '' } @others), 'onetwo',
+   'the events until then are kept');
+is($others[-1]{type}, 'response.failed', 'and the end');
+
+my $ledger = ledger_change($t);
+
+is($ledger->{requests}, 2, 'each stream is billed once');
+is($ledger->{completion_tokens}, 4, 'with the tokens that were sent');
+
+
+# Redis is away while one runs: it goes on, and is there afterwards.
+
+$c = $t->connect;
+$c->send_request('POST', $uri, body => json_encode(played(
+    "t one\nwait\nt two\nwait\nt three\n", stream => $true)), @alice);
+$c->read_head;
+$id = $c->next_event->{json}{response}{id};
+wait_until(sub { $redis->cmd('EXISTS', ($redis->keys("dsa1:*:e:$id"))[0]
+                                       || 'none') }, 20, 'events');
+$server->kill9;
+ctl($fake, 'go');
+wait_until(sub { (($c->next_event || {})->{json}{delta} || '') eq 'two' }, 20,
+           'the stream');
+$r = $t->post($uri, played("t a\n"), @alice);
+is($r->{status}, 503, 'without Redis another one is refused');
+is($r->{json}{error}{param}, 'background', 'by its name');
+$server->restart;
+wait_until(sub { look($id)->{status} // '' eq 'in_progress' }, 60, 'Redis');
+ctl($fake, 'go');
+ended($id, 'completed');
+@others = events(follow($id));
+is(join('', map { $_->{delta} // '' } @others), 'onetwothree',
+   'Redis was away: all events are kept');
+
+
+# quota
+
+reloaded(redis => 'ttl=1h timeout=2s quota=60k');
+wait_until(sub { $t->get("$uri/$id", @alice)->{status} == 200 }, 20, 'Redis')
+    for 1 .. 8;
+
+my @carol = (headers => [ Authorization => 'Bearer carol' ]);
+
+$r = $t->post($uri, played("t a\n", instructions => 'x' x 100_000), @carol);
+is($r->{status}, 403, 'above the quota: 403');
+is($r->{json}{error}{code}, 'storage_quota_exceeded', 'its code');
+$r = $t->post($uri, played("t a\n", stream => $true), @carol);
+is($r->{status}, 200, 'events above the quota are not kept');
+($id) = $r->{body} =~ /(resp_\w+)/;
+is($t->get("$uri/$id", @carol)->{json}{status}, 'completed',
+   'but the response is');
+
+$t->done;
