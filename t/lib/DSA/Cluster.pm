@@ -14,8 +14,8 @@ use DSA::Wait qw/ wait_until /;
 # new(TEST, masters => N, replicas => N, conf => sub): the sub returns more
 # configuration, { name => value }, for a node by its index.  Each master
 # has an equal range of cluster slots, and the replicas are those of the last
-# master.  No node fails over by itself: a busy machine may stop one for
-# seconds.
+# master, or with spread => 1 of each master in turn.  No node fails over by
+# itself: a busy machine may stop one for seconds.
 
 sub new {
     my ($class, $t, %opt) = @_;
@@ -65,8 +65,10 @@ sub new {
     }, 60, 'the cluster');
 
     for my $i ($masters .. $#nodes) {
+        my $of = $opt{spread} ? $i % $masters : $masters - 1;
+
         wait_until(sub { eval { $self->cmd($i, 'CLUSTER', 'REPLICATE',
-                                           $self->{id}[$masters - 1]) } },
+                                           $self->{id}[$of]) } },
                    20, 'a replica');
     }
 
@@ -100,6 +102,55 @@ sub masters {
 }
 
 
+# Waits until each node serves, and each replica has its master.
+
+sub settle {
+    my ($self) = @_;
+
+    wait_until(sub {
+        !grep {
+            my $role = eval { $self->cmd($_, 'ROLE') } || [ '' ];
+
+            (eval { $self->cmd($_, 'CLUSTER', 'INFO') } || '')
+                !~ /^cluster_state:ok/m
+            || $role->[0] eq 'slave' && $role->[3] ne 'connected'
+        } 0 .. $#{ $self->{nodes} }
+    }, 60, 'the nodes of the cluster');
+
+    return;
+}
+
+
+# A replica takes over from its master, which has sent it all writes.  Returns 0
+# if there is none that is connected.
+
+sub failover {
+    my ($self) = @_;
+
+    my ($replica, $role);
+
+    for my $i (0 .. $#{ $self->{nodes} }) {
+        my $r = eval { $self->cmd($i, 'ROLE') } or next;
+
+        ($replica, $role) = ($i, $r)
+            if $r->[0] eq 'slave' && $r->[3] eq 'connected'
+               && (!defined $replica || rand 2 < 1);
+    }
+
+    return 0 if !defined $replica;
+
+    $self->cmd($replica, 'CLUSTER', 'FAILOVER');
+
+    # a master that does not answer makes it end without a change
+
+    return eval {
+        wait_until(sub { $self->cmd($replica, 'ROLE')->[0] eq 'master' }, 10,
+                   'the failover');
+        1;
+    } || 0;
+}
+
+
 # The node that serves a key, and its cluster slot.
 
 sub owner {
@@ -110,7 +161,7 @@ sub owner {
 
         return ($i, $slot) if grep {
             $_->[0] <= $slot && $slot <= $_->[1]
-            && $_->[2][1] == $self->{ports}[$i]
+            && $_->[2][1] == $self->node($i)->port
         } @{ $self->cmd($i, 'CLUSTER', 'SLOTS') };
     }
 
@@ -144,7 +195,7 @@ sub keys {
         next if defined $match && $key !~ $match;
 
         my $reply = $client->cmd('MIGRATE', '127.0.0.1',
-                                 $self->node($to)->port, $key, 0, 20000,
+                                 $self->{ports}[$to], $key, 0, 20000,
                                  defined $self->node($to)->{password}
                                  ? ('AUTH', $self->node($to)->{password}) : ());
         $n++ if $reply eq 'OK';

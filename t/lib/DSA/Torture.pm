@@ -13,12 +13,15 @@ use Exporter qw/ import /;
 use List::Util qw/ max min /;
 use Time::HiRes qw/ time /;
 
+use DSA::Cluster;
 use DSA::Load;
 use DSA::Process;
 use DSA::Test;
+use DSA::TLS;
 use DSA::Wait qw/ pause /;
 
-our @EXPORT_OK = qw/ compare compare_counts read_journals report /;
+our @EXPORT_OK = qw/ cells_used compare compare_counts read_journals
+                     report /;
 
 # of dsa_price, in 10^-12 of a unit for a token
 my %price = (miss => 280_007, hit => 28_001, output => 420_013);
@@ -35,7 +38,9 @@ my @counts = qw/ prompt_tokens cached_tokens cached_host_tokens
 
 
 # new(DSA::Test, requests =>, clients =>, processes =>, seed =>) starts all
-# programs and the load.
+# programs and the load.  With cluster => 1, Redis is a cluster of six nodes with
+# TLS, whose cluster slots are moved and whose replicas take over, and one
+# process of clients has conversations.
 
 sub new {
     my ($class, $t, %opt) = @_;
@@ -43,7 +48,10 @@ sub new {
     my $self = bless { t => $t, %opt, killed => {}, kills => {} }, $class;
 
     srand $opt{seed};
-    $self->{server} = $t->start_redis(appendonly => 1);
+
+    my $redis = $opt{cluster} ? $self->start_cluster
+                              : ($self->{server} = $t->start_redis(
+                                                       appendonly => 1), '');
 
     for my $name (qw/ left right /) {
         push @{ $self->{engines} }, $t->start_engine(name => $name, conf => {
@@ -52,11 +60,15 @@ sub new {
             journal => $t->path("$name.journal") });
     }
 
-    $t->start_nginx(workers => 3, redis => 'timeout=1s',
-                    http => sprintf('dsa_price null miss=%s hit=%s output=%s;',
-                                    map { sprintf '%.6f', $price{$_} / 1e6 }
-                                    qw/ miss hit output /),
-                    server => 'add_header X-Worker $pid always;');
+    my $conf = $t->default_conf(
+        redis => 'timeout=1s',
+        http => sprintf('dsa_price null miss=%s hit=%s output=%s;',
+                        map { sprintf '%.6f', $price{$_} / 1e6 }
+                        qw/ miss hit output /),
+        server => 'add_header X-Worker $pid always;');
+
+    $conf =~ s/dsa_redis .*;/dsa_redis $redis;/ if $opt{cluster};
+    $t->start_nginx(workers => 3, conf => $conf, wait => 1);
     $t->allow_alert(qr/worker process \d+ exited on signal 9/);
 
     my $n = $opt{processes};
@@ -68,6 +80,11 @@ sub new {
                       within => 0.6,
                       slow => 0, fresh => FRESH,
                       prompt => 'All tenants begin with the same words. ' x 12);
+
+        if ($opt{cluster} && $i == 0) {
+            @tenant{qw/ role leave open /} = ('talk', 0, 20);
+            delete $tenant{fresh};
+        }
 
         push @{ $self->{loads} }, $t->daemon("load$i", sub {
             DSA::Load::run(port => $t->port, seed => $opt{seed} + $i,
@@ -81,33 +98,116 @@ sub new {
 }
 
 
+# Six nodes, three of them replicas, with a certificate.  Returns the words of
+# dsa_redis.
+
+sub start_cluster {
+    my ($self) = @_;
+
+    my $t = $self->{t};
+    my $dir = $t->dir;
+    my @port = map { $t->free_port } 0 .. 5;
+
+    make_ca($dir, 'ca');
+    make_certificate($dir, 'ca', 'redis', 'IP:127.0.0.1');
+
+    $self->{cluster} = DSA::Cluster->new(
+        $t, masters => 3, replicas => 3, spread => 1, conf => sub { {
+            'tls-port' => $port[$_[0]], 'tls-cert-file' => "$dir/redis.pem",
+            'tls-key-file' => "$dir/redis.key",
+            'tls-ca-cert-file' => "$dir/ca.pem", 'tls-auth-clients' => 'no',
+            'tls-cluster' => 'yes', 'tls-replication' => 'yes' } });
+
+    return join ' ', (map { "127.0.0.1:$_" } @port[0 .. 2]),
+                     "tls tls_ca=$dir/ca.pem timeout=10s";
+}
+
+
+# What happens to a cluster, in this order.  A node that is killed is back later,
+# with what it had.
+
+my @cluster_faults = qw/ worker move failover node move replica /;
+
+sub disturb_cluster {
+    my ($self) = @_;
+
+    my $cluster = $self->{cluster};
+    my $fault = $cluster_faults[$self->{faults}++ % @cluster_faults];
+
+    if ($fault eq 'worker') {
+        $self->kill_worker;
+
+    } elsif ($fault eq 'replica') {
+        $self->kill_replica;
+
+    } elsif ($fault eq 'move') {
+        $self->move_slot;
+
+    } elsif ($fault eq 'failover') {
+        $self->{kills}{failover}++ if $cluster->failover;
+
+    } else {
+        $self->{server} = $cluster->node(rand 6);
+        $self->{server}->kill9;
+        $self->{kills}{node}++;
+        pause(rand 2);
+        $self->{server}->restart;
+        $cluster->settle;
+    }
+
+    return;
+}
+
+
+# Moves the cluster slot of a key to another node.
+
+sub move_slot {
+    my ($self) = @_;
+
+    my $cluster = $self->{cluster};
+    my @masters = $cluster->masters;
+    my $from = $masters[rand @masters];
+    my @others = grep { $_ != $from } @masters;
+    my $key = $cluster->cmd($from, 'RANDOMKEY') // return;
+
+    $cluster->move($cluster->cmd($from, 'CLUSTER', 'KEYSLOT', $key), $from,
+                   $others[rand @others]);
+    $self->{kills}{move}++;
+
+    return;
+}
+
+
 # Kills something every 0.3 to 1.5 seconds until the load has ended, and then
 # waits until nothing is left in the file of ledger entries.
 
 sub run {
     my ($self, $progress) = @_;
 
-    my ($t, $server) = @$self{qw/ t server /};
+    my $t = $self->{t};
     my $back = 0;
 
     while (grep { $_->alive } @{ $self->{loads} }) {
         pause(0.3 + rand 1.2);
 
         if ($back && time >= $back) {
-            $server->restart;
+            $self->{server}->restart;
             $back = 0;
         }
 
         my $n = rand 10;
 
-        if ($n < 5) {
+        if ($self->{cluster}) {
+            $self->disturb_cluster;
+
+        } elsif ($n < 5) {
             $self->kill_worker;
 
         } elsif ($n < 8) {
             $self->kill_replica;
 
         } elsif (!$back) {
-            $server->kill9;
+            $self->{server}->kill9;
             $self->{kills}{Redis}++;
             $back = time + rand 3;
         }
@@ -115,7 +215,7 @@ sub run {
         $progress->($self) if $progress;
     }
 
-    $server->restart if $back;
+    $self->{server}->restart if $back;
 
     for (@{ $self->{loads} }) {
         my $status = $_->wait_end(90);
@@ -155,12 +255,21 @@ sub kill_replica {
 }
 
 
-# Slots in the file of ledger entries that are not free.
+# Cells in the file of ledger entries that are not free.
 
 sub left {
     my ($self) = @_;
 
-    my ($file) = reverse sort glob $self->{t}->path('nginx.pid.ledger*');
+    return cells_used((reverse sort glob
+                       $self->{t}->path('nginx.pid.ledger*'))[0]);
+}
+
+
+# The same of a file.
+
+sub cells_used {
+    my ($file) = @_;
+
     my $bytes = read_file($file);
     my ($header, $slot) = (4096, unpack 'x12 L', $bytes);
 
@@ -174,8 +283,9 @@ sub left {
 sub kills {
     my ($self) = @_;
 
-    return join ', ', map { "$self->{kills}{$_} x kill -9 of a $_" }
-                      sort keys %{ $self->{kills} };
+    return join ', ', map { "$self->{kills}{$_} x "
+                            . (/^(?:move|failover)$/ ? '' : 'kill -9 of a ')
+                            . $_ } sort keys %{ $self->{kills} };
 }
 
 
@@ -184,7 +294,8 @@ sub kills {
 sub results {
     my ($self) = @_;
 
-    return ($self->ledgers, $self->journal, [ $self->requests ],
+    return ($self->ledgers, $self->journal,
+            [ grep { $_->{kind} eq 'chat' } $self->requests ],
             $self->{killed});
 }
 
@@ -201,17 +312,33 @@ sub requests {
 }
 
 
+# What GET returns of each conversation, as DSA::Soak::check_turns() needs it.
+
+sub conversations {
+    my ($self) = @_;
+
+    my %key = map { $_->{conversation} ? ($_->{conversation} => $_->{key}) : ()
+              } $self->requests;
+
+    return { map { $_ => $self->{t}->get("/v1/conversations/$_", headers =>
+                       [ Authorization => "Bearer $key{$_}" ]) } keys %key };
+}
+
+
 # The ledger by tenant, summed over days and models.
 
 sub ledgers {
     my ($self) = @_;
 
     my %sum;
-    my $redis = $self->{t}->redis($self->{server});
+    my $redis = !$self->{cluster} && $self->{t}->redis($self->{server});
+    my $all = $redis ? { map { $_ => $redis->hgetall($_) }
+                         $redis->keys('dsa1:*:ledger:*') }
+                     : $self->{cluster}->everything('dsa1:*:ledger:*');
 
-    for my $key ($redis->keys('dsa1:*:ledger:*')) {
+    for my $key (keys %$all) {
         my ($tenant) = $key =~ /\{(\w+)\}:ledger:\d{4}-\d\d-\d\d$/ or next;
-        my $fields = $redis->hgetall($key);
+        my $fields = $all->{$key};
 
         for (grep { /^null\|/ } keys %$fields) {
             $sum{$tenant}{ s/.*\|//r } += $fields->{$_};
