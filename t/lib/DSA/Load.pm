@@ -31,6 +31,21 @@ my $json = JSON::PP->new->utf8->canonical;
 my $true = JSON::PP::true;
 my $false = JSON::PP::false;
 
+# the path of an API, and the body for a text and a number of tokens
+
+my %apis = (
+    chat => [ '/v1/chat/completions', sub {
+        (max_tokens => $_[1], messages => [ { role => 'user',
+                                              content => $_[0] } ]) } ],
+    completions => [ '/v1/completions', sub {
+        (max_tokens => $_[1], prompt => $_[0]) } ],
+    responses => [ '/v1/responses', sub {
+        (max_output_tokens => $_[1], input => $_[0]) } ],
+    messages => [ '/v1/messages', sub {
+        (max_tokens => $_[1], messages => [ { role => 'user',
+                                              content => $_[0] } ]) } ],
+);
+
 
 # run(port =>, out => FILE, seed =>, tenants => [ {...} ]) runs until SIGTERM.
 # Then no more requests begin, and it returns when the open ones have ended.  A
@@ -45,6 +60,7 @@ my $false = JSON::PP::false;
 #   within              s after which such a client leaves, at most (2)
 #   fresh               that many requests have a key, then there is another one
 #   prompt              text in front of that of the request
+#   api                 chat, completions, responses or messages (chat)
 #
 # limit => N ends the run after N requests, as SIGTERM does.
 
@@ -128,21 +144,22 @@ sub begin {
     $r->{leave} = 1 if rand 100 < $tenant->{leave};
     $r->{slow} = 1 if rand 100 < $tenant->{slow};
 
-    my %body = (model => $tenant->{model}, max_tokens => $r->{max},
-                ignore_eos => $true,
+    my $api = $tenant->{api} || 'chat';
+    my ($uri, $fields) = @{ $apis{$api} };
+    my %body = (model => $tenant->{model}, ignore_eos => $true,
                 stream => $r->{stream} ? $true : $false,
-                messages => [ { role => 'user',
-                                content => ($tenant->{prompt} || '')
-                                           . "Say $tag, please." } ]);
+                $fields->(($tenant->{prompt} || '') . "Say $tag, please.",
+                          $r->{max}));
 
-    $body{stream_options} = { include_usage => $true } if $r->{stream};
+    $body{stream_options} = { include_usage => $true }
+        if $r->{stream} && ($api eq 'chat' || $api eq 'completions');
 
     if ($c->{conversation}) {
         $body{conversation} = $r->{conversation} = $c->{conversation};
         $r->{text} = $body{messages}[0]{content};
     }
 
-    $self->send($c, '/v1/chat/completions', $r, \%body);
+    $self->send($c, $uri, $r, \%body);
 
     return if !$c->{conversation} || $c->{once};
 
@@ -162,7 +179,8 @@ sub send {
     my $text = $json->encode($body);
 
     $c->{request} = { key => $tenant->{key}, %$r, role => $tenant->{role},
-                      model => $tenant->{model}, sent => time };
+                      model => $tenant->{model}, sent => time,
+                      $tenant->{api} ? (api => $tenant->{api}) : () };
     $c->{in} = '';
     $c->{over} = 1 if $c->{once};
     $c->{connected} = 0;
@@ -269,7 +287,8 @@ sub read {
     # the event with the role has an empty content; an event of a token has text
 
     $r->{first} = time
-        if $r->{stream} && !$r->{first} && $c->{in} =~ /"content":"[^"]/;
+        if $r->{stream} && !$r->{first}
+           && $c->{in} =~ /"(?:content|text|delta)":"[^"]/;
 
     return;
 }
@@ -338,7 +357,7 @@ sub parse {
         $r->{body} = 1;
         $r->{id} = $value->{id};
         $r->{error} = $value->{error}{message} if $value->{error};
-        $r->{usage} = $value->{usage};
+        $r->{usage} = usage($value);
         $r->{claim} = $value->{conversation};
         $r->{content} = $value->{choices}[0]{message}{content}
             if $r->{conversation};
@@ -348,25 +367,31 @@ sub parse {
     }
 
     for my $event (split /\n\n/, $body) {
+        my $type = $event =~ s/\Aevent: (\S+)\n// ? $1 : '';
+
         next if $event !~ s/\Adata: //;
 
-        if ($event eq '[DONE]') {
-            $r->{done} = 1;
-            next;
-        }
+        $r->{done} = 1
+            if $event eq '[DONE]' || $type eq 'message_stop'
+               || $type =~ /^response\.(?:completed|incomplete)$/;
+
+        next if $event eq '[DONE]';
 
         ($r->{id}) = $event =~ /"id":"([^"]+)"/ if !$r->{id};
-        $r->{texts}++ if $event =~ /"content":"[^"]/;
+        $r->{texts}++ if $event =~ /"(?:content|text|delta)":"[^"]/
+                         && ($type !~ /^response\./ || $type =~ /delta$/);
 
         # there are many events with tokens, so they are matched by a pattern
 
         next if !$r->{conversation}
-                && $event !~ /"error":|"usage":\{|"conversation":/;
+                && $event !~ /"error":\{|"usage":\{|"conversation":/;
 
         my $value = eval { $json->decode($event) } or next;
+        my $error = $value->{error} || ($value->{response} || {})->{error};
+        my $usage = usage($value) || usage($value->{response} || {});
 
-        $r->{error} = $value->{error}{message} if $value->{error};
-        $r->{usage} = $value->{usage} if $value->{usage};
+        $r->{error} = $error->{message} if $error;
+        $r->{usage} = $usage if $usage;
         $r->{claim} = $value->{conversation} if $value->{conversation};
 
         my $delta = ($value->{choices} || [])->[0] or next;
@@ -378,6 +403,18 @@ sub parse {
     delete $r->{done} if !$r->{usage};
 
     return;
+}
+
+
+# The usage of an object, with the names of chat completions.
+
+sub usage {
+    my ($value) = @_;
+
+    my $u = $value->{usage} or return;
+
+    return { %$u, completion_tokens => $u->{completion_tokens}
+                                       // $u->{output_tokens} };
 }
 
 
