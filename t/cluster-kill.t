@@ -2,10 +2,10 @@
 
 # Copyright (C) The nginx-dsa authors
 #
-# The torture run on a Redis Cluster of six nodes with TLS: its cluster slots are
-# moved, its replicas take over, and its nodes, nginx's workers and engines are
-# ended by kill -9.  The ledger has each request once, to the token, and no turn
-# of a conversation is lost.
+# The torture run on a Redis Cluster of six nodes with TLS: its cluster slots
+# are moved, its replicas take over, and its nodes, nginx's workers and engines
+# are ended by kill -9.  The ledger has each request once, to the token, and no
+# turn of a conversation is lost.
 
 use strict;
 use warnings;

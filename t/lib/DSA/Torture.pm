@@ -38,8 +38,8 @@ my @counts = qw/ prompt_tokens cached_tokens cached_host_tokens
 
 
 # new(DSA::Test, requests =>, clients =>, processes =>, seed =>) starts all
-# programs and the load.  With cluster => 1, Redis is a cluster of six nodes with
-# TLS, whose cluster slots are moved and whose replicas take over, and one
+# programs and the load.  With cluster => 1, Redis is a cluster of six nodes
+# with TLS, whose cluster slots are moved and whose replicas take over, and one
 # process of clients has conversations.
 
 sub new {
@@ -123,8 +123,8 @@ sub start_cluster {
 }
 
 
-# What happens to a cluster, in this order.  A node that is killed is back later,
-# with what it had.
+# What happens to a cluster, in this order.  A node that is killed is back
+# later, with what it had.
 
 my @cluster_faults = qw/ worker move failover node move replica /;
 
