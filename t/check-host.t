@@ -228,6 +228,79 @@ finds('TLS with another CA', 1,
       nginx_conf(at => "127.0.0.1:$tls", redis => "queue_file=$queue/q "
                  . "password_file=$dir/password tls tls_ca=$dir/other.pem"),
       @one);
+# Sentinels, which have a password of their own
+
+my @sentinel = map { sentinel($_) } 1, 2;
+my $other = $t->free_port;
+
+sub sentinel {
+    my ($n) = @_;
+
+    my $port = $t->free_port;
+    my $file = write_file($t->path("sentinel$n.conf"), <<"EOC");
+port $port
+bind 127.0.0.1
+dir $dir
+requirepass s3cret
+sentinel monitor chat 127.0.0.1 $server->{port} 1
+sentinel auth-pass chat secret
+EOC
+
+    $t->spawn("sentinel$n", 'redis-server', $file, '--sentinel');
+
+    my $client = { port => $port, password => 's3cret' };
+
+    wait_until(sub { eval { $t->redis($client)->cmd('PING') eq 'PONG' } }, 20,
+               'the Sentinel');
+
+    return $client;
+}
+
+
+sub watched {
+    my ($name, %change) = @_;
+
+    return nginx_conf(at => join(' ', map { "127.0.0.1:$_->{port}" }
+                                      @sentinel),
+                      redis => "queue_file=$queue/q sentinel=$name "
+                               . "password_file=$dir/password "
+                               . 'sentinel_password_file=' . $t->path('s.pw'),
+                      %change);
+}
+
+
+write_file($t->path('s.pw'), "s3cret\n");
+
+my ($status, $text) = check(watched('chat'), @one);
+
+is($status, 0, 'Sentinels') or diag($text);
+is(scalar(grep { /^ok    dsa_redis: the Sentinel \S+ names the primary /
+                 && /127\.0\.0\.1:$server->{port}$/ } split /\n/, $text), 2,
+   'each is asked') or diag($text);
+like($text, qr/^ok    dsa_redis: 127\.0\.0\.1:$server->{port} answers; it uses/m,
+     'and the primary is checked');
+finds('a name that no Sentinel has', 1,
+      qr/^FAIL  dsa_redis: the Sentinel \S+ monitors no "talk"; expected/m,
+      watched('talk'), @one);
+finds('Sentinels without their password', 1,
+      qr/^FAIL  dsa_redis: .*NOAUTH/m,
+      watched('chat', redis => "queue_file=$queue/q sentinel=chat "
+                               . "password_file=$dir/password"), @one);
+finds('a Redis in place of a Sentinel', 1,
+      qr/^FAIL  dsa_redis: \S+ is no Sentinel: it replied "ERR unknown/m,
+      watched('chat', at => "127.0.0.1:$server->{port}",
+              redis => "queue_file=$queue/q sentinel=chat "
+                       . "password_file=$dir/password sentinel_password_file="
+                       . "$dir/password"), @one);
+finds('a Sentinel that does not run', 1,
+      qr/^FAIL  dsa_redis: .*[Rr]efused; expected a Sentinel/m,
+      watched('chat', at => "127.0.0.1:$sentinel[0]{port} 127.0.0.1:$other"),
+      @one);
+$t->redis($sentinel[1])->cmd('SENTINEL', 'REMOVE', 'chat');
+$t->redis($sentinel[1])->cmd('SENTINEL', 'MONITOR', 'chat', '127.0.0.1',
+                             $other, 1);
+finds('two primaries', 0, qr/^warn  dsa_redis: .*; expected one primary$/m,
+      watched('chat'), @one);
 finds('a cache that does not evict', 1,
       qr/^warn  redis_cache: .*"maxmemory-policy allkeys-lru"$/m, nginx_conf(),
       '--engine', engine_conf('cache.conf', host_memory => '16m',

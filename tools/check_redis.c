@@ -23,6 +23,7 @@
 #define DSA_CHECK_TIME       600            /* s without Redis, in which an
                                                operator can act */
 #define DSA_CHECK_FREE       100            /* MB that a disk needs besides */
+#define DSA_CHECK_SENTINEL   26379          /* the default port */
 
 /*
  * Answers with tool calls are kept for an hour, and take about 4.7 KB each
@@ -41,6 +42,11 @@ typedef struct {
 
 static void dsa_check_disk(dsa_check_t *c, const char *file, uint64_t bytes);
 static void dsa_check_state(dsa_check_t *c, const dsa_statement_t *s);
+static void dsa_check_sentinels(dsa_check_t *c, const dsa_statement_t *s,
+    const char *name, dsa_check_server_t *server);
+static char *dsa_check_sentinel(dsa_check_t *c, const char *name,
+    dsa_client_conf_t *conf);
+static int dsa_check_is_address(dsa_str_t word);
 static void dsa_check_cache(dsa_check_t *c, const dsa_check_engine_t *e);
 static void dsa_check_login(dsa_check_t *c, const dsa_statement_t *s,
     dsa_client_conf_t *conf);
@@ -171,30 +177,156 @@ static void
 dsa_check_state(dsa_check_t *c, const dsa_statement_t *s)
 {
     uint32_t            i;
-    const char         *db;
+    const char         *db, *name;
     dsa_check_server_t  server;
 
     memset(&server, 0, sizeof(server));
     server.what = "dsa_redis";
 
-    if (dsa_statement_value(s, "sentinel=", c->arena) != NULL) {
-        dsa_check_line(c, DSA_CHECK_WARN, "dsa_redis", "not checked, because "
-                       "its addresses are those of Sentinels");
-        return;
-    }
-
     dsa_check_login(c, s, &server.conf);
     db = dsa_statement_value(s, "db=", c->arena);
     server.conf.db = db != NULL ? (uint32_t) strtoul(db, NULL, 10) : 0;
 
+    name = dsa_statement_value(s, "sentinel=", c->arena);
+
+    if (name != NULL) {
+        dsa_check_sentinels(c, s, name, &server);
+        return;
+    }
+
     for (i = 1; i < s->n; i++) {
-        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL
-            && !dsa_str_eqz(s->words[i], "tls"))
-        {
+        if (dsa_check_is_address(s->words[i])) {
             server.conf.address = dsa_statement_word(s, i, c->arena);
             dsa_check_server(c, &server);
         }
     }
+}
+
+
+/* Checks each Sentinel, and then the primary that they name. */
+
+static void
+dsa_check_sentinels(dsa_check_t *c, const dsa_statement_t *s,
+    const char *name, dsa_check_server_t *server)
+{
+    char               *primary, *address;
+    uint32_t            i;
+    dsa_client_conf_t   conf;
+
+    conf = server->conf;
+    conf.user = NULL;
+    conf.db = 0;
+    conf.password_file = dsa_statement_value(s, "sentinel_password_file=",
+                                             c->arena);
+    primary = NULL;
+
+    for (i = 1; i < s->n; i++) {
+        if (!dsa_check_is_address(s->words[i])) {
+            continue;
+        }
+
+        conf.address = dsa_statement_word(s, i, c->arena);
+        address = dsa_check_sentinel(c, name, &conf);
+
+        if (address != NULL && primary != NULL
+            && strcmp(address, primary) != 0)
+        {
+            dsa_check_line(c, DSA_CHECK_WARN, "dsa_redis", "the Sentinel %s "
+                           "names the primary %s, and another one %s; expected "
+                           "one primary", conf.address, address, primary);
+        }
+
+        primary = primary == NULL ? address : primary;
+    }
+
+    if (primary != NULL) {
+        server->conf.address = primary;
+        dsa_check_server(c, server);
+    }
+}
+
+
+/* The address of the primary, in the arena; NULL after a line. */
+
+static char *
+dsa_check_sentinel(dsa_check_t *c, const char *name, dsa_client_conf_t *conf)
+{
+    char                   text[DSA_CLIENT_ADDRESS], *primary;
+    dsa_err_t              err;
+    dsa_str_t              words[3];
+    redisReply            *reply, **e;
+    const char            *port;
+    dsa_client_t          *client;
+    dsa_schema_command_t   cmd;
+
+    if (conf->address == NULL) {
+        return NULL;
+    }
+
+    port = strrchr(conf->address, ':');
+
+    if (port == NULL || strchr(port, ']') != NULL) {
+        (void) snprintf(text, sizeof(text), "%.270s:%d", conf->address,
+                        DSA_CHECK_SENTINEL);
+        conf->address = dsa_arena_dup(c->arena, dsa_strz(text));
+    }
+
+    words[0] = dsa_strz("SENTINEL");
+    words[1] = dsa_strz("GET-MASTER-ADDR-BY-NAME");
+    words[2] = dsa_strz(name);
+    cmd.argc = 3;
+    cmd.argv = words;
+
+    primary = NULL;
+    client = conf->address != NULL ? dsa_client_open(conf, &err) : NULL;
+    reply = client != NULL ? dsa_client_call(client, &cmd, &err) : NULL;
+
+    if (reply == NULL) {
+        dsa_check_line(c, DSA_CHECK_FAIL, "dsa_redis", "%s; expected a "
+                       "Sentinel", err.text);
+
+    } else if (reply->type == REDIS_REPLY_NIL) {
+        dsa_check_line(c, DSA_CHECK_FAIL, "dsa_redis", "the Sentinel %s "
+                       "monitors no \"%s\"; expected the name of its "
+                       "\"sentinel monitor\" in sentinel=", conf->address,
+                       name);
+
+    } else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2
+               || reply->element[0]->type != REDIS_REPLY_STRING
+               || reply->element[1]->type != REDIS_REPLY_STRING)
+    {
+        dsa_check_line(c, DSA_CHECK_FAIL, "dsa_redis", "%s is no Sentinel: it "
+                       "replied \"%.100s\"", conf->address,
+                       reply->type == REDIS_REPLY_ERROR ? reply->str : "");
+
+    } else {
+        e = reply->element;
+
+        (void) snprintf(text, sizeof(text), strchr(e[0]->str, ':') != NULL
+                                            ? "[%.200s]:%.10s"
+                                            : "%.200s:%.10s",
+                        e[0]->str, e[1]->str);
+
+        primary = dsa_arena_dup(c->arena, dsa_strz(text));
+
+        dsa_check_line(c, DSA_CHECK_OK, "dsa_redis", "the Sentinel %s names "
+                       "the primary %s", conf->address, text);
+    }
+
+    freeReplyObject(reply);
+    dsa_client_close(client);
+
+    return primary;
+}
+
+
+/* 1 if a word of dsa_redis or redis_cache is an address, no parameter. */
+
+static int
+dsa_check_is_address(dsa_str_t word)
+{
+    return memchr(word.data, '=', word.len) == NULL
+           && !dsa_str_eqz(word, "tls");
 }
 
 
@@ -218,9 +350,7 @@ dsa_check_cache(dsa_check_t *c, const dsa_check_engine_t *e)
     dsa_check_login(c, s, &server.conf);
 
     for (i = 1; i < s->n; i++) {
-        if (memchr(s->words[i].data, '=', s->words[i].len) == NULL
-            && !dsa_str_eqz(s->words[i], "tls"))
-        {
+        if (dsa_check_is_address(s->words[i])) {
             server.conf.address = dsa_statement_word(s, i, c->arena);
             dsa_check_server(c, &server);
         }
