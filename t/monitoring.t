@@ -38,18 +38,27 @@ $t->start_redis();
 $t->start_fake() for 1, 2;
 write_keys($t->path('keys'), key_entry('anna'));
 $t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;',
+                server => 'location = /all { dsa_metrics v32; }',
                 workers => 2);
 wait_until(sub { exists $t->metrics->{dsa_redis_memory_used_bytes} }, 20,
            'the memory of Redis');
 is($t->post('/v1/chat/completions', ask('x'), bearer(key_text('anna')))
    ->{status}, 200, 'a chat');
 
-my $text = $t->get('/metrics')->{body};
-my %type = $text =~ /^# TYPE (\w+) (\w+)$/mg;
+my $failed = $t->stream(script("error internal\n"),
+                        bearer(key_text('anna')), head => 0);
+
+$failed->read_head;
+is($failed->status, 500, 'and one that fails');
+wait_until(sub { $t->get('/all')->{body} =~ /error_type="500"/ }, 20,
+           'its error');
+
+my $text = $t->get('/all')->{body};
+my %type = $text =~ /^# TYPE ([\w:]+) (\w+)$/mg;
 my %labels;
 
-for ($text =~ /^(\w+(?:\{.*\})?) \S+$/mg) {
-    my ($name, $list) = /^(\w+)(?:\{(.*)\})?$/;
+for ($text =~ /^([\w:]+(?:\{.*\})?) \S+$/mg) {
+    my ($name, $list) = /^([\w:]+)(?:\{(.*)\})?$/;
     $labels{$name}{$_} = 1 for ($list // '') =~ /(\w+)="/g;
 }
 
@@ -124,10 +133,10 @@ sub unknown {
     my ($expr) = @_;
 
     my $rest = $expr =~ s/"[^"]*"/""/gr;
-    my @bad = grep { !/:/ ? !$labels{$_} : !$recorded{$_} }
-              $rest =~ /\b(dsa[_:][\w:]+)/g;
+    my @bad = grep { /^dsa:/ ? !$recorded{$_} : !$labels{$_} }
+              $rest =~ /\b((?:dsa[_:]|gen_ai_server_|vllm:)[\w:]+)/g;
 
-    while ($expr =~ /\b(dsa_\w+)\{(.*?)\}/g) {
+    while ($expr =~ /\b((?:dsa|gen_ai_server)_\w+|vllm:\w+)\{(.*?)\}/g) {
         my ($name, $selectors) = ($1, $2);
 
         push @bad, map { "$name\{$_\}" }
@@ -154,6 +163,9 @@ sub unknown {
 is_deeply([ unknown('sum by (colour) (rate(dsa_none{x="1"}[5m]))') ],
           [ 'dsa_none', 'dsa_none{x}', 'label colour' ],
           'the check finds what does not exist');
+is_deeply([ unknown('rate(gen_ai_server_none_count[5m]) + vllm:none{y="1"}') ],
+          [ 'gen_ai_server_none_count', 'vllm:none', 'vllm:none{y}' ],
+          'also under the names of others');
 is_deeply([ unknown($_->{expr}) ], [], $_->{record} // $_->{alert})
     for @rules;
 is_deeply([ unknown($_->{expr}) ], [], "dashboard: $_->{expr}") for @targets;
