@@ -7,7 +7,9 @@
 
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -103,6 +105,41 @@ dsa_backend_without_drafts(const dsa_backend_t *b, const char *fault)
             "model.layers.%u, or \"speculate off\"",
             b->config.num_nextn_predict_layers, fault,
             b->config.num_hidden_layers);
+}
+
+
+char *
+dsa_backend_resolve(const char *model, dsa_err_t *err)
+{
+    char  *path;
+
+    path = realpath(model, NULL);
+
+    if (path == NULL) {
+        (void) dsa_error(err, "%s: %s", model, strerror(errno));
+    }
+
+    return path;
+}
+
+
+int
+dsa_backend_replaces(const char *model, const uint8_t running[32],
+    const uint8_t other[32], uint32_t drafts, const char *fault,
+    dsa_err_t *err)
+{
+    if (memcmp(running, other, 32) != 0) {
+        return dsa_error(err, "%s/config.json is another one than that of the "
+                         "running model; expected the same bytes (a model of "
+                         "another shape needs a restart)", model);
+    }
+
+    if (drafts != 0 && fault[0] != '\0') {
+        return dsa_error(err, "%s has no usable draft layer: %s", model,
+                         fault);
+    }
+
+    return DSA_OK;
 }
 
 

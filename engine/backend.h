@@ -409,6 +409,23 @@ struct dsa_backend_s {
      * call, between steps as well.  NULL: it fails in other calls only.
      */
     int               (*check)(dsa_backend_t *b, dsa_err_t *err);
+
+    /*
+     * Replaces the weights by those that the model's directory has now; NULL:
+     * the backend has none.  Called by the thread that calls start(), while no
+     * step and no move is in flight.  The directory may be a symbolic link,
+     * which is followed once.  Files must not change while they are read: a
+     * new checkpoint gets files of its own.
+     *
+     * DSA_OK      All weights are replaced, and identity and fingerprint are
+     *             those of the new ones, of every byte.  Pages hold nothing of
+     *             use, and the next steps must not read what is in them.
+     * DSA_AGAIN   with err: the checkpoint cannot be loaded, or config.json is
+     *             another one.  The old weights and pages are unchanged.
+     * DSA_ERROR   with err: some weights may be replaced; fatal for the
+     *             replica.
+     */
+    int               (*reload)(dsa_backend_t *b, dsa_err_t *err);
     void              (*close)(dsa_backend_t *b);
 };
 
@@ -467,7 +484,10 @@ int dsa_kv_named(dsa_kv_e *kv, const char *name);
 uint32_t dsa_kv_bf16(dsa_backend_e kind, dsa_kv_e kv,
     const dsa_model_config_t *config);
 
-/* Opens a backend of this kind; NULL with err. */
+/*
+ * Opens a backend of this kind; NULL with err.  The name of the model must
+ * exist until close().
+ */
 dsa_backend_t *dsa_backend_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 
@@ -520,6 +540,21 @@ uint64_t dsa_backend_cuda_page(const dsa_backend_conf_t *conf,
  */
 void dsa_backend_fingerprint(dsa_backend_t *b, const char *model,
     const dsa_backend_conf_t *conf);
+
+/*
+ * Resolves the model's directory for reload(), so that all files are those of
+ * one checkpoint.  The caller frees the path; NULL with err.
+ */
+char *dsa_backend_resolve(const char *model, dsa_err_t *err);
+
+/*
+ * Checks that a checkpoint may replace the running one, by the SHA-256 of both
+ * config.json, and, with drafts, by the fault of its draft layer, which is
+ * empty if the layer can be used.  DSA_ERROR with err.
+ */
+int dsa_backend_replaces(const char *model, const uint8_t running[32],
+    const uint8_t other[32], uint32_t drafts, const char *fault,
+    dsa_err_t *err);
 
 /*
  * Logs why "speculate auto" makes no drafts, unless the model is published

@@ -20,7 +20,10 @@
 /*
  * ROLLOUT: whole rows, for the trainer of a policy.  Each row is a header, its
  * data, and zeros up to a multiple of 4 bytes.  All numbers are little-endian.
- * Positions count from 0, the first token of the prompt.
+ * Positions count from 0, the first token of the prompt.  The version of a row
+ * is that of the weights that computed it: 1 when a replica starts, and one
+ * more each time its weights are replaced.  The ids of a prompt depend on no
+ * weights, so that a PROMPT row has the version 0.
  *
  *     PROMPT    the ids of prompt tokens position .. position + n - 1:
  *               uint32_t [n].
@@ -65,6 +68,7 @@ typedef struct {
     uint16_t    form;
     uint32_t    position;
     uint32_t    n;
+    uint32_t    version;            /* of the weights */
 } dsa_link_row_t;
 
 
@@ -76,7 +80,7 @@ typedef struct {
 } dsa_link_sampled_t;
 
 
-_Static_assert(sizeof(dsa_link_row_t) == 16
+_Static_assert(sizeof(dsa_link_row_t) == 20
                && sizeof(dsa_link_sampled_t) == 8,
                "sizes of the parts of a row");
 

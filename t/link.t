@@ -209,19 +209,19 @@ my @wrong = (
             . 'finite number', %logprobs ] } qw/ nan -inf inf /),
     [ $in, 'tokens n_top 3', 'TOKENS with n_top 3, expected 0 to 2', %logprobs,
       top_logprobs => 2 ],
-    [ $in, 'rollout length 20', 'ROLLOUT of type 9 without DSA_LINK_SAMPLES, '
+    [ $in, 'rollout length 24', 'ROLLOUT of type 9 without DSA_LINK_SAMPLES, '
       . 'expected ACCEPTED, TOKENS, DONE or ERROR' ],
-    [ $before, 'rollout length 20', "ROLLOUT $early", %rollout ],
+    [ $before, 'rollout length 24', "ROLLOUT $early", %rollout ],
     map({ [ $in, "rollout length $_", 'ROLLOUT with rows that do not fill its '
-            . 'length 20, expected rows of 16 to 32512 bytes, in multiples of '
-            . '4', %rollout ] } 0, 16, 18, 24, 32516),
+            . 'length 24, expected rows of 20 to 32512 bytes, in multiples of '
+            . '4', %rollout ] } 0, 16, 20, 22, 28, 32516),
     map({ [ $in, "rollout $_->[0]", number('ROLLOUT', "row.$_->[0]", $_->[1]),
             %rollout ] }
         [ 'type 0', '1 to 3' ], [ 'type 4', '1 to 3' ], [ 'form 1', 0 ],
         [ 'position 10000', '0 to 9999' ], [ 'n 0', '1 to 10000' ],
         [ 'n 10001', '1 to 10000' ]),
     map({ [ $in, "rollout $_->[0]", "ROLLOUT with row.$_->[1]", %rollout ] }
-        [ 'n 2', 'length 20, expected 24' ],
+        [ 'n 2', 'length 24, expected 28' ],
         [ 'type 2', 'form 0, expected 1 to 2' ],
         [ 'type 3', 'n 1, expected 0' ]),
     map({ [ $in, "done $_->[0]", number('DONE', @$_) ] }

@@ -34,6 +34,7 @@ typedef struct {
     uint32_t        allowed;
     uint32_t        first_rank;     /* of this host */
     uint32_t        own_ranks;
+    dsa_backend_conf_t  conf;       /* for reload() */
     uint64_t        moves[DSA_MAX_GPUS][DSA_MOVES];     /* calls of move() */
 } dsa_backend_cpu_t;
 
@@ -63,6 +64,7 @@ static int dsa_backend_cpu_move(dsa_backend_t *b, dsa_move_e way,
     uint32_t rank, const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
 static int dsa_backend_cpu_moved(dsa_backend_t *b, dsa_move_e way,
     uint32_t rank, int wait, uint64_t *calls, dsa_err_t *err);
+static int dsa_backend_cpu_reload(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_backend_cpu_sample_piece(void *ctx, uint32_t piece,
     uint32_t thread);
 static void dsa_backend_cpu_sample(dsa_backend_cpu_t *cpu,
@@ -97,8 +99,10 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->pin = dsa_backend_pin;
     b->move = dsa_backend_cpu_move;
     b->moved = dsa_backend_cpu_moved;
+    b->reload = dsa_backend_cpu_reload;
     b->close = dsa_backend_cpu_close;
 
+    cpu->conf = *conf;
     cpu->weights = dsa_weights_open(conf->model, err);
 
     if (cpu->weights == NULL
@@ -453,6 +457,66 @@ dsa_backend_cpu_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
     assert(rank < b->ranks);
 
     *calls = cpu->moves[rank][way];
+
+    return DSA_OK;
+}
+
+
+/*
+ * Opens the new weights beside the old ones, so that an error leaves these as
+ * they are.  It takes the memory of both for a moment.  All files are read for
+ * the fingerprint: one that is cut short is found here, and not by a step that
+ * computes with the mapped file.
+ */
+
+static int
+dsa_backend_cpu_reload(dsa_backend_t *b, dsa_err_t *err)
+{
+    int                  rc;
+    char                *path;
+    dsa_backend_t       *new;
+    dsa_backend_cpu_t   *cpu = b->data, *next;
+    dsa_backend_conf_t   conf;
+
+    path = dsa_backend_resolve(cpu->conf.model, err);
+
+    if (path == NULL) {
+        return DSA_AGAIN;
+    }
+
+    conf = cpu->conf;
+    conf.model = path;
+    conf.persistent = 1;
+
+    new = dsa_backend_cpu_open(&conf, err);
+
+    if (new == NULL) {
+        free(path);
+        return DSA_AGAIN;
+    }
+
+    next = new->data;
+    rc = dsa_backend_replaces(path, cpu->weights->config_hash,
+                              next->weights->config_hash, b->drafts,
+                              next->weights->draft.fault, err);
+    free(path);
+
+    if (rc != DSA_OK) {
+        new->close(new);
+        return DSA_AGAIN;
+    }
+
+    assert(new->pages == b->pages && new->page_bytes == b->page_bytes);
+
+    next->conf = cpu->conf;
+    memcpy(next->moves, cpu->moves, sizeof(next->moves));
+    memcpy(b->identity, new->identity, sizeof(b->identity));
+    memcpy(b->fingerprint, new->fingerprint, sizeof(b->fingerprint));
+    b->sampled = 0;
+
+    b->data = next;
+    new->data = cpu;
+    new->close(new);
 
     return DSA_OK;
 }

@@ -61,6 +61,8 @@ typedef struct {
 
 typedef struct {
     dsa_weights_t          *weights;    /* NULL after they were loaded */
+    uint8_t                 config_hash[32];    /* of them */
+    dsa_backend_conf_t      conf;       /* for reload() */
     dsa_cuda_group_t       *group;
     dsa_cuda_job_t          job;
     uint32_t                first;      /* the oldest step in flight */
@@ -103,6 +105,7 @@ static int dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way,
     uint32_t rank, const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
 static int dsa_backend_cuda_moved(dsa_backend_t *b, dsa_move_e way,
     uint32_t rank, int wait, uint64_t *calls, dsa_err_t *err);
+static int dsa_backend_cuda_reload(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_backend_cuda_close(dsa_backend_t *b);
 
 
@@ -136,6 +139,7 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->pin = dsa_backend_cuda_pin;
     b->move = dsa_backend_cuda_move;
     b->moved = dsa_backend_cuda_moved;
+    b->reload = conf->random ? NULL : dsa_backend_cuda_reload;
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
     b->rollouts = 1;
@@ -189,6 +193,8 @@ dsa_backend_cuda_model(dsa_backend_t *b, dsa_backend_cuda_t *c,
     }
 
     b->config = c->weights->config;
+    memcpy(c->config_hash, c->weights->config_hash, sizeof(c->config_hash));
+    c->conf = *conf;
     dsa_backend_cuda_drafts(b, c, conf);
 
     return DSA_OK;
@@ -378,6 +384,25 @@ dsa_backend_cuda_close_gpu(void *data, uint32_t rank, dsa_err_t *err)
     dsa_cuda_copies_close(&c->copies, rank);
 
     return DSA_OK;
+}
+
+
+static int
+dsa_backend_cuda_reload(dsa_backend_t *b, dsa_err_t *err)
+{
+    int                  rc;
+    dsa_backend_cuda_t  *c = b->data;
+
+    assert(c->steps == 0);
+
+    rc = dsa_cuda_group_reload(c->group, &c->conf, c->config_hash,
+                               b->drafts != 0, err);
+
+    if (rc == DSA_OK) {
+        dsa_backend_fingerprint(b, c->group->fingerprint, &c->conf);
+    }
+
+    return rc;
 }
 
 

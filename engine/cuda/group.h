@@ -61,6 +61,19 @@ dsa_cuda_group_t *dsa_cuda_group_open(const dsa_cuda_conf_t *conf,
 void dsa_cuda_group_close(dsa_cuda_group_t *group);     /* NULL is allowed */
 
 /*
+ * Replaces the weights at their addresses by those that conf->model has now,
+ * and sets the fingerprint; conf is that of the backend, config_hash that of
+ * the running checkpoint, drafts 1: with the draft layer.  No step is in
+ * flight.  All files are read twice: first they are checked, and then copied.
+ * DSA_AGAIN with err: the check failed, and nothing has changed.  DSA_ERROR
+ * with err: the copies failed, or the files have changed since the check, so
+ * that some weights may be replaced.  reload.c.
+ */
+int dsa_cuda_group_reload(dsa_cuda_group_t *group,
+    const dsa_backend_conf_t *conf, const uint8_t config_hash[32],
+    uint32_t drafts, dsa_err_t *err);
+
+/*
  * Returns DSA_ERROR with err if a rank has waited too long for another one, and
  * then the work in its stream has ended with wrong results; or if NCCL has
  * found a fault of another host.

@@ -47,6 +47,7 @@
  *     speculate                        the drafts behind them
  *     copies, moves                    pages between ranks, and to and from
  *                                      host memory
+ *     reload                           weights that are replaced
  *
  * Checkpoints are FP8 in 128x128 blocks with float32 scales.  The scales of
  * activations are float32, too, or powers of two with config.ue8m0.  The sizes

@@ -38,6 +38,7 @@ typedef struct {
     const dsa_weights_t        *weights;
     const dsa_read_list_t      *list;
     uint32_t                    lists;
+    uint32_t                    check;      /* 1: nothing is copied */
     dsa_read_entry_t           *entry;      /* [n], by file and begin */
     size_t                      n;
     uint8_t                    *vectors;    /* all BF16 vectors, which are
@@ -56,6 +57,8 @@ typedef struct {
 } dsa_read_part_t;
 
 
+static int dsa_read_all(dsa_read_t *r, char fingerprint[DSA_FULL_LEN + 1],
+    dsa_err_t *err);
 static int dsa_read_index(dsa_read_t *r, dsa_err_t *err);
 static int dsa_read_vectors(const dsa_read_t *r, dsa_err_t *err);
 static int dsa_read_made(const dsa_read_t *r, dsa_err_t *err);
@@ -70,9 +73,7 @@ int
 dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
     uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err)
 {
-    int              rc, device;
-    dsa_read_t       r;
-    dsa_scan_sink_t  sink;
+    dsa_read_t  r;
 
     memset(&r, 0, sizeof(r));
 
@@ -80,7 +81,35 @@ dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
     r.list = list;
     r.lists = lists;
 
-    sink.data = &r;
+    return dsa_read_all(&r, fingerprint, err);
+}
+
+
+int
+dsa_cuda_read_check(const dsa_weights_t *weights, const dsa_read_list_t *list,
+    uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err)
+{
+    dsa_read_t  r;
+
+    memset(&r, 0, sizeof(r));
+
+    r.weights = weights;
+    r.list = list;
+    r.lists = lists;
+    r.check = 1;
+
+    return dsa_read_all(&r, fingerprint, err);
+}
+
+
+static int
+dsa_read_all(dsa_read_t *r, char fingerprint[DSA_FULL_LEN + 1],
+    dsa_err_t *err)
+{
+    int              rc, device;
+    dsa_scan_sink_t  sink;
+
+    sink.data = r;
     sink.open = dsa_read_open;
     sink.block = dsa_read_block;
     sink.wait = dsa_read_wait;
@@ -93,24 +122,24 @@ dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
                          dsa_cuda_error(rc));
     }
 
-    rc = dsa_read_index(&r, err);
+    rc = dsa_read_index(r, err);
 
     if (rc == DSA_OK) {
-        rc = dsa_scan(weights, &sink, 0, fingerprint, err);
+        rc = dsa_scan(r->weights, &sink, 0, fingerprint, err);
     }
 
-    if (rc == DSA_OK) {
-        rc = dsa_read_vectors(&r, err);
+    if (rc == DSA_OK && !r->check) {
+        rc = dsa_read_vectors(r, err);
     }
 
-    if (rc == DSA_OK) {
-        rc = dsa_read_made(&r, err);
+    if (rc == DSA_OK && !r->check) {
+        rc = dsa_read_made(r, err);
     }
 
     (void) cudaSetDevice(device);
 
-    free(r.entry);
-    free(r.vectors);
+    free(r->entry);
+    free(r->vectors);
 
     return rc;
 }
@@ -512,6 +541,10 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
     case DSA_READ_COPY:
     case DSA_READ_MADE:
         break;
+    }
+
+    if (part->read->check) {
+        return DSA_OK;
     }
 
     if (piece->rows == 1) {

@@ -58,5 +58,13 @@ typedef struct {
 int dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
     uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err);
 
+/*
+ * The same without the copies: it reads all files and checks what
+ * dsa_cuda_read() would, and changes nothing on the GPUs.
+ */
+int dsa_cuda_read_check(const dsa_weights_t *weights,
+    const dsa_read_list_t *list, uint32_t lists,
+    char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err);
+
 
 #endif /* _DSA_CUDA_READER_H_INCLUDED_ */

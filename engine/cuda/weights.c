@@ -522,6 +522,36 @@ dsa_cuda_weights_place(dsa_cuda_weights_t *w,
 
 
 int
+dsa_cuda_weights_list(dsa_cuda_weights_t *w, const dsa_model_config_t *config,
+    const dsa_shard_t *shard, const dsa_weights_t *weights,
+    dsa_read_list_t *list, dsa_err_t *err)
+{
+    int           rc;
+    dsa_loader_t  ld;
+
+    memset(list, 0, sizeof(dsa_read_list_t));
+
+    rc = cudaGetDevice(&list->device);
+
+    if (rc != 0) {
+        return dsa_error(err, "listing weights: no GPU is selected: %s",
+                         dsa_cuda_error(rc));
+    }
+
+    memset(&ld, 0, sizeof(ld));
+
+    ld.shard = shard;
+    ld.memory = w->memory;
+    ld.list = list;
+    ld.err = err;
+
+    dsa_load_all(&ld, w, config, weights);
+
+    return ld.failed ? DSA_ERROR : DSA_OK;
+}
+
+
+int
 dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err)
 {

@@ -103,6 +103,15 @@ int dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     uint32_t drafts, const dsa_weights_t *weights, dsa_stream_t stream,
     dsa_read_list_t *list, dsa_err_t *err);
 
+/*
+ * Lists the reads for weights that place() has allocated, so that those of
+ * another checkpoint with the same config replace them at the same addresses.
+ * DSA_ERROR with err as place(); in any case the caller frees list->task.
+ */
+int dsa_cuda_weights_list(dsa_cuda_weights_t *w,
+    const dsa_model_config_t *config, const dsa_shard_t *shard,
+    const dsa_weights_t *weights, dsa_read_list_t *list, dsa_err_t *err);
+
 /* Computes the weights that are derived from others, and waits for the GPU. */
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);

@@ -26,7 +26,6 @@ static int dsa_sched_prepare(dsa_sched_t *s, dsa_seq_t *seq);
 static void dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first);
 static void dsa_sched_drop(dsa_sched_t *s, dsa_seq_t *seq);
 static int dsa_sched_unsplit(dsa_sched_t *s, uint32_t rank);
-static void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
 static uint32_t dsa_sched_gaining_rank(const dsa_sched_t *s,
     const dsa_tenant_t *to, uint32_t need);
 static int dsa_sched_may_evict(const dsa_sched_t *s, uint32_t rank,
@@ -418,7 +417,7 @@ dsa_sched_unsplit(dsa_sched_t *s, uint32_t rank)
 }
 
 
-static void
+void
 dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq)
 {
     uint32_t  entry;

@@ -194,6 +194,16 @@ int dsa_sched_poll(dsa_sched_t *s, dsa_err_t *err);
 /* By conf.clock_us; UINT64_MAX: never. */
 uint64_t dsa_sched_due_us(const dsa_sched_t *s);
 
+/*
+ * Replaces the weights: waits for the steps and moves in flight, and calls the
+ * backend's reload().  Afterwards no page of the old weights is found, in no
+ * tier; running sequences are preempted, compute their tokens again, and go on
+ * with the new weights.  DSA_AGAIN with err: the weights stay, and sequences go
+ * on as if nothing had happened.  The reason is that of reload(), or there are
+ * tiers that other processes share.  DSA_ERROR as dsa_sched_step().
+ */
+int dsa_sched_reload(dsa_sched_t *s, dsa_err_t *err);
+
 /* Pages that wait to be written to the cache, or are being written. */
 uint32_t dsa_sched_unwritten(const dsa_sched_t *s);
 

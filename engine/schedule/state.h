@@ -16,7 +16,7 @@
 
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
- * downwards in this order: scheduler.c, step.c, masks.c, prefill.c,
+ * downwards in this order: scheduler.c, reload.c, step.c, masks.c, prefill.c,
  * admission.c, placement.c, finish.c, rollout.c, load.c, ranks.c.
  */
 
@@ -195,6 +195,12 @@ int dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
  * page.
  */
 void dsa_sched_evict(dsa_sched_t *s, uint32_t rank, const dsa_tenant_t *to);
+
+/*
+ * Preempts a running sequence: it releases its pages and waits as the first of
+ * its tenant.
+ */
+void dsa_sched_preempt(dsa_sched_t *s, dsa_seq_t *seq);
 
 /*
  * Preempts sequences of tenants with a large share in favor of a waiting

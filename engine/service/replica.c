@@ -195,6 +195,7 @@ dsa_replica_signals(dsa_replica_t *r, dsa_err_t *err)
     (void) sigemptyset(&set);
     (void) sigaddset(&set, SIGTERM);
     (void) sigaddset(&set, SIGUSR1);
+    (void) sigaddset(&set, SIGHUP);
 
     /*
      * a terminal sends these to all processes; only the supervisor handles
@@ -566,6 +567,12 @@ dsa_replica_signal(void *data)
     r = data;
 
     if (read(r->signals, &info, sizeof(info)) != sizeof(info)) {
+        return;
+    }
+
+    if (info.ssi_signo == SIGHUP) {
+        dsa_log(DSA_LOG_NOTICE, "replica %u: SIGHUP", r->service.replica);
+        dsa_step_reload(r->step);
         return;
     }
 

@@ -14,8 +14,8 @@
 #define DSA_ROLLOUT_ROOM    (DSA_LINK_MAX_ROW - sizeof(dsa_link_row_t))
 
 
-static size_t dsa_rollout_begin(dsa_buf_t *rows, dsa_link_row_e type,
-    uint32_t form, uint32_t position, uint32_t n);
+static size_t dsa_rollout_begin(dsa_buf_t *rows, uint32_t version,
+    dsa_link_row_e type, uint32_t form, uint32_t position, uint32_t n);
 static void dsa_rollout_end(dsa_buf_t *rows, size_t at);
 static void dsa_rollout_set(dsa_buf_t *rows, size_t at, uint32_t form,
     uint32_t n);
@@ -50,7 +50,7 @@ dsa_rollout_prompt(dsa_buf_t *rows, const uint32_t *ids, uint32_t n)
     for (i = 0; i < n; i += part) {
         part = n - i < most ? n - i : most;
 
-        at = dsa_rollout_begin(rows, DSA_LINK_ROW_PROMPT, 0, i, part);
+        at = dsa_rollout_begin(rows, 0, DSA_LINK_ROW_PROMPT, 0, i, part);
         dsa_buf_add(rows, ids + i, part * sizeof(uint32_t));
         dsa_rollout_end(rows, at);
     }
@@ -58,7 +58,7 @@ dsa_rollout_prompt(dsa_buf_t *rows, const uint32_t *ids, uint32_t n)
 
 
 void
-dsa_rollout_experts(dsa_buf_t *rows, uint32_t position,
+dsa_rollout_experts(dsa_buf_t *rows, uint32_t version, uint32_t position,
     const uint16_t *experts, uint32_t n, uint32_t layers, uint32_t k,
     uint32_t n_experts)
 {
@@ -79,8 +79,8 @@ dsa_rollout_experts(dsa_buf_t *rows, uint32_t position,
         part = n < most ? n : most;
         total = part * layers * k;
 
-        at = dsa_rollout_begin(rows, DSA_LINK_ROW_EXPERTS, form, position,
-                               part);
+        at = dsa_rollout_begin(rows, version, DSA_LINK_ROW_EXPERTS, form,
+                               position, part);
         dsa_buf_add(rows, head, sizeof(head));
 
         if (form == 2) {
@@ -107,7 +107,7 @@ dsa_rollout_experts(dsa_buf_t *rows, uint32_t position,
 
 
 uint32_t
-dsa_rollout_step(dsa_buf_t *rows, uint32_t first,
+dsa_rollout_step(dsa_buf_t *rows, uint32_t version, uint32_t first,
     const dsa_sched_rollout_t *step, const dsa_model_config_t *config)
 {
     uint32_t  k, end, layers;
@@ -124,7 +124,7 @@ dsa_rollout_step(dsa_buf_t *rows, uint32_t first,
         return first;
     }
 
-    dsa_rollout_experts(rows, first,
+    dsa_rollout_experts(rows, version, first,
                         step->experts
                         + (size_t) (first - step->start) * layers * k,
                         end - first, layers, k, config->n_routed_experts);
@@ -134,16 +134,16 @@ dsa_rollout_step(dsa_buf_t *rows, uint32_t first,
 
 
 void
-dsa_rollout_sample(dsa_buf_t *rows, uint32_t position, uint32_t id,
-    const dsa_draw_t *draw, const uint32_t *kept, uint32_t words)
+dsa_rollout_sample(dsa_buf_t *rows, uint32_t version, uint32_t position,
+    uint32_t id, const dsa_draw_t *draw, const uint32_t *kept, uint32_t words)
 {
     size_t              at;
     uint8_t             gaps[DSA_LINK_MAX_ROW];
     uint32_t            n, size;
     dsa_link_sampled_t  sampled;
 
-    at = dsa_rollout_begin(rows, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE,
-                           position, 0);
+    at = dsa_rollout_begin(rows, version, DSA_LINK_ROW_SAMPLE,
+                           DSA_LINK_KEPT_NONE, position, 0);
 
     sampled.id = id;
     sampled.logprob = draw->logprob;
@@ -177,8 +177,8 @@ dsa_rollout_sample(dsa_buf_t *rows, uint32_t position, uint32_t id,
 /* Appends the header of a row, and returns its offset. */
 
 static size_t
-dsa_rollout_begin(dsa_buf_t *rows, dsa_link_row_e type, uint32_t form,
-    uint32_t position, uint32_t n)
+dsa_rollout_begin(dsa_buf_t *rows, uint32_t version, dsa_link_row_e type,
+    uint32_t form, uint32_t position, uint32_t n)
 {
     size_t          at;
     dsa_link_row_t  row;
@@ -190,6 +190,7 @@ dsa_rollout_begin(dsa_buf_t *rows, dsa_link_row_e type, uint32_t form,
     row.form = (uint16_t) form;
     row.position = position;
     row.n = n;
+    row.version = version;
 
     dsa_buf_add(rows, &row, sizeof(row));
 

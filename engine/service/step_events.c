@@ -163,7 +163,7 @@ dsa_step_rollout(void *owner, const dsa_sched_rollout_t *rollout)
     at = rows->len;
 
     if (rollout->experts != NULL) {
-        r->routed = dsa_rollout_step(rows, r->routed, rollout,
+        r->routed = dsa_rollout_step(rows, st->version, r->routed, rollout,
                                      &st->backend->config);
         dsa_step_rows(st, r, at, 0);
     }
@@ -171,7 +171,7 @@ dsa_step_rollout(void *owner, const dsa_sched_rollout_t *rollout)
     for (i = 0; i < rollout->n_samples; i++) {
         at = rows->len;
 
-        dsa_rollout_sample(rows, rollout->position + i,
+        dsa_rollout_sample(rows, st->version, rollout->position + i,
                            rollout->samples[i].token, &rollout->draw[i],
                            rollout->kept != NULL
                            ? rollout->kept + (size_t) i * rollout->words

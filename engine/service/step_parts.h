@@ -21,6 +21,7 @@ struct dsa_step_s {
     dsa_sched_t            *sched;
     dsa_events_t            out;        /* of the step thread */
     uint32_t                no_memory;  /* an event is missing in out */
+    uint32_t                version;    /* of the weights, for rollouts */
     int                     wake;
 
     pthread_t               thread;
@@ -40,6 +41,7 @@ struct dsa_step_s {
     uint32_t                opened;
     uint32_t                idle;       /* the thread waits for work */
     uint32_t                nudged;     /* dsa_step_nudge() was called */
+    uint32_t                reload;     /* dsa_step_reload() was called */
     uint32_t                failed;
     uint32_t                stop;
     dsa_sched_stats_t       stats;

@@ -18,6 +18,7 @@
 static void dsa_step_close(dsa_step_t *st);
 static void *dsa_step_thread(void *data);
 static int dsa_step_wait(dsa_step_t *st);
+static int dsa_step_replace(dsa_step_t *st);
 
 
 dsa_step_t *
@@ -35,6 +36,7 @@ dsa_step_create(int wake, dsa_vitals_t *vitals, dsa_err_t *err)
 
     st->wake = wake;
     st->vitals = vitals;
+    st->version = 1;
 
     (void) pthread_mutex_init(&st->mutex, NULL);
     (void) pthread_condattr_init(&attr);
@@ -219,6 +221,22 @@ dsa_step_nudge(void *data)
 }
 
 
+void
+dsa_step_reload(dsa_step_t *st)
+{
+    (void) pthread_mutex_lock(&st->mutex);
+
+    st->reload = 1;
+
+    if (st->idle) {
+        st->idle = 0;
+        (void) pthread_cond_signal(&st->work);
+    }
+
+    (void) pthread_mutex_unlock(&st->mutex);
+}
+
+
 uint32_t
 dsa_step_unwritten(dsa_step_t *st)
 {
@@ -287,7 +305,7 @@ dsa_step_wait(dsa_step_t *st)
     (void) pthread_mutex_lock(&st->mutex);
 
     while (!busy && st->first == NULL && !st->stop && !st->nudged
-           && rc != ETIMEDOUT)
+           && !st->reload && rc != ETIMEDOUT)
     {
         st->idle = 1;
 
@@ -324,6 +342,10 @@ dsa_step_round(dsa_step_t *st)
         return DSA_ERROR;
     }
 
+    if (dsa_step_replace(st) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     if (dsa_sched_poll(st->sched, &err) != DSA_OK) {
         dsa_log(DSA_LOG_ERR, "moving pages failed: %s", err.text);
         return DSA_ERROR;
@@ -351,6 +373,56 @@ dsa_step_round(dsa_step_t *st)
         dsa_log(DSA_LOG_ERR, "a step failed: out of memory");
         return DSA_ERROR;
     }
+
+    return DSA_OK;
+}
+
+
+/*
+ * Replaces the weights if that was ordered.  The time is not that of a step, so
+ * that the supervisor does not take it for one that hangs.
+ */
+
+static int
+dsa_step_replace(dsa_step_t *st)
+{
+    int        rc;
+    uint32_t   reload;
+    uint64_t   begin;
+    dsa_err_t  err;
+
+    (void) pthread_mutex_lock(&st->mutex);
+
+    reload = st->reload;
+    st->reload = 0;
+
+    (void) pthread_mutex_unlock(&st->mutex);
+
+    if (!reload) {
+        return DSA_OK;
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "replacing the weights of version %u",
+            st->version);
+
+    begin = dsa_clock_ms();
+    rc = dsa_sched_reload(st->sched, &err);
+
+    if (rc == DSA_ERROR) {
+        dsa_log(DSA_LOG_ERR, "replacing the weights failed: %s", err.text);
+        return DSA_ERROR;
+    }
+
+    if (rc == DSA_AGAIN) {
+        dsa_log(DSA_LOG_ERR, "the weights of version %u stay: %s",
+                st->version, err.text);
+        return DSA_OK;
+    }
+
+    st->version++;
+
+    dsa_log(DSA_LOG_NOTICE, "the weights of version %u were loaded in %u ms",
+            st->version, (unsigned) (dsa_clock_ms() - begin));
 
     return DSA_OK;
 }

@@ -90,6 +90,13 @@ void dsa_step_cancel(dsa_step_t *st, dsa_request_t *r,
  */
 void dsa_step_nudge(void *data);
 
+/*
+ * Orders that the weights are replaced by those that the model's directory has
+ * now, between two steps; see dsa_sched_reload().  The log has the result.
+ * Orders that come before it begins are one.
+ */
+void dsa_step_reload(dsa_step_t *st);
+
 /* Pages that wait to be written to the cache, or are being written. */
 uint32_t dsa_step_unwritten(dsa_step_t *st);
 

@@ -33,6 +33,7 @@ typedef struct {
     pid_t           pid;                /* 0: does not run */
     int             ready;              /* pipe; -1 after its message */
     uint32_t        killed;             /* killed by the supervisor */
+    uint32_t        reload;             /* gets SIGHUP when it is ready */
     uint32_t        failures;           /* consecutive failures */
     uint64_t        started_ms;
     uint64_t        ready_ms;
@@ -76,6 +77,7 @@ static void dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i);
 static void dsa_supervisor_started(dsa_supervisor_t *s);
 static void dsa_supervisor_status(const dsa_supervisor_t *s);
 static void dsa_supervisor_signal(dsa_supervisor_t *s);
+static void dsa_supervisor_reload(dsa_supervisor_t *s);
 static void dsa_supervisor_reap(dsa_supervisor_t *s);
 static void dsa_supervisor_died(dsa_supervisor_t *s, uint32_t i, int status);
 static void dsa_supervisor_stop(dsa_supervisor_t *s, int sig);
@@ -160,6 +162,7 @@ dsa_supervisor_init(dsa_supervisor_t *s, const dsa_conf_t *conf)
     (void) sigaddset(&set, SIGTERM);
     (void) sigaddset(&set, SIGINT);
     (void) sigaddset(&set, SIGQUIT);
+    (void) sigaddset(&set, SIGHUP);
     (void) sigaddset(&set, SIGCHLD);
 
     s->signals = signalfd(-1, &set, SFD_CLOEXEC|SFD_NONBLOCK);
@@ -253,6 +256,7 @@ dsa_supervisor_spawn(dsa_supervisor_t *s, uint32_t i)
 
     child->pid = pid;
     child->killed = 0;
+    child->reload = 0;
     child->ready = fds[0];
     child->started_ms = dsa_clock_ms();
 
@@ -471,6 +475,11 @@ dsa_supervisor_message(dsa_supervisor_t *s, uint32_t i)
     text[n > 0 ? n : 0] = '\0';
 
     if (strcmp(text, DSA_REPLICA_READY) == 0) {
+        if (child->reload && child->pid != 0) {
+            child->reload = 0;
+            (void) kill(child->pid, SIGHUP);
+        }
+
         dsa_supervisor_started(s);
         dsa_supervisor_status(s);
         return;
@@ -545,10 +554,47 @@ dsa_supervisor_signal(dsa_supervisor_t *s)
             continue;
         }
 
+        if (info.ssi_signo == SIGHUP) {
+            dsa_supervisor_reload(s);
+            continue;
+        }
+
         dsa_log(DSA_LOG_NOTICE, "signal %u: %s", info.ssi_signo,
                 s->stopping ? "stopping now" : "stopping");
 
         dsa_supervisor_stop(s, s->stopping ? SIGUSR1 : SIGTERM);
+    }
+}
+
+
+/*
+ * Lets all replicas replace their weights.  One that is starting may have
+ * opened the old ones, and does not block the signal yet: it gets the signal
+ * when it is ready.
+ */
+
+static void
+dsa_supervisor_reload(dsa_supervisor_t *s)
+{
+    uint32_t  i;
+
+    if (s->stopping) {
+        return;
+    }
+
+    dsa_log(DSA_LOG_NOTICE, "signal %d: replacing the weights", SIGHUP);
+
+    for (i = 0; i < s->conf->replicas; i++) {
+        if (s->child[i].pid == 0) {
+            continue;
+        }
+
+        if (s->child[i].ready != -1) {
+            s->child[i].reload = 1;
+
+        } else {
+            (void) kill(s->child[i].pid, SIGHUP);
+        }
     }
 }
 

@@ -401,7 +401,7 @@ ngx_http_dsa_check_rows(const ngx_http_dsa_expect_t *e, const uint8_t *p,
 
     if (dsa_link_rows_check(p, length) != 0) {
         return ngx_http_dsa_wrong(w, "length", "with rows that do not fill its "
-                                  "length %u, expected rows of 16 to %d bytes, "
+                                  "length %u, expected rows of 20 to %d bytes, "
                                   "in multiples of 4", length,
                                   DSA_LINK_MAX_ROW);
     }

@@ -312,7 +312,7 @@ read_kept(uint32_t *bitmap, const dsa_link_row_t *row, const uint8_t *p)
     n = 0;
 
     if (row->form == DSA_LINK_KEPT_BITS) {
-        for (i = 0; i < 8 * (row->length - 24); i++) {
+        for (i = 0; i < 8 * (row->length - 28); i++) {
             if (p[i / 8] >> i % 8 & 1) {
                 bitmap[i / 32] |= 1U << i % 32;
                 n++;
@@ -394,37 +394,38 @@ test_sample_rows(void **state)
         draw.n_kept = n;
 
         rows.len = 0;
-        dsa_rollout_sample(&rows, 77 + i, i, &draw, kept, PUBLISHED / 32);
+        dsa_rollout_sample(&rows, 5, 77 + i, i, &draw, kept, PUBLISHED / 32);
         memcpy(&row, rows.data, sizeof(row));
 
         assert_int_equal(row.length, rows.len);
         assert_int_equal(row.type, DSA_LINK_ROW_SAMPLE);
         assert_int_equal(row.position, 77 + i);
         assert_int_equal(row.n, n);
-        assert_memory_equal(rows.data + 16, &i, 4);
-        assert_memory_equal(rows.data + 20, &draw.logprob, 4);
+        assert_int_equal(row.version, 5);
+        assert_memory_equal(rows.data + 20, &i, 4);
+        assert_memory_equal(rows.data + 24, &draw.logprob, 4);
 
         /* the smaller form, in whole words of 4 bytes */
 
         gaps = gaps < bits ? gaps : bits;
-        assert_int_equal(row.length, 24 + (gaps + 3) / 4 * 4);
+        assert_int_equal(row.length, 28 + (gaps + 3) / 4 * 4);
 
         memset(back, 0, sizeof(back));
-        assert_int_equal(read_kept(back, &row, (uint8_t *) rows.data + 24), n);
+        assert_int_equal(read_kept(back, &row, (uint8_t *) rows.data + 28), n);
         assert_memory_equal(back, kept, sizeof(back));
         assert_true(passes(rows.data, (uint32_t) rows.len));
     }
 
     rows.len = 0;
     draw.n_kept = DSA_KEPT_ALL;
-    dsa_rollout_sample(&rows, 1, 2, &draw, kept, PUBLISHED / 32);
-    dsa_rollout_sample(&rows, 1, 2, &draw, NULL, 0);
+    dsa_rollout_sample(&rows, 5, 1, 2, &draw, kept, PUBLISHED / 32);
+    dsa_rollout_sample(&rows, 5, 1, 2, &draw, NULL, 0);
     memcpy(&row, rows.data, sizeof(row));
-    assert_int_equal(row.length, 24);
+    assert_int_equal(row.length, 28);
     assert_int_equal(row.form, DSA_LINK_KEPT_ALL);
     assert_int_equal(row.n, 0);
-    memcpy(&row, rows.data + 24, sizeof(row));
-    assert_int_equal(row.length, 24);
+    memcpy(&row, rows.data + 28, sizeof(row));
+    assert_int_equal(row.length, 28);
     assert_int_equal(row.form, DSA_LINK_KEPT_NONE);
     assert_int_equal(row.n, 0);
     assert_true(passes(rows.data, (uint32_t) rows.len));
@@ -459,7 +460,8 @@ test_prompt_rows(void **state)
         assert_true(row.length <= DSA_LINK_MAX_ROW);
         assert_int_equal(row.type, DSA_LINK_ROW_PROMPT);
         assert_int_equal(row.position, n);
-        assert_memory_equal(rows.data + at + 16, ids + n, 4 * row.n);
+        assert_int_equal(row.version, 0);
+        assert_memory_equal(rows.data + at + 20, ids + n, 4 * row.n);
     }
 
     assert_int_equal(n, 20000);
@@ -476,20 +478,21 @@ test_prompt_rows(void **state)
 
     for (i = 256; i <= 257; i++) {
         rows.len = 0;
-        dsa_rollout_experts(&rows, 1000, experts, 300, layers, k, i);
+        dsa_rollout_experts(&rows, 6, 1000, experts, 300, layers, k, i);
 
         for (at = 0, n = 0; at < rows.len; at += row.length, n += row.n) {
             memcpy(&row, rows.data + at, sizeof(row));
-            memcpy(head, rows.data + at + 16, sizeof(head));
+            memcpy(head, rows.data + at + 20, sizeof(head));
             assert_true(row.length <= DSA_LINK_MAX_ROW);
             assert_int_equal(row.type, DSA_LINK_ROW_EXPERTS);
             assert_int_equal(row.form, i - 255);
             assert_int_equal(row.position, 1000 + n);
+            assert_int_equal(row.version, 6);
             assert_int_equal(head[0], layers);
             assert_int_equal(head[1], k);
-            assert_int_equal((uint8_t) rows.data[at + 20],
+            assert_int_equal((uint8_t) rows.data[at + 24],
                              experts[n * layers * k]);
-            assert_int_equal((uint8_t) rows.data[at + 20 + row.form * 463],
+            assert_int_equal((uint8_t) rows.data[at + 24 + row.form * 463],
                              experts[n * layers * k + 463]);
         }
 
@@ -509,23 +512,23 @@ test_hostile_rows(void **state)
     uint32_t         i;
     dsa_link_row_t   row[3];
 
-    static const uint32_t  bad[] = { 0, 4, 15, 17, 18, 36, 52,
+    static const uint32_t  bad[] = { 0, 4, 16, 19, 21, 22, 44, 64,
                                      DSA_LINK_MAX_ROW + 4, UINT32_MAX };
 
     memset(row, 0, sizeof(row));
-    row[0].length = 16;
-    row[1].length = 32;
+    row[0].length = 20;
+    row[1].length = 40;
 
     assert_int_equal(dsa_link_rows_check(row, 0), 0);
-    assert_int_equal(dsa_link_rows_check(row, 16), 0);
-    assert_int_equal(dsa_link_rows_check(row, 48), 0);
-    assert_int_equal(dsa_link_rows_check(row, 15), -1);
-    assert_int_equal(dsa_link_rows_check(row, 32), -1);
-    assert_int_equal(dsa_link_rows_check(row, 47), -1);
+    assert_int_equal(dsa_link_rows_check(row, 20), 0);
+    assert_int_equal(dsa_link_rows_check(row, 60), 0);
+    assert_int_equal(dsa_link_rows_check(row, 19), -1);
+    assert_int_equal(dsa_link_rows_check(row, 40), -1);
+    assert_int_equal(dsa_link_rows_check(row, 59), -1);
 
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         row[1].length = bad[i];
-        assert_int_equal(dsa_link_rows_check(row, 48), -1);
+        assert_int_equal(dsa_link_rows_check(row, 60), -1);
     }
 }
 
@@ -552,37 +555,37 @@ test_hostile_headers(void **state)
         uint16_t    k;
         int         good;
     } t[] = {
-        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 1 },
-        { 80, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 1 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 5, 5, 2, 3, 1 },
-        { 80, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 0, 0, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 3, 0, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 4, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, CONTEXT, 5, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 6, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 0x20000005, 2, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 3, 3, 0 },
-        { 52, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 4, 0 },
-        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 0, 3, 0 },
-        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 0, 0 },
-        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 0, 2, 3, 0 },
-        { 16, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
-        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 0, 0, 0, 1 },
-        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_BITS, 7, 9, 0, 0, 1 },
-        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED, 0, 0, 1 },
-        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED + 1, 0, 0,
+        { 56, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 1 },
+        { 84, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 1 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 5, 5, 2, 3, 1 },
+        { 84, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 2, 0, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 0, 0, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 3, 0, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, CONTEXT - 4, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, CONTEXT, 5, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, 0, 6, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, 0, 0x20000005, 2, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 3, 3, 0 },
+        { 56, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 4, 0 },
+        { 24, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 0, 3, 0 },
+        { 24, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 0, 0 },
+        { 24, DSA_LINK_ROW_EXPERTS, 1, 0, 0, 2, 3, 0 },
+        { 20, DSA_LINK_ROW_EXPERTS, 1, 0, 5, 2, 3, 0 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 0, 0, 0, 1 },
+        { 32, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_BITS, 7, 9, 0, 0, 1 },
+        { 32, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED, 0, 0, 1 },
+        { 32, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, PUBLISHED + 1, 0, 0,
           0 },
-        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 0, 0, 0, 0 },
-        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 1, 0, 0, 0 },
-        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 1, 0, 0, 0 },
-        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
-        { 24, DSA_LINK_ROW_SAMPLE, 4, 7, 0, 0, 0, 0 },
-        { 20, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
-        { 36, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 5, 5, 0, 0, 1 },
-        { 36, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 4, 5, 0, 0, 0 },
-        { 36, DSA_LINK_ROW_PROMPT, 0, 0, 0x40000005, 0, 0, 0 }
+        { 32, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 0, 0, 0, 0 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_GAPS, 7, 1, 0, 0, 0 },
+        { 28, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_ALL, 7, 1, 0, 0, 0 },
+        { 32, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
+        { 28, DSA_LINK_ROW_SAMPLE, 4, 7, 0, 0, 0, 0 },
+        { 24, DSA_LINK_ROW_SAMPLE, DSA_LINK_KEPT_NONE, 7, 0, 0, 0, 0 },
+        { 40, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 5, 5, 0, 0, 1 },
+        { 40, DSA_LINK_ROW_PROMPT, 0, CONTEXT - 4, 5, 0, 0, 0 },
+        { 40, DSA_LINK_ROW_PROMPT, 0, 0, 0x40000005, 0, 0, 0 }
     };
 
     memset(data, 0, sizeof(data));
@@ -593,6 +596,7 @@ test_hostile_headers(void **state)
         row.form = t[i].form;
         row.position = t[i].position;
         row.n = t[i].n;
+        row.version = 1;
         head[0] = t[i].layers;
         head[1] = t[i].k;
         memcpy(data, &row, sizeof(row));

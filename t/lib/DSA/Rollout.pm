@@ -18,8 +18,10 @@ use DSA::Test;
 our @EXPORT = qw/ rows draws reference vocabulary /;
 
 
-# Rows => { prompt => [ids], samples => [{ position, id, logprob, kept }],
+# Rows => { prompt => [ids], samples => [{ position, id, logprob, kept,
+#                                          version }],
 #           experts => { position => [layers of [experts]] },
+#           versions => { version of rows of experts => 1 },
 #           again => positions that have several rows of experts }.
 # kept is undef, 'all' or a list of ids; form is its form.
 
@@ -29,20 +31,24 @@ sub rows {
     my %out = (prompt => [], samples => [], experts => {}, again => 0);
 
     while (length $bytes) {
-        my ($length, $type, $form, $position, $n) = unpack 'VvvVV', $bytes;
+        my ($length, $type, $form, $position, $n, $version)
+            = unpack 'VvvVVV', $bytes;
         my $row = substr $bytes, 0, $length, '';
-        my $data = substr $row, 16;
+        my $data = substr $row, 20;
 
-        die "a row of $length bytes" if $length < 16 || $length % 4
+        die "a row of $length bytes" if $length < 20 || $length % 4
                                         || length $row != $length;
 
         if ($type == 1) {
             die 'a gap in the prompt' if $position != @{ $out{prompt} };
+            die "a prompt of version $version" if $version != 0;
             push @{ $out{prompt} }, unpack "V$n", $data;
 
         } elsif ($type == 2) {
             my ($layers, $k) = unpack 'vv', $data;
             my @all = unpack $form == 1 ? "x4C*" : "x4v*", $data;
+
+            $out{versions}{$version} = 1;
 
             die "$#all experts" if @all < $n * $layers * $k;
 
@@ -57,7 +63,8 @@ sub rows {
 
             push @{ $out{samples} }, {
                 position => $position, id => $id, logprob => $logprob,
-                form => $form, kept => kept($form, $n, substr $data, 8) };
+                form => $form, version => $version,
+                kept => kept($form, $n, substr $data, 8) };
 
         } else {
             die "a row of type $type";
