@@ -404,10 +404,10 @@ def turned(i, x):
 
 
 @region
-def finish(layer, h, o, valid, served):
+def finish(layer, h, o, valid, served, forced):
     """Returns the stream h [N,H] after attention with the output o
     [N,heads,128], if served in latent space, [N,heads,512], and how many
-    tokens chose each expert, or None."""
+    tokens chose each expert, or None.  forced as for route()."""
 
     a = layer.self_attn
 
@@ -420,7 +420,7 @@ def finish(layer, h, o, valid, served):
                  held(h, served))
 
     if layer.moe:
-        y, load = moe(layer.mlp, x, valid, served)
+        y, load = moe(layer.mlp, x, valid, served, forced)
     else:
         y, load = mlp(layer.mlp, x, served), None
 
@@ -440,7 +440,7 @@ def mlp(m, x, served):
                   m.down_proj.value(served))
 
 
-def moe(m, x, valid, served):
+def moe(m, x, valid, served, forced=None):
     """x [N,H] -> y [N,H], how many valid tokens chose each expert [E].
 
     The experts are so small that sorting tokens by expert would cost more than
@@ -449,7 +449,7 @@ def moe(m, x, valid, served):
     up.  If served, each expert has a product of its own, because its result is
     rounded before it is weighted.
     """
-    weight, chosen = route(m.gate, x, served)
+    weight, chosen = route(m.gate, x, served, forced)
 
     def joined(name, dim):
         """Joins the experts' matrices, with the shared expert last."""
@@ -489,10 +489,12 @@ def combined(m, routed, shared, weight):
     return fp8.narrow(y + wide(shared), routed.dtype)
 
 
-def route(gate, x, served):
+def route(gate, x, served, forced=None):
     """x [N,H] -> weights [N,E], 0 if not chosen, and chosen [N,E].
 
-    The bias affects the choice only; the weights are the sigmoids.
+    The bias affects the choice only; the weights are the sigmoids.  forced
+    [N,k] are the experts of a token instead of those that the router would
+    choose, or -1 where it chooses (Keep Routing).
     """
     s = (wide(x) @ wide(gate.value(served)).t()).sigmoid()
     b = (s + gate.e_score_correction_bias).detach()
@@ -504,6 +506,11 @@ def route(gate, x, served):
     kept = greatest(score, gate.groups_kept)
     b = b.masked_fill(~kept.repeat_interleave(size, -1), -math.inf)
     chosen = greatest(b, gate.k)
+
+    if forced is not None:
+        experts = torch.arange(s.shape[-1], device=s.device)
+        given = (forced[..., None] == experts).any(-2)
+        chosen = torch.where(forced[:, :1] >= 0, given, chosen)
 
     w = s * chosen
 
@@ -562,6 +569,7 @@ class Rows(NamedTuple):
     cos, sin        [N,dim/2]
     attention, served, learning
                     the mode, whether to round, whether there are gradients
+    routes          None, or for each MoE layer the experts of route()'s forced
     """
     shape: tuple
     flat: torch.Tensor
@@ -572,6 +580,7 @@ class Rows(NamedTuple):
     attention: str
     served: bool
     learning: bool
+    routes: tuple = None
 
 
 class Model(nn.Module):
@@ -594,19 +603,27 @@ class Model(nn.Module):
         self.register_buffer('cos', cos, persistent=False)
         self.register_buffer('sin', sin, persistent=False)
 
-    def forward(self, ids, valid, attention, precision, drafts=0, batch=None):
+    def forward(self, ids, valid, attention, precision, drafts=0, batch=None,
+                routes=None):
         """ids [B,T] int64; valid [B,T] bool, false for the padding at a row's
         end; drafts: steps of the draft layer; batch: the valid of all rows, if
-        these are some rows of a batch.  Returns an Output, in which the
-        indexer's loss and the load are the rows' parts of the batch's."""
+        these are some rows of a batch; routes: None, or int64 [B,T,MoE
+        layers,k], the experts of each token, -1 for those that its router
+        chooses; the draft layer's are always its own.  Returns an Output, in
+        which the indexer's loss and the load are the rows' parts of the
+        batch's."""
 
         with torch.autocast(ids.device.type, enabled=False):
             return self.run(ids, valid, attention, precision, drafts,
-                            valid if batch is None else batch)
+                            valid if batch is None else batch, routes)
 
-    def run(self, ids, valid, attention, precision, drafts, batch):
+    def run(self, ids, valid, attention, precision, drafts, batch, routes):
         learning = torch.is_grad_enabled()
         rows = self.rows(valid, attention, precision, learning, batch)
+
+        if routes is not None:
+            rows = rows._replace(routes=routes.flatten(0, 1).unbind(1))
+
         losses, loads = [], []
 
         # in the warm-up only the indexer is trained
@@ -673,7 +690,9 @@ class Model(nn.Module):
 
             losses.append(loss)
 
-        h, load = finish(layer, h, o.flatten(0, 1), rows.flat, rows.served)
+        forced = rows.routes[len(loads)] if layer.moe and rows.routes else None
+        h, load = finish(layer, h, o.flatten(0, 1), rows.flat, rows.served,
+                         forced)
 
         if load is not None:
             loads.append(load / (rows.whole * layer.mlp.gate.k))
@@ -691,7 +710,7 @@ class Model(nn.Module):
         differences matter.
         """
         layer = self.model.layers[self.n_layers]
-        rows = rows._replace(**dict(zip(
+        rows = rows._replace(routes=None, **dict(zip(
             ('flat', 'weight', 'whole'),
             self.counted(shifted(valid, k), shifted(batch, k)))))
         mine = []

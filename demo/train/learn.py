@@ -1,0 +1,262 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Trajectories as tensors, and the updates of a policy by them (grpo.py)."""
+
+from typing import NamedTuple
+
+import numpy
+import torch
+
+from train import grpo
+
+
+POSITIONS = 1 << 16             # most of a forward pass, with padding
+BETAS = (0.9, 0.95)
+CLIP = 1.0                      # largest norm of a gradient
+WARM = 8                        # steps until the full learning rate
+
+
+class Batch(NamedTuple):
+    """Some trajectories.  B sequences of T tokens, N sampled tokens, I
+    trajectories.
+
+    ids     [B,T] int64
+    valid   [B,T] bool
+    routes  [B,T,MoE layers,k] int64, -1 where they are not known
+    before  [N] int64, the position in B*T whose output predicts a token
+    target  [N] int64, the token
+    kept    [N, bytes] uint8, bitmaps of the masks
+    old     [N] float32, log-probabilities of the engine
+    of      [N] int64, the trajectory of a token
+    advantage, beta
+            [I] float32
+    """
+    ids: torch.Tensor
+    valid: torch.Tensor
+    routes: torch.Tensor
+    before: torch.Tensor
+    target: torch.Tensor
+    kept: torch.Tensor
+    old: torch.Tensor
+    of: torch.Tensor
+    advantage: torch.Tensor
+    beta: torch.Tensor
+
+    def to(self, device):
+        return Batch(*(x.to(device) for x in self))
+
+
+def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
+    """Returns the Batch of trajectories, with an advantage and a strength of
+    the KL term for each.  shape: (MoE layers, k) of the model; ids of the
+    tokenizer are below allowed, those of the model below vocabulary."""
+
+    rows = [(i, s) for i, t in enumerate(trajectories) for s in t.sequences]
+    T = max(len(s.ids) for _, s in rows)
+    ids = numpy.zeros((len(rows), T), numpy.int64)
+    valid = numpy.zeros((len(rows), T), bool)
+    routes = numpy.full((len(rows), T, *shape), -1, numpy.int64)
+    every = numpy.packbits(numpy.arange(vocabulary) < allowed,
+                           bitorder='little')
+    before, kept, old, of = [], [], [], []
+
+    for b, (i, s) in enumerate(rows):
+        n = len(s.ids)
+        ids[b, :n], valid[b, :n] = s.ids, True
+        at = numpy.flatnonzero(s.sampled)
+
+        for position, experts in s.experts.items():
+            if position < n:
+                routes[b, position] = experts
+
+        before.append(b * T + at - 1)
+        kept += [every if k is None else numpy.pad(k, (0, len(every) - len(k)))
+                 for k in s.kept]
+        old += s.old
+        of += [i] * len(at)
+
+    before = numpy.concatenate(before)
+
+    return Batch(*(torch.from_numpy(numpy.asarray(x, kind)) for x, kind in (
+        (ids, None), (valid, None), (routes, None), (before, None),
+        (ids.reshape(-1)[before + 1], None),
+        (numpy.stack(kept), None), (old, numpy.float32), (of, numpy.int64),
+        (advantage, numpy.float32), (beta, numpy.float32))))
+
+
+def bits(kept, vocabulary):
+    """Returns bitmaps [N,bytes] as bool [N,vocabulary]."""
+
+    at = torch.arange(8, device=kept.device, dtype=torch.uint8)
+    found = kept[..., None].bitwise_right_shift(at) & 1
+
+    return found.flatten(1)[:, :vocabulary].bool()
+
+
+def run(model, settings, batch, temperature, own=False):
+    """Returns log-probabilities [N], entropies [N] and the indexer's loss.
+    own: with the experts that the model's own routers choose."""
+
+    routes = batch.routes if settings.keep_routing and not own else None
+    out = model(batch.ids, batch.valid, 'sparse', 'served', routes=routes)
+    hidden = out.hidden.flatten(0, 1)[batch.before]
+    head = model.lm_head.value(True)
+    kept = bits(batch.kept, len(head))
+
+    # without Keep Sampling Mask, the policy may draw each id that was ever
+    # permitted: all of the tokenizer
+
+    if not settings.keep_mask:
+        kept = kept.any(0, keepdim=True).expand_as(kept)
+
+    log, entropy = grpo.policy(hidden, head, batch.target, kept,
+                               torch.full_like(batch.old, temperature))
+
+    return log, entropy, out.index_loss
+
+
+def split(trajectories, n):
+    """Divides a list into n parts of whole trajectories, as equal as
+    possible."""
+
+    return [trajectories[i::n] for i in range(n)]
+
+
+def parts(trajectories, positions=POSITIONS):
+    """Divides indices of trajectories so that a forward pass has at most so
+    many positions, or one trajectory; the longest come together."""
+
+    def longest(i):
+        return max(len(s.ids) for s in trajectories[i].sequences)
+
+    order = sorted(range(len(trajectories)), key=longest, reverse=True)
+    found, rows, most = [], 0, 0
+
+    for i in order:
+        mine = len(trajectories[i].sequences)
+        most = max(most, longest(i))
+
+        if not found or (rows + mine) * most > positions:
+            found.append([])
+            rows, most = 0, longest(i)
+
+        found[-1].append(i)
+        rows += mine
+
+    return found
+
+
+class Learner:
+    """Updates model by trajectories; ref is the reference policy.
+
+    settings     a grpo.Settings
+    temperature  of the sampling
+    rate         the learning rate
+    allowed      ids of the tokenizer
+    """
+
+    def __init__(self, model, ref, settings, temperature, rate, allowed,
+                 device):
+        self.model, self.ref, self.settings = model, ref, settings
+        self.temperature, self.rate = temperature, rate
+        self.allowed, self.device = allowed, device
+        gates = [x.mlp.gate for x in model.model.layers[:model.n_layers]
+                 if x.moe]
+        self.shape = len(gates), gates[0].k
+        self.steps = 0
+        self.learners = {'model': [], 'indexer': []}
+
+        for name, p in model.named_parameters():
+            self.learners['indexer' if '.indexer.' in name
+                          else 'model'].append(p)
+
+        self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate,
+                                           betas=BETAS, weight_decay=0)
+
+    def batch(self, trajectories, advantage):
+        beta = [self.settings.strength(t.family) for t in trajectories]
+
+        return assemble(trajectories, advantage, beta, self.shape,
+                        self.allowed, len(self.model.lm_head.weight)
+                        ).to(self.device)
+
+    def prepared(self, trajectories, advantage):
+        """Returns [(Batch, reference log-probabilities)] of a mini-batch."""
+
+        found = []
+
+        for part in parts(trajectories):
+            batch = self.batch([trajectories[i] for i in part],
+                               [advantage[i] for i in part])
+
+            with torch.no_grad():
+                ref = run(self.ref, self.settings, batch, self.temperature,
+                          own=True)[0]
+
+            found.append((batch, ref))
+
+        return found
+
+    def agreement(self, prepared):
+        """Returns the distance of the trainer's log-probabilities from the
+        engine's: mean and largest |difference|, and the mean difference (the
+        K1 estimate of the divergence), before an update."""
+
+        apart = []
+
+        for batch, _ in prepared:
+            with torch.no_grad():
+                log = run(self.model, self.settings, batch,
+                          self.temperature)[0]
+            apart.append(log - batch.old)
+
+        apart = torch.cat(apart)
+
+        return {'apart_mean': float(apart.abs().mean()),
+                'apart_most': float(apart.abs().max()),
+                'apart_signed': float(-apart.mean())}
+
+    def step(self, prepared):
+        """Makes one update by a mini-batch; returns its figures."""
+
+        whole = sum(len(b.advantage) for b, _ in prepared)
+        tokens = sum(len(b.old) for b, _ in prepared)
+        sums = {}
+
+        for batch, ref in prepared:
+            log, entropy, index = run(self.model, self.settings, batch,
+                                      self.temperature)
+            out = grpo.loss(self.settings, log, batch.old, ref, batch.of,
+                            batch.advantage, batch.beta)
+            share = len(batch.advantage) / whole
+            by_token = len(batch.old) / tokens
+
+            # the indexer's loss (eq. 4) has gradients for the indexer only,
+            # and the policy's none for it
+
+            ((out.loss + index) * share).backward()
+
+            for name, value, weight in (
+                    ('loss', out.loss, share), ('kl', out.kl, by_token),
+                    ('clipped', out.clipped, by_token),
+                    ('masked', out.masked, share),
+                    ('entropy', entropy.mean(), by_token),
+                    ('index_loss', index, share)):
+                sums[name] = sums.get(name, 0) + value.detach() * weight
+
+            sums['ratio'] = max(sums.get('ratio', 0), float(out.ratio))
+
+        for who, params in self.learners.items():
+            mine = [p for p in params if p.grad is not None]
+            sums['gradient' if who == 'model' else 'index_gradient'] = \
+                torch.nn.utils.clip_grad_norm_(mine, CLIP)
+
+        self.steps += 1
+
+        for group in self.optimizer.param_groups:
+            group['lr'] = self.rate * min(1, self.steps / WARM)
+
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+
+        return {k: float(v) for k, v in sums.items()}

@@ -1,0 +1,379 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Reinforcement learning of the policy that the running server serves: rollouts
+of tasks, updates by GRPO, and the new weights replaced in place.
+
+    PYTHONPATH=demo python3 -m train.rl --model DIR --out DIR --build build \\
+        --families arithmetic,tools_multi [--backend cuda] [--updates N]
+        [--seconds N] [--off keep_mask,...] [--eval N]
+
+--model is a checkpoint of train.train, or a model's directory with its
+tokenizer.json, which --tokenizer names otherwise.  --out gets log.jsonl with a
+line for each batch of rollouts, the weights that the server loads, and at the
+end policy.bf16.  --off turns stabilizers off, for comparisons.  --eval measures
+so many held-out tasks of each family before and after.  --pick N first has 8
+tasks of each family, and trains the N families with the most groups that have
+right and wrong answers: the others have nothing to learn from.
+
+A line of log.jsonl:
+
+    batch, version          number; version of the weights of its rollouts
+    reward, families        mean, and by family
+    mixed                   share of groups with right and wrong answers
+    tokens, longest         sampled tokens of a trajectory: mean, most
+    cut                     share of trajectories with a message at max_tokens
+    requests, differs       of these, those that did not begin with the ids that
+                            were sampled before
+    dropped                 trajectories of several versions, which are left out
+    tokens_per_second       sampled, of all conversations together
+    apart_mean, apart_most, apart_signed
+                            the trainer's log-probabilities against the
+                            engine's, before the update
+    kl, entropy, ratio, clipped, masked, loss, index_loss, gradient,
+    index_gradient          of the updates, see grpo.Loss; means, and the
+                            largest ratio
+    rollout_seconds, update_seconds, reload_seconds
+"""
+
+import argparse
+import copy
+import json
+import math
+import os
+import random
+import sys
+import time
+import uuid
+
+import torch
+
+from eval.client import RunFailed
+from tasks.task import CHAT, RETAIN
+from train import checkpoint, grpo, restore
+from train.export import export
+from train.learn import Learner, split
+from train.model import Model
+from train.rollout import Sampling, rollouts
+from train.server import Server
+from worlds.form import Refused
+from worlds.registry import task_of
+
+
+SWITCHES = ('unbiased_kl', 'sequence_mask', 'keep_routing', 'keep_mask')
+DIRECTORIES = 3                 # of weights, used in turn
+
+
+def arguments(args=None):
+    p = argparse.ArgumentParser(prog='train.rl', description=__doc__,
+                                formatter_class=argparse
+                                .RawDescriptionHelpFormatter)
+
+    p.add_argument('--model', required=True)
+    p.add_argument('--tokenizer')
+    p.add_argument('--out', required=True)
+    p.add_argument('--build', default='build')
+    p.add_argument('--nginx')
+    p.add_argument('--backend', default='cpu')
+    p.add_argument('--memory', default='1g')
+    p.add_argument('--running', type=int, default=64)
+    p.add_argument('--families', required=True,
+                   type=lambda s: s.split(','))
+    p.add_argument('--mode', choices=(RETAIN, CHAT), default=RETAIN)
+    p.add_argument('--updates', type=int, default=100,
+                   help='batches of rollouts')
+    p.add_argument('--seconds', type=float, default=math.inf)
+    p.add_argument('--tasks', type=int, default=16, help='of a batch')
+    p.add_argument('--group', type=int, default=8)
+    p.add_argument('--minibatches', type=int, default=4)
+    p.add_argument('--concurrency', type=int, default=128)
+    p.add_argument('--rate', type=float, default=2e-5)
+    p.add_argument('--temperature', type=float, default=1.0)
+    p.add_argument('--top-p', type=float, default=0.95)
+    p.add_argument('--max-tokens', type=int, default=512)
+    p.add_argument('--length-penalty', type=float, default=0.0,
+                   help='of the reward, for max_tokens sampled tokens')
+    p.add_argument('--clip', type=float, default=0.2)
+    p.add_argument('--beta', type=float, default=0.01)
+    p.add_argument('--beta-of', default='',
+                   help='FAMILY=BETA,...: other strengths of the KL term')
+    p.add_argument('--delta', type=float, default=0.1)
+    p.add_argument('--off', default='', help=', '.join(SWITCHES))
+    p.add_argument('--eval', type=int, default=0)
+    p.add_argument('--pick', type=int, default=0)
+    p.add_argument('--seed', type=int, default=1)
+
+    options = p.parse_args(args)
+    options.off = [x for x in options.off.split(',') if x]
+
+    for name in options.off:
+        if name not in SWITCHES:
+            p.error(f'--off {name}: expected ' + ', '.join(SWITCHES))
+
+    try:
+        options.beta_of = {k: float(v) for k, v in (
+            x.split('=') for x in options.beta_of.split(',') if x)}
+    except ValueError:
+        p.error('--beta-of: expected FAMILY=BETA,...')
+
+    for family in options.families:
+        try:
+            task_of(family, 'rl-1')
+        except Refused as e:
+            p.error(f'--families: {e}')
+
+    if options.minibatches < 4:
+        p.error('--minibatches: expected at least 4; otherwise nothing is '
+                'off-policy')
+
+    if options.temperature <= 0:
+        p.error('--temperature: expected a number above 0')
+
+    return options
+
+
+class Tasks:
+    """Draws tasks of the families in turn, with seeds that neither
+    supervised training nor evaluation uses."""
+
+    def __init__(self, options):
+        self.options, self.number = options, 0
+
+    def draw(self, n, prefix='rl'):
+        """Returns n pairs (task, its seed), of families in turn."""
+
+        found, families = [], self.options.families
+
+        while len(found) < n:
+            family = families[self.number % len(families)]
+            name = f'{prefix}-{self.options.seed}-{self.number}'
+            task = task_of(family, name)
+            self.number += 1
+
+            if self.options.mode in task.modes:
+                task.family = family
+                found.append((task, name))
+
+        return found
+
+
+def mean(values):
+    values = list(values)
+
+    return sum(values) / max(1, len(values))
+
+
+def described(groups, seconds):
+    """Returns the figures of rollouts."""
+
+    each = [t for g in groups for t in g]
+    families = {t.family for t in each}
+
+    return {
+        'reward': mean(t.reward for t in each),
+        'families': {f: round(mean(t.reward for t in each if t.family == f), 4)
+                     for f in sorted(families)},
+        'mixed': mean(len({t.reward for t in g}) > 1 for g in groups),
+        'tokens': mean(t.tokens for t in each),
+        'longest': max(t.tokens for t in each),
+        'cut': mean(t.cut for t in each),
+        'requests': sum(t.requests for t in each),
+        'differs': sum(t.differs for t in each),
+        'rollout_seconds': seconds,
+        'tokens_per_second': sum(t.tokens for t in each) / seconds}
+
+
+class Run:
+    def __init__(self, options):
+        self.options = options
+        self.device = torch.device('cuda' if torch.cuda.is_available()
+                                   else 'cpu')
+        saved = restore.start(options.model)
+        self.config = saved['config']
+        self.tokenizer = options.tokenizer or os.path.join(options.model,
+                                                           'tokenizer.json')
+        self.policy = Model(self.config)
+        self.policy.load_state_dict(saved['model'])
+        self.policy.to(self.device)
+        self.ref = copy.deepcopy(self.policy).requires_grad_(False)
+
+        settings = grpo.Settings(
+            clip=options.clip, beta=options.beta, beta_of=options.beta_of,
+            delta=options.delta, **{name: False for name in options.off})
+
+        with open(self.tokenizer) as f:
+            t = json.load(f)
+
+        allowed = 1 + max([*t['model']['vocab'].values(),
+                           *(x['id'] for x in t['added_tokens'])])
+        self.learner = Learner(self.policy, self.ref, settings,
+                               options.temperature, options.rate, allowed,
+                               self.device)
+        self.allowed = min(allowed, self.config['vocab_size'])
+        self.tasks = Tasks(options)
+        self.noise, self.exports = 0, 0
+
+    def export(self):
+        """Writes the weights into the next directory.  The engine may have
+        the files of the last one open."""
+
+        path = os.path.join(self.options.out,
+                            f'weights-{self.exports % DIRECTORIES}')
+        self.exports += 1
+        export(self.config, self.policy.state_dict(), path, self.tokenizer)
+
+        return path
+
+    def rollouts(self, server, tasks, group):
+        o = self.options
+        sampling = Sampling(server.url, server.model, o.mode, self.allowed,
+                            o.temperature, o.top_p, o.max_tokens)
+        first = o.seed * 100_000_000 + self.noise
+        self.noise += len(tasks) * group
+
+        return rollouts(tasks, sampling, group, first, o.concurrency,
+                        uuid.uuid4().hex)
+
+    def evaluate(self, server, when):
+        """Measures held-out tasks: the same at each call."""
+
+        if not self.options.eval:
+            return None
+
+        tasks = Tasks(self.options).draw(
+            self.options.eval * len(self.options.families), 'eval')
+        groups, seconds = self.rollouts(server, tasks, 1)
+        found = described(groups, seconds)
+        write(self.log, {'eval': when, **{k: found[k] for k in (
+            'reward', 'families', 'tokens', 'cut', 'tokens_per_second',
+            'rollout_seconds')}})
+
+        return [(t.family, t.reward) for g in groups for t in g]
+
+    def batch(self, server, number):
+        """Makes the rollouts of a batch, and the updates by it."""
+
+        o = self.options
+        groups, seconds = self.rollouts(server, self.tasks.draw(o.tasks),
+                                        o.group)
+        line = {'batch': number, 'version': server.version,
+                **described(groups, seconds)}
+        begin = time.monotonic()
+        each = []
+
+        for group in groups:
+            rewards = [t.reward - o.length_penalty * t.tokens / o.max_tokens
+                       for t in group]
+            each += zip(group, grpo.advantages(rewards))
+
+        # an answer that two versions sampled belongs to neither
+
+        whole = [x for x in each if x[0].versions == {server.version}
+                 and x[0].tokens]
+        line['dropped'] = len(each) - len(whole)
+        random.Random(f'{o.seed}/{number}').shuffle(whole)
+
+        # the last line of a mini-batch's reference is that of all, before any
+        # update
+
+        minis = [self.learner.prepared([t for t, _ in part],
+                                       [a for _, a in part])
+                 for part in split(whole, o.minibatches) if part]
+        line.update(self.learner.agreement([x for m in minis for x in m]))
+        steps = [self.learner.step(m) for m in minis]
+
+        for name in steps[0]:
+            values = [s[name] for s in steps]
+            line[name] = max(values) if name == 'ratio' else mean(values)
+
+        line['update_seconds'] = time.monotonic() - begin
+        begin = time.monotonic()
+        path = self.export()
+        line['export_seconds'] = time.monotonic() - begin
+        line['reload_seconds'] = server.replace(path)
+        write(self.log, line)
+
+        if not all(math.isfinite(line[k]) for k in ('loss', 'gradient')):
+            sys.exit(f'batch {number}: the loss is not finite')
+
+    def run(self):
+        o = self.options
+        begin = time.monotonic()
+        server = Server(o.build, self.export(), o.backend, o.memory,
+                        o.running, nginx=o.nginx)
+
+        with open(os.path.join(o.out, 'log.jsonl'), 'a') as self.log:
+            try:
+                server.start()
+
+                if o.pick:
+                    self.pick(server)
+
+                before = self.evaluate(server, 'before')
+
+                for number in range(1, o.updates + 1):
+                    self.batch(server, number)
+
+                    if time.monotonic() - begin >= o.seconds:
+                        break
+
+                self.compare(before, self.evaluate(server, 'after'))
+            finally:
+                server.stop()
+
+        checkpoint.save(os.path.join(o.out, 'policy.bf16'), self.config, 'rl',
+                        self.policy.state_dict())
+
+    def pick(self, server):
+        """Leaves the families that --pick describes."""
+
+        o = self.options
+        groups, seconds = self.rollouts(
+            server, self.tasks.draw(8 * len(o.families)), o.group)
+        share = {f: mean(len({t.reward for t in g}) > 1 for g in groups
+                         if g[0].family == f) for f in o.families}
+        o.families = sorted(share, key=share.get, reverse=True)[:o.pick]
+        write(self.log, {'pick': o.families, **described(groups, seconds),
+                         'mixed_of': share})
+
+    def compare(self, before, after):
+        """Logs the difference of paired tasks, with an interval of 95 %."""
+
+        if before is None:
+            return
+
+        for family in sorted({f for f, _ in before}):
+            d = [b - a for (f, a), (_, b) in zip(before, after)
+                 if f == family]
+            m = mean(d)
+            deviation = math.sqrt(mean((x - m) ** 2 for x in d) / len(d))
+            write(self.log, {'paired': family, 'tasks': len(d),
+                             'difference': round(m, 4),
+                             'interval': [round(m - 1.96 * deviation, 4),
+                                          round(m + 1.96 * deviation, 4)]})
+
+
+def write(log, values):
+    line = json.dumps({k: round(v, 5) if isinstance(v, float) else v
+                       for k, v in values.items()})
+    log.write(line + '\n')
+    log.flush()
+    print(line, flush=True)
+
+
+def main():
+    options = arguments()
+
+    os.makedirs(options.out, exist_ok=True)
+    torch.manual_seed(options.seed)
+
+    if torch.cuda.is_available():
+        torch.set_float32_matmul_precision('high')
+
+    try:
+        Run(options).run()
+    except RunFailed as e:
+        sys.exit(f'train.rl: {e}')
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,334 @@
+# Copyright (C) The nginx-dsa authors
+
+"""Rollouts of tasks from the running server, with what a trainer needs of each
+sampled token (docs/api/rollout-rows.md): its id, the log-probability with which
+it was drawn, the ids that it was drawn from, and the experts of each position.
+
+The conversation is that of eval.converse, and the task's own check is the
+verifier.  What the model wrote in it is a Trajectory of Sequences.  A request
+of a conversation mostly begins with the ids of the one before it and of its
+answer; then both are one sequence, and experts of positions that the server
+found in its prefix cache are those of the request that computed them.
+Where the ids differ, because reasoning was dropped before a message of the
+user or because a text is not encoded as it was sampled, a sequence begins
+anew.
+"""
+
+import base64
+import struct
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Dict, List
+
+import numpy
+
+from eval.client import Client
+from eval.converse import converse
+
+
+ROW = struct.Struct('<IHHIII')          # length, type, form, position, n,
+                                        # version
+PROMPT, EXPERTS, SAMPLE = 1, 2, 3
+NONE, ALL, GAPS, BITS = range(4)
+
+
+class BadRows(ValueError):
+    """The rows are not what docs/api/rollout-rows.md describes."""
+
+
+@dataclass
+class Rows:
+    """The rows of an answer.
+
+    prompt    ids, none if they were not requested
+    first     position of the first sample
+    ids, old  of the samples, their log-probabilities
+    kept      of each sample a bitmap of words bytes, None: all ids
+    experts   position -> uint8 or uint16 [layers, k]
+    versions  of the weights
+    """
+    prompt: List[int] = field(default_factory=list)
+    first: int = 0
+    ids: List[int] = field(default_factory=list)
+    old: List[float] = field(default_factory=list)
+    kept: list = field(default_factory=list)
+    experts: Dict[int, numpy.ndarray] = field(default_factory=dict)
+    versions: set = field(default_factory=set)
+
+
+def read_rows(data, vocabulary):
+    """Returns the Rows of bytes; ids are below vocabulary.  They begin with
+    the prompt, if it was requested."""
+
+    rows, at = Rows(), 0
+
+    while at < len(data):
+        if len(data) - at < ROW.size:
+            raise BadRows(f'{len(data) - at} bytes at {at}; expected a row')
+
+        length, kind, form, position, n, version = ROW.unpack_from(data, at)
+
+        if length < ROW.size or length % 4 or length > len(data) - at:
+            raise BadRows(f'a row of {length} bytes at {at}; expected a '
+                          f'multiple of 4 from {ROW.size} to '
+                          f'{len(data) - at}')
+
+        body = data[at + ROW.size:at + length]
+        at += length
+
+        if kind == PROMPT:
+            read_prompt(rows, body, position, n, vocabulary)
+        elif kind == EXPERTS:
+            read_experts(rows, body, form, position, n)
+            rows.versions.add(version)
+        elif kind == SAMPLE:
+            read_sample(rows, body, form, position, n, vocabulary)
+            rows.versions.add(version)
+        else:
+            raise BadRows(f'a row of type {kind}; expected 1 to 3')
+
+    return rows
+
+
+def read_prompt(rows, body, position, n, vocabulary):
+    if position != len(rows.prompt) or len(body) != 4 * n:
+        raise BadRows(f'{n} ids of the prompt from {position} in {len(body)} '
+                      f'bytes; expected ids from {len(rows.prompt)}')
+
+    rows.prompt += known(numpy.frombuffer(body, '<u4'), vocabulary).tolist()
+
+
+def known(ids, vocabulary):
+    if len(ids) and ids.max() >= vocabulary:
+        raise BadRows(f'the id {ids.max()}; expected less than {vocabulary}')
+
+    return ids
+
+
+def read_experts(rows, body, form, position, n):
+    if form not in (1, 2) or len(body) < 4:
+        raise BadRows(f'experts of form {form}; expected 1 or 2')
+
+    layers, k = struct.unpack_from('<HH', body)
+    size = n * layers * k
+
+    if 4 + (size * form + 3) // 4 * 4 != len(body):
+        raise BadRows(f'{n} x {layers} x {k} experts in {len(body)} bytes')
+
+    values = numpy.frombuffer(body, '<u1' if form == 1 else '<u2', size, 4)
+
+    for i, one in enumerate(values.reshape(n, layers, k)):
+        rows.experts[position + i] = one
+
+
+def read_sample(rows, body, form, position, n, vocabulary):
+    if len(body) < 8:
+        raise BadRows(f'a sample of {len(body)} bytes; expected 8 or more')
+
+    number, old = struct.unpack_from('<If', body)
+    known(numpy.array([number]), vocabulary)
+
+    if not rows.ids:
+        rows.first = position
+
+    if position != rows.first + len(rows.ids) \
+            or rows.prompt and rows.first != len(rows.prompt):
+        raise BadRows(f'a sample at {position} after {len(rows.prompt)} ids '
+                      f'of the prompt and {len(rows.ids)} samples')
+
+    if not old <= 1e-3 or old == -numpy.inf:
+        raise BadRows(f'log p is {old}; expected a finite number, at most 0')
+
+    rows.ids.append(number)
+    rows.old.append(old)
+    rows.kept.append(read_kept(body[8:], form, n, number, vocabulary))
+
+
+def read_kept(body, form, n, number, vocabulary):
+    """Returns the ids of a mask as a bitmap, or None for all ids."""
+
+    if form in (NONE, ALL):
+        return None
+
+    bits = numpy.zeros(vocabulary, bool)
+
+    if form == BITS:
+        found = numpy.flatnonzero(numpy.unpackbits(
+            numpy.frombuffer(body, numpy.uint8), bitorder='little'))
+    elif form == GAPS:
+        found = numpy.cumsum(gaps(body, n))
+    else:
+        raise BadRows(f'a sample of form {form}; expected 0 to 3')
+
+    bits[known(found, vocabulary)] = True
+
+    if len(found) != n or not bits[number]:
+        raise BadRows(f'a mask of {len(found)} ids; expected {n}, and {number} '
+                      'among them')
+
+    return numpy.packbits(bits, bitorder='little')
+
+
+def gaps(body, n):
+    """Returns n LEB128 numbers."""
+
+    values, value, shift = [], 0, 0
+
+    for byte in body:
+        if len(values) == n:
+            break
+
+        value |= (byte & 0x7f) << shift
+        shift += 7
+
+        if not byte & 0x80:
+            values.append(value)
+            value, shift = 0, 0
+
+    return values
+
+
+# ------------------------------------------------------------- trajectories
+
+
+@dataclass
+class Sequence:
+    """ids, of which sampled [n] says which the model wrote; old, kept: of
+    those, in order; experts: position -> [layers, k]."""
+
+    ids: List[int]
+    sampled: List[bool]
+    old: List[float] = field(default_factory=list)
+    kept: list = field(default_factory=list)
+    experts: Dict[int, numpy.ndarray] = field(default_factory=dict)
+
+    def add(self, rows):
+        """Appends a request that continues this sequence, with its answer."""
+
+        more = rows.prompt[len(self.ids):]
+        self.ids += more + rows.ids
+        self.sampled += [False] * len(more) + [True] * len(rows.ids)
+        self.old += rows.old
+        self.kept += rows.kept
+
+        # the first computation of a position is the one it was sampled with
+
+        self.experts = {**rows.experts, **self.experts}
+
+
+@dataclass
+class Trajectory:
+    """
+    family, seed  the task
+    reward        of its verifier: 1 right, 0 wrong
+    why           the verifier's reason
+    sequences     what the model wrote
+    versions      of the weights that computed it
+    differs       requests of a turn that did not begin with the ids of the
+                  request before and its answer, as they were sampled
+    cut           1: a message reached max_tokens
+    """
+    family: str
+    seed: str
+    reward: float = 0.0
+    why: str = None
+    sequences: List[Sequence] = field(default_factory=list)
+    versions: set = field(default_factory=set)
+    differs: int = 0
+    requests: int = 0
+    cut: int = 0
+
+    @property
+    def tokens(self):
+        return sum(len(s.old) for s in self.sequences)
+
+    def add(self, rows, users):
+        """Adds a request and its answer; users: how many messages of the user
+        the request has."""
+
+        self.requests += 1
+        self.versions |= rows.versions
+        last = self.sequences[-1] if self.sequences else None
+
+        if last is not None and rows.prompt[:len(last.ids)] == last.ids:
+            last.add(rows)
+            self.users = users
+            return
+
+        if last is not None and users == self.users:
+            self.differs += 1
+
+        self.users = users
+        self.sequences.append(Sequence([], []))
+        self.sequences[-1].add(rows)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How rollouts are drawn.
+
+    vocabulary   ids of the tokenizer are below it
+    temperature, top_p, max_tokens
+                 of each message
+    """
+    url: str
+    model: str
+    mode: str
+    vocabulary: int
+    temperature: float = 1.0
+    top_p: float = 0.95
+    max_tokens: int = 512
+
+
+def have(task, name, sampling, seed, key):
+    """Has a task's conversation and returns its Trajectory.  seed: of the
+    noise; key: conversations with the same key share a prefix cache."""
+
+    client = Client(sampling.url, key)
+    out = Trajectory(task.family, name)
+
+    def chat(request):
+        users = sum(m['role'] == 'user' for m in request['messages'])
+        completion = client.chat({
+            **request, 'model': sampling.model, 'seed': seed,
+            'temperature': sampling.temperature, 'top_p': sampling.top_p,
+            'max_tokens': sampling.max_tokens,
+            'rollout': {'mask': True, 'experts': True, 'prompt': True}})
+        choice = completion['choices'][0]
+        rows = read_rows(base64.b64decode(choice['rollout']['rows']),
+                         sampling.vocabulary)
+        out.add(rows, users)
+        out.cut |= choice['finish_reason'] == 'length'
+
+        return completion
+
+    try:
+        outcome = converse(task, sampling.mode, chat)
+    finally:
+        client.close()
+
+    out.why = outcome.why
+    out.reward = float(outcome.why is None)
+
+    return out
+
+
+def rollouts(tasks, sampling, group, first, concurrency, nonce):
+    """Has each of tasks, a list of (task, seed's name), group times, many at
+    the same time.  first: the seed of the noise of the first one.  nonce:
+    makes the keys of this call unlike those of others, so that each
+    conversation has a prefix cache of its own.
+
+    Returns a list of groups of Trajectories, and the seconds that it took.
+    """
+    begin = time.monotonic()
+
+    with ThreadPoolExecutor(concurrency) as pool:
+        futures = [[pool.submit(have, task, name, sampling,
+                                first + i * group + g, f'{nonce}-{i}-{g}')
+                    for g in range(group)]
+                   for i, (task, name) in enumerate(tasks)]
+        found = [[f.result() for f in row] for row in futures]
+
+    return found, time.monotonic() - begin
