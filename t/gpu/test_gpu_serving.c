@@ -9,6 +9,7 @@
 #define SERVING_BOUND       0
 
 #include "t/unit/serving.h"
+#include "t/unit/serving_reload.h"
 
 
 /* Two runs of a batch have the same bits. */
@@ -47,6 +48,7 @@ main(void)
         cmocka_unit_test(test_preempted),
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_twice),
+        cmocka_unit_test(test_reload),
     };
 
     return cmocka_run_group_tests_name("DeepSeek-V3.2", tests, setup, NULL)

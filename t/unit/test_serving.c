@@ -9,6 +9,7 @@
 #define SERVING_BOUND       1e-5
 
 #include "t/unit/serving.h"
+#include "t/unit/serving_reload.h"
 
 
 #define ROUTES  8       /* at least: layers with experts times k, of a-fp8 */
@@ -434,6 +435,7 @@ main(void)
         cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_drafts),
         cmocka_unit_test(test_reports),
+        cmocka_unit_test(test_reload),
         cmocka_unit_test(test_masks),
         cmocka_unit_test(test_resume)
     };
