@@ -80,30 +80,38 @@ def read(lines):
 
 
 def draw(stages):
-    """Returns the SVG."""
+    """Returns the SVG of stages one after the other."""
 
-    total = stages[-1][1][-1]['at']
+    return picture(stages, PANELS, 'tokens trained on, without padding',
+                   legend(stages), stages[-1][1][-1]['at'],
+                   [points[-1]['at'] for _, points in stages[:-1]])
+
+
+def picture(stages, panels, label, svg, total, borders):
+    """Returns an SVG with panels over an x axis from 0 to total.
+
+    label    of the x axis
+    svg      of the legend
+    borders  where there are dotted lines
+    """
     ticks = steps(total, 8)
 
     def x(tokens):
         return LEFT + WIDTH * tokens / total
 
-    svg = legend(stages)
-
-    for n, panel in enumerate(PANELS):
+    for n, panel in enumerate(panels):
         top = TOP + GAP + n * (HEIGHT + GAP)
         svg += frame(panel, top, [x(t) for t in ticks],
-                     [x(points[-1]['at']) for _, points in stages[:-1]])
+                     [x(at) for at in borders])
         svg += curves(panel, stages, top, x)
 
-    bottom = TOP + len(PANELS) * (HEIGHT + GAP)
+    bottom = TOP + len(panels) * (HEIGHT + GAP)
     size = (LEFT + WIDTH + RIGHT, bottom + BOTTOM)
 
     for t in ticks:
         svg.append(text(x(t), bottom + 16, short(t), 'middle'))
 
-    svg.append(text(LEFT + WIDTH / 2, bottom + 36,
-                    'tokens trained on, without padding', 'middle'))
+    svg.append(text(LEFT + WIDTH / 2, bottom + 36, label, 'middle'))
 
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{size[0]}" '
             f'height="{size[1]}" viewBox="0 0 {size[0]} {size[1]}" '

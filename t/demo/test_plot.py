@@ -22,7 +22,7 @@ def line(stage, step, tokens, loss, index_loss=0.0, busiest=0.25,
             'busiest_expert': busiest, 'idlest_expert': idlest}
 
 
-def plot(lines):
+def plot(lines, program='train.plot'):
     """Returns the exit status, and the parsed SVG or the message."""
 
     with tempfile.NamedTemporaryFile('w', suffix='.jsonl') as f:
@@ -31,7 +31,7 @@ def plot(lines):
 
         # it needs only the standard library
 
-        p = subprocess.run([sys.executable, '-S', '-m', 'train.plot', f.name],
+        p = subprocess.run([sys.executable, '-S', '-m', program, f.name],
                            cwd=os.path.join(ROOT, 'demo'),
                            capture_output=True)
 
@@ -187,6 +187,43 @@ class Plot(unittest.TestCase):
         status, message = plot([])
         self.assertEqual(status, 1)
         self.assertIn('no lines', message)
+
+
+class Rollouts(unittest.TestCase):
+    """The plot of train.rl's log."""
+
+    def test_curves(self):
+        lines = [{'eval': 'before', 'reward': 0.9}] + [
+            {'batch': n, 'reward': r, 'mixed': 0.5, 'kl': k, 'entropy': 0.25,
+             'tokens': 100 * n}
+            for n, r, k in ((1, 0.2, 0.01), (2, 0.4, 0.1), (4, 0.8, 1.0))]
+        status, svg = plot(lines, 'train.rl_plot')
+        self.assertEqual(status, 0, svg)
+
+        found = {k.split(': ')[1]: v for k, v in curves(svg).items()}
+        self.assertEqual(set(found),
+                         {'reward', 'mixed', 'kl', 'entropy', 'tokens'})
+
+        # three points each, without the line of the evaluation; equal steps
+        # are equally far apart
+
+        for points in found.values():
+            self.assertEqual(len(points), 3)
+            x = [p[0] for p in points]
+            self.assertAlmostEqual(x[2] - x[1], 2 * (x[1] - x[0]), 0)
+
+        for name in ('reward', 'tokens'):
+            y = [p[1] for p in found[name]]
+            self.assertAlmostEqual(y[1] - y[2], 2 * (y[0] - y[1]), 0)
+
+        y = [p[1] for p in found['kl']]
+        self.assertAlmostEqual(y[1] - y[2], y[0] - y[1], 0)
+
+    def test_nothing(self):
+        status, text = plot([{'eval': 'before', 'reward': 1}],
+                            'train.rl_plot')
+        self.assertEqual(status, 1)
+        self.assertIn('no batch', text)
 
 
 if __name__ == '__main__':
