@@ -141,8 +141,13 @@ my $config = json_decode(read_file("$models[1][3]/config.json"));
 write_file("$models[1][3]/config.json",
            json_encode({ %$config, index_share_for_mtp_iteration => \1 }));
 
+# gpu_speculate reads its prompts from golden.safetensors
+
 for my $case (@models) {
     my ($name, $tokens, undef, $model) = @$case;
+
+    symlink $tokens, "$model/golden.safetensors" or die "$model: $!\n";
+
     my ($exact, $cpu, $gpu) = map {
         run($model, $tokens, '--drafts', 2, @$_)
     } [ '--exact' ], [ ], [ '--backend', 'cuda' ];
