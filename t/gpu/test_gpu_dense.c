@@ -32,7 +32,8 @@
 #define DENSE_KEY       (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 #define DENSE_GAP       384             /* between pages: other layers */
 #define DENSE_SAMPLES   4               /* heads of a row that are checked */
-#define DENSE_SEQS      4
+#define DENSE_SEQS      45
+#define DENSE_LENGTHS   4
 
 
 /* The pages of both formats. */
@@ -407,7 +408,7 @@ dense_lengths(dense_t *t, uint32_t bf16)
     size_t        h, i;
     dense_case_t  c;
 
-    static const uint32_t  keys[][DENSE_SEQS] = {
+    static const uint32_t  keys[][DENSE_LENGTHS] = {
         { 1, 2, 63, 64 },
         { 65, 255, 256, 257 },
         { 4095, 4096, 4097, 512 },
@@ -421,8 +422,8 @@ dense_lengths(dense_t *t, uint32_t bf16)
             c.bf16 = bf16;
             c.heads = dense_heads[h];
             c.sharp = 1;
-            c.seqs = DENSE_SEQS;
-            memcpy(c.keys, keys[i], sizeof(c.keys));
+            c.seqs = DENSE_LENGTHS;
+            memcpy(c.keys, keys[i], sizeof(keys[i]));
             c.rows[0] = c.rows[1] = c.rows[2] = c.rows[3] = 1;
 
             dense_check(t, &c);
@@ -464,6 +465,33 @@ test_rows(void **state)
                                  { 4130 } };
             dense_check(*state, &c);
         }
+    }
+}
+
+
+/* Many sequences of different lengths, so that blocks compute several parts. */
+
+static void
+test_many(void **state)
+{
+    uint32_t      i, bf16;
+    dense_case_t  c;
+
+    for (bf16 = 0; bf16 < 2; bf16++) {
+        memset(&c, 0, sizeof(c));
+
+        c.bf16 = bf16;
+        c.heads = bf16 ? 128 : 20;
+        c.sharp = 1;
+        c.seqs = DENSE_SEQS;
+
+        for (i = 0; i < DENSE_SEQS; i++) {
+            c.rows[i] = 1 + i % 3;
+            c.keys[i] = 3 + i * i * 2;
+        }
+
+        c.keys[7] = 6000;
+        dense_check(*state, &c);
     }
 }
 
@@ -735,6 +763,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         GPU_TEST(test_rows),
         GPU_TEST(test_parts),
+        GPU_TEST(test_many),
         GPU_TEST(test_hidden),
         GPU_TEST(test_sharp),
         GPU_TEST(test_padding),
