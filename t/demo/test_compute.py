@@ -348,6 +348,11 @@ class Runs(unittest.TestCase):
         self.assertRegex(out, r'of 48 samples the filters removed: 0 cut off')
 
         status, out, _ = self.command(
+            'modes', '--families', 'chat,logic', '--tasks', '6')
+        self.assertEqual(status, 0)
+        self.assertRegex(out, r'(?m)^\| chat \| 6 \| (?!0\.0)')
+
+        status, out, _ = self.command(
             'refine', '--families', 'writing', '--tasks', '8')
         self.assertRegex(out, r'(?m)^\| \*\*all\*\* \| 8 \|')
 

@@ -38,8 +38,10 @@ class Player:
         self.name, self.seed, self.level = task
         self.make = make
         self.gold = {}
-        self.modes = make().modes
-        self.submits = SUBMIT in make().tools
+        made = make()
+        self.modes = made.modes
+        self.turns = len(made.turns)
+        self.submits = SUBMIT in made.tools
         self.skill = random.Random(f'{task}/skill').random() ** 1.5
 
     def chat(self, request):
@@ -101,10 +103,11 @@ class Player:
 
         messages, seed = request['messages'], request.get('seed', 0)
         user = [i for i, m in enumerate(messages) if m['role'] == 'user']
-        right = self.right(seed, len(user) - 1, thinks)
+        revisions = max(0, len(user) - self.turns)
+        right = self.right(seed, revisions, thinks)
         rng = random.Random(f'{self.name}/{self.seed}/{seed}/how')
 
-        if not right and len(user) == 1 and rng.random() < REFUSED:
+        if not right and revisions == 0 and rng.random() < REFUSED:
             return {'content': f'{REFUSAL} {self.wrong_part(seed)}'}, 0
 
         spent = max(1, int(rng.gauss(400 if right else 250, 120))) \
@@ -130,7 +133,10 @@ class Player:
             self.gold[mode] = [m for m in play(self.make(), mode)
                                if m['role'] == 'assistant']
 
-        made = sum(m['role'] == 'assistant' for m in messages[user[-1]:])
+        # a revision is a turn that the task does not have
+
+        begin = user[-1] if len(user) > self.turns else 0
+        made = sum(m['role'] == 'assistant' for m in messages[begin:])
         message = copy.deepcopy(self.gold[mode][made])
         message.pop('reasoning_content', None)
 
