@@ -277,7 +277,7 @@ is($status, 0, 'Sentinels') or diag($text);
 is(scalar(grep { /^ok    dsa_redis: the Sentinel \S+ names the primary /
                  && /127\.0\.0\.1:$server->{port}$/ } split /\n/, $text), 2,
    'each is asked') or diag($text);
-like($text, qr/^ok    dsa_redis: 127\.0\.0\.1:$server->{port} answers; it uses/m,
+like($text, qr/^ok    dsa_redis: 127\.0\.0\.1:$server->{port} answers;/m,
      'and the primary is checked');
 finds('a name that no Sentinel has', 1,
       qr/^FAIL  dsa_redis: the Sentinel \S+ monitors no "talk"; expected/m,
@@ -287,7 +287,7 @@ finds('Sentinels without their password', 1,
       watched('chat', redis => "queue_file=$queue/q sentinel=chat "
                                . "password_file=$dir/password"), @one);
 finds('a Redis in place of a Sentinel', 1,
-      qr/^FAIL  dsa_redis: \S+ is no Sentinel: it replied "ERR unknown/m,
+      qr/^FAIL  dsa_redis: \S+ is not a Sentinel; it replied "ERR unknown/m,
       watched('chat', at => "127.0.0.1:$server->{port}",
               redis => "queue_file=$queue/q sentinel=chat "
                        . "password_file=$dir/password sentinel_password_file="

@@ -152,7 +152,7 @@ my $fake = $t->start_fake;
 
 ($status, $text) = drain('unix:' . $fake->sock);
 is($status, 1, 'a process that is no replica: status 1');
-like($text, qr/is no replica of an engine/, 'and why');
+like($text, qr/is not a replica of an engine/, 'and why');
 ok($fake->alive && kill(0, $$), 'neither it nor its parent has ended');
 
 $engine[0]->stop;

@@ -295,8 +295,8 @@ dsa_check_sentinel(dsa_check_t *c, const char *name, dsa_client_conf_t *conf)
                || reply->element[0]->type != REDIS_REPLY_STRING
                || reply->element[1]->type != REDIS_REPLY_STRING)
     {
-        dsa_check_line(c, DSA_CHECK_FAIL, "dsa_redis", "%s is no Sentinel: it "
-                       "replied \"%.100s\"", conf->address,
+        dsa_check_line(c, DSA_CHECK_FAIL, "dsa_redis", "%s is not a "
+                       "Sentinel; it replied \"%.100s\"", conf->address,
                        reply->type == REDIS_REPLY_ERROR ? reply->str : "");
 
     } else {
