@@ -14,6 +14,7 @@ use Test::More;
 
 use lib 't/lib';
 use DSA::Fake;
+use DSA::HTTP2;
 use DSA::Ledger;
 use DSA::Test;
 
@@ -166,8 +167,8 @@ my $next = $t->post($uri, { model => 'deepseek-chat', input => 'And?',
 is($next->{status}, 200, 'another response continues it');
 
 
-# The answer of the POST ends its connection, also over HTTP/2, and a client
-# that leaves at once stops nothing.
+# The answer of the POST ends its connection, and a client that leaves at once
+# stops nothing.
 
 my $c = $t->connect;
 
@@ -192,6 +193,27 @@ ctl($fake, 'go');
 $r = $c->response;
 is($r->{json}{status}, 'queued', 'a slow client gets all of it');
 is(text_of(ended($r->{json}{id}, 'completed')), 'y', 'and it is complete');
+
+
+# over HTTP/2 the connection goes on with other requests
+
+my $h = DSA::HTTP2->new(port => $t->port(1));
+my $stream = $h->request('POST', $uri, json_encode(played("wait\nt two\n")),
+                         [ authorization => 'Bearer alice' ]);
+
+$h->until(sub { $h->ended($stream) });
+is($h->status($stream), 200, 'HTTP/2: answered');
+
+my $two = json_decode($h->data($stream))->{id};
+
+$stream = $h->request('GET', "$uri/$two", undef,
+                      [ authorization => 'Bearer alice' ]);
+$h->until(sub { $h->ended($stream) });
+is(json_decode($h->data($stream))->{status}, 'in_progress',
+   'the same connection can be used meanwhile');
+$h->close;
+ctl($fake, 'go');
+is(text_of(ended($two, 'completed')), 'two', 'and be closed');
 
 
 # Streams: the events that a client gets are those that others read later.
