@@ -99,7 +99,7 @@ dsa_backend_cpu_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->pin = dsa_backend_pin;
     b->move = dsa_backend_cpu_move;
     b->moved = dsa_backend_cpu_moved;
-    b->reload = dsa_backend_cpu_reload;
+    b->reload = dsa_backend_hosts(conf) > 1 ? NULL : dsa_backend_cpu_reload;
     b->close = dsa_backend_cpu_close;
 
     cpu->conf = *conf;

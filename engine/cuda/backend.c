@@ -139,7 +139,8 @@ dsa_backend_cuda_open(const dsa_backend_conf_t *conf, dsa_err_t *err)
     b->pin = dsa_backend_cuda_pin;
     b->move = dsa_backend_cuda_move;
     b->moved = dsa_backend_cuda_moved;
-    b->reload = conf->random ? NULL : dsa_backend_cuda_reload;
+    b->reload = conf->random || dsa_backend_hosts(conf) > 1
+                    ? NULL : dsa_backend_cuda_reload;
     b->close = dsa_backend_cuda_close;
     b->depth = DSA_CUDA_DEPTH;
     b->rollouts = 1;

@@ -72,7 +72,7 @@ dsa_sched_reloads(const dsa_sched_t *s, dsa_err_t *err)
     if (s->backend->reload == NULL) {
         return dsa_error(err, "the backend has no weights that could be "
                          "replaced; expected \"backend cpu\" or \"backend "
-                         "cuda\" with a checkpoint");
+                         "cuda\" with a checkpoint, on one host");
     }
 
     for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
