@@ -56,8 +56,6 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
     ids = numpy.zeros((len(rows), T), numpy.int64)
     valid = numpy.zeros((len(rows), T), bool)
     routes = numpy.full((len(rows), T, *shape), -1, numpy.int64)
-    every = numpy.packbits(numpy.arange(vocabulary) < allowed,
-                           bitorder='little')
     before, kept, old, of = [], [], [], []
 
     for b, (i, s) in enumerate(rows):
@@ -70,8 +68,7 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
                 routes[b, position] = experts
 
         before.append(b * T + at - 1)
-        kept += [every if k is None else numpy.pad(k, (0, len(every) - len(k)))
-                 for k in s.kept]
+        kept += s.kept
         old += s.old
         of += [i] * len(at)
 
@@ -80,8 +77,25 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
     return Batch(*(torch.from_numpy(numpy.asarray(x, kind)) for x, kind in (
         (ids, None), (valid, None), (routes, None), (before, None),
         (ids.reshape(-1)[before + 1], None),
-        (numpy.stack(kept), None), (old, numpy.float32), (of, numpy.int64),
+        (packed(kept, allowed, vocabulary), None), (old, numpy.float32),
+        (of, numpy.int64),
         (advantage, numpy.float32), (beta, numpy.float32))))
+
+
+def packed(kept, allowed, vocabulary):
+    """Returns bitmaps [N,bytes] uint8 of N lists of ids, or None for all that
+    are allowed."""
+
+    every = [i for i, ids in enumerate(kept) if ids is None]
+    some = [ids for ids in kept if ids is not None]
+    rows = numpy.repeat([i for i, ids in enumerate(kept) if ids is not None],
+                        [len(ids) for ids in some]).astype(numpy.int64)
+    found = numpy.zeros((len(kept), vocabulary), bool)
+    ids = numpy.array([i for ids in some for i in ids], numpy.int64)
+    found[rows, ids] = True
+    found[every, :allowed] = True
+
+    return numpy.packbits(found, axis=1, bitorder='little')
 
 
 def bits(kept, vocabulary):

@@ -15,6 +15,7 @@ anew.
 """
 
 import base64
+import math
 import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +30,7 @@ from eval.converse import converse
 
 ROW = struct.Struct('<IHHIII')          # length, type, form, position, n,
                                         # version
+SAMPLED = struct.Struct('<If')          # id, log p
 PROMPT, EXPERTS, SAMPLE = 1, 2, 3
 NONE, ALL, GAPS, BITS = range(4)
 
@@ -44,7 +46,7 @@ class Rows:
     prompt    ids, none if they were not requested
     first     position of the first sample
     ids, old  of the samples, their log-probabilities
-    kept      of each sample a bitmap of words bytes, None: all ids
+    kept      of each sample the rising ids that it was drawn from, None: all
     experts   position -> uint8 or uint16 [layers, k]
     versions  of the weights
     """
@@ -126,8 +128,10 @@ def read_sample(rows, body, form, position, n, vocabulary):
     if len(body) < 8:
         raise BadRows(f'a sample of {len(body)} bytes; expected 8 or more')
 
-    number, old = struct.unpack_from('<If', body)
-    known(numpy.array([number]), vocabulary)
+    number, old = SAMPLED.unpack_from(body)
+
+    if number >= vocabulary:
+        raise BadRows(f'the id {number}; expected less than {vocabulary}')
 
     if not rows.ids:
         rows.first = position
@@ -137,7 +141,7 @@ def read_sample(rows, body, form, position, n, vocabulary):
         raise BadRows(f'a sample at {position} after {len(rows.prompt)} ids '
                       f'of the prompt and {len(rows.ids)} samples')
 
-    if not old <= 1e-3 or old == -numpy.inf:
+    if not -math.inf < old <= 1e-3:
         raise BadRows(f'log p is {old}; expected a finite number, at most 0')
 
     rows.ids.append(number)
@@ -146,47 +150,51 @@ def read_sample(rows, body, form, position, n, vocabulary):
 
 
 def read_kept(body, form, n, number, vocabulary):
-    """Returns the ids of a mask as a bitmap, or None for all ids."""
+    """Returns the ids of a mask, or None for all ids.  There is one for each
+    sampled token, mostly of one or two ids, so lists are faster than
+    arrays."""
 
     if form in (NONE, ALL):
         return None
 
-    bits = numpy.zeros(vocabulary, bool)
-
     if form == BITS:
         found = numpy.flatnonzero(numpy.unpackbits(
-            numpy.frombuffer(body, numpy.uint8), bitorder='little'))
+            numpy.frombuffer(body, numpy.uint8), bitorder='little')).tolist()
     elif form == GAPS:
-        found = numpy.cumsum(gaps(body, n))
+        found = rising(body, n)
     else:
         raise BadRows(f'a sample of form {form}; expected 0 to 3')
 
-    bits[known(found, vocabulary)] = True
+    if len(found) != n or number not in found or found[-1] >= vocabulary:
+        raise BadRows(f'a mask of {len(found)} ids; expected {n} below '
+                      f'{vocabulary}, and {number} among them')
 
-    if len(found) != n or not bits[number]:
-        raise BadRows(f'a mask of {len(found)} ids; expected {n}, and {number} '
-                      'among them')
-
-    return numpy.packbits(bits, bitorder='little')
+    return found
 
 
-def gaps(body, n):
-    """Returns n LEB128 numbers."""
+def rising(body, n):
+    """Returns n rising ids of which the first one and the differences are
+    LEB128 numbers, or fewer if these end."""
 
-    values, value, shift = [], 0, 0
+    found, last, value, shift = [], -1, 0, 0
 
     for byte in body:
-        if len(values) == n:
+        if len(found) == n:
             break
 
         value |= (byte & 0x7f) << shift
         shift += 7
 
         if not byte & 0x80:
-            values.append(value)
+            last, before = value + max(last, 0), last
             value, shift = 0, 0
 
-    return values
+            if last <= before:
+                break
+
+            found.append(last)
+
+    return found
 
 
 # ------------------------------------------------------------- trajectories
