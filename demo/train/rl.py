@@ -272,8 +272,7 @@ class Run:
         line['dropped'] = len(each) - len(whole)
         random.Random(f'{o.seed}/{number}').shuffle(whole)
 
-        # the last line of a mini-batch's reference is that of all, before any
-        # update
+        # the reference and the agreement are computed before any update
 
         minis = [self.learner.prepared([t for t, _ in part],
                                        [a for _, a in part])

@@ -235,7 +235,9 @@ class Trajectory:
     versions      of the weights that computed it
     differs       requests of a turn that did not begin with the ids of the
                   request before and its answer, as they were sampled
+    requests      all of them
     cut           1: a message reached max_tokens
+    users         messages of the user in the last request
     """
     family: str
     seed: str
@@ -246,6 +248,7 @@ class Trajectory:
     differs: int = 0
     requests: int = 0
     cut: int = 0
+    users: int = 0
 
     @property
     def tokens(self):

@@ -6,12 +6,14 @@ differences, and exact expectations of a policy that can be enumerated."""
 import math
 import random
 import unittest
+from unittest import mock
 
 from models import batch, make, needs_torch, tiny
 
 try:
     import torch
     from train import grpo
+    from train import model as file
 except ImportError:
     torch = None
 
@@ -275,9 +277,6 @@ class Routes(unittest.TestCase):
         self.assertTrue(torch.equal(a, b))
 
     def chosen(self, model, ids, valid, routes):
-        from unittest import mock
-        from train import model as file
-
         seen, route = [], file.route
 
         def told(*args):

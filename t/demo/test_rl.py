@@ -4,6 +4,7 @@
 and the whole loop with a server, whose probabilities the trainer's are compared
 with."""
 
+import contextlib
 import json
 import math
 import os
@@ -12,18 +13,21 @@ import struct
 import tempfile
 import unittest
 from types import SimpleNamespace
+from unittest import mock
 
 from models import ROOT, config, make, needs_torch
 
 try:
     import numpy
+    from eval.client import RunFailed
     from train import rollout
 except ImportError:
     numpy = None
 
 try:
     import torch
-    from train import fp8, grpo, learn, restore, rl
+    from train import fp8, learn, restore, rl
+    from train import model as file
     from train.export import export
     from train.server import Server
 except ImportError:
@@ -274,7 +278,6 @@ class Options(unittest.TestCase):
         for more in (['--off', 'x'], ['--beta-of', 'a'], ['--minibatches', '3'],
                      ['--temperature', '0'], ['--families', 'nothing']):
             with open(os.devnull, 'w') as null:
-                import contextlib
                 with contextlib.redirect_stderr(null), \
                         self.assertRaises(SystemExit):
                     rl.arguments(good + more)
@@ -352,9 +355,6 @@ class Loop(unittest.TestCase):
         return seen
 
     def chosen(self, run, batch):
-        from unittest import mock
-        from train import model as file
-
         found, route = [], file.route
 
         def told(*args):
@@ -398,8 +398,6 @@ class Ended(unittest.TestCase):
     def test_no_engine(self):
         """A server that cannot start is an error with its log, and leaves
         nothing behind."""
-
-        from eval.client import RunFailed
 
         with tempfile.TemporaryDirectory() as none:
             server = Server(BUILD, none)
