@@ -41,6 +41,7 @@ import json
 import math
 import os
 import random
+import signal
 import sys
 import time
 import uuid
@@ -362,6 +363,9 @@ def write(log, values):
 def main():
     options = arguments()
 
+    # as Ctrl-C, so that the server ends, too
+
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
     os.makedirs(options.out, exist_ok=True)
     torch.manual_seed(options.seed)
 

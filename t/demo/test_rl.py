@@ -9,8 +9,12 @@ import json
 import math
 import os
 import random
+import signal
 import struct
+import subprocess
+import sys
 import tempfile
+import time
 import unittest
 from types import SimpleNamespace
 from unittest import mock
@@ -407,6 +411,44 @@ class Ended(unittest.TestCase):
             finally:
                 server.stop()
             self.assertFalse(os.path.exists(server.run))
+
+    def test_terminated(self):
+        """SIGTERM ends the server, too."""
+
+        c = config(num_hidden_layers=2, num_nextn_predict_layers=0)
+
+        with tempfile.TemporaryDirectory() as out:
+            first = os.path.join(out, 'first')
+            export(c, make(c).state_dict(), first, DEMO + '/tokenizer.json')
+
+            p = subprocess.Popen([
+                sys.executable, '-m', 'train.rl', '--model', first, '--out',
+                out, '--build', BUILD, '--families', 'arithmetic', '--memory',
+                '64m', '--updates', '1000', '--max-tokens', '12'],
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+            try:
+                path = f'/proc/{p.pid}/task/{p.pid}/children'
+                end = time.monotonic() + 120
+                programs = []
+
+                while len(programs) < 2 and time.monotonic() < end:
+                    self.assertIsNone(p.poll())
+                    with open(path) as f:
+                        programs = f.read().split()
+                    time.sleep(0.05)
+
+                self.assertEqual(len(programs), 2)
+                p.send_signal(signal.SIGTERM)
+                p.communicate(timeout=120)
+            finally:
+                p.kill()
+                p.communicate()
+
+        self.assertEqual(p.returncode, 143)
+
+        for number in programs:
+            self.assertFalse(os.path.exists(f'/proc/{number}'))
 
 
 if __name__ == '__main__':
