@@ -412,10 +412,10 @@ struct dsa_backend_s {
 
     /*
      * Replaces the weights by those that the model's directory has now; NULL:
-     * the backend has none, or other hosts have weights, too.  Called by the thread that calls start(), while no
-     * step and no move is in flight.  The directory may be a symbolic link,
-     * which is followed once.  Files must not change while they are read: a
-     * new checkpoint gets files of its own.
+     * the backend has none, or other hosts have weights, too.  Called by the
+     * thread that calls start(), while no step and no move is in flight.  The
+     * directory may be a symbolic link, which is followed once.  Files must not
+     * change while they are read: a new checkpoint gets files of its own.
      *
      * DSA_OK      All weights are replaced, and identity and fingerprint are
      *             those of the new ones, of every byte.  Pages hold nothing of
