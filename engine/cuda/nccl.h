@@ -15,7 +15,7 @@
 /*
  * The exchange of ranks by NCCL: between hosts, and between GPUs without
  * NVLink, which cannot store into each other's memory as the peer kernels do.
- * Each rank has a communicator of all ranks of all hosts, and sends and receives
+ * Each rank has a communicator of all ranks, and sends and receives
  * in its own stream, so that the order of the stream is that of the exchanges,
  * also in graphs.
  *
