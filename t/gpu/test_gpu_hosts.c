@@ -27,6 +27,7 @@ static dsa_backend_t *hosts_open(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err);
 
 #include "engine/cuda/group.h"
+#include "engine/cuda/nccl.h"
 #include "t/unit/join.h"
 
 
@@ -44,6 +45,25 @@ cudaError_t __real_cudaDeviceGetP2PAttribute(int *value,
     enum cudaDeviceP2PAttr attribute, int from, int to);
 cudaError_t __wrap_cudaDeviceGetP2PAttribute(int *value,
     enum cudaDeviceP2PAttr attribute, int from, int to);
+
+
+/* Skips a test where there are fewer GPUs, or no NCCL. */
+
+static void
+need(int n)
+{
+    dsa_err_t  err;
+
+    if (gpus < n) {
+        print_message("there are %d GPUs; expected %d\n", gpus, n);
+        skip();
+    }
+
+    if (dsa_cuda_nccl_load(&err) != DSA_OK) {
+        print_message("%s\n", err.text);
+        skip();
+    }
+}
 
 
 /* Called in place of that of CUDA. */
@@ -99,9 +119,7 @@ test_network(void **state)
     FILE     *f;
     uint32_t  net;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     f = fopen(nccl_log, "r");
     assert_non_null(f);
@@ -162,9 +180,7 @@ test_bits(void **state)
 {
     bits_t  *one, *two;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     one = calloc(SEQS, sizeof(bits_t));
     two = calloc(SEQS, sizeof(bits_t));
@@ -223,9 +239,7 @@ join_all(split_t split)
 static void
 test_join(void **state)
 {
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     join_all(data2);
 }
@@ -236,9 +250,7 @@ test_join(void **state)
 static void
 test_join_four(void **state)
 {
-    if (gpus < 4) {
-        skip();
-    }
+    need(4);
 
     join_all(data4);
 }
@@ -252,9 +264,7 @@ test_unlinked(void **state)
     dsa_err_t            err;
     dsa_backend_conf_t   conf;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     memset(&conf, 0, sizeof(conf));
     conf.model = wide;
@@ -349,9 +359,7 @@ test_step(void **state)
 {
     double  peers, threads, hosts_us;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     peers = step_us(0, 0);
     threads = step_us(0, 1);
@@ -423,9 +431,7 @@ test_killed(void **state)
     dsa_err_t       err;
     dsa_backend_t  *b;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     b = fault_open(&f);
 
@@ -493,9 +499,7 @@ test_hung(void **state)
     char      line[1024], last[1024];
     FILE     *p;
 
-    if (gpus < 2) {
-        skip();
-    }
+    need(2);
 
     p = popen("exec /proc/$PPID/exe --hung 2> /dev/null", "r");
     assert_non_null(p);
