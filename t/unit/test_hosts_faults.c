@@ -16,8 +16,8 @@
  */
 
 #define MODEL       GOLDEN "a-fp8"
-#define LIMIT_MS    1000        /* of a step */
-#define LATE_MS     20000       /* nothing takes nearly as long */
+#define LIMIT_MS    1000        /* of a step, where a host hangs */
+#define LATE_MS     60000       /* nothing takes nearly as long */
 
 
 typedef enum {
@@ -34,7 +34,7 @@ typedef enum {
 typedef enum {
     FAULT_DIES = 0,
     FAULT_HANGS,
-    FAULT_SLOW,                 /* three times the limit */
+    FAULT_SLOW,                 /* eight times the limit */
     FAULTS
 } fault_e;
 
@@ -58,7 +58,7 @@ static dsa_backend_hosts_t  real_hosts;
 static void
 at(stage_e now)
 {
-    struct timespec  pause = { 3 * LIMIT_MS / 1000, 0 };
+    struct timespec  pause = { 8 * LIMIT_MS / 1000, 0 };
 
     if (now != stage) {
         return;
@@ -169,7 +169,7 @@ lead(dsa_err_t *err)
 }
 
 
-/* A follower that is not started yet, on a leader with short limits. */
+/* A follower that is not started yet. */
 
 static void
 prepare(void)
@@ -177,7 +177,6 @@ prepare(void)
     stage = STAGE_NONE;
 
     hosts_init(&hosts, MODEL, 1, 1);
-    hosts.leader.step_ms = LIMIT_MS;
 }
 
 
@@ -251,7 +250,11 @@ faults(stage_e s, fault_e f)
 
     /* a host that hangs while it opens is found by the limit of the start */
 
-    hosts.leader.start_ms = s == STAGE_OPEN ? 2 * LIMIT_MS : HOSTS_START_MS;
+    if (f != FAULT_DIES) {
+        hosts.leader.step_ms = LIMIT_MS;
+        hosts.leader.start_ms = s == STAGE_OPEN ? 4 * LIMIT_MS
+                                                : HOSTS_START_MS;
+    }
 
     begin = dsa_clock_ms();
     b = lead(&err);
@@ -326,7 +329,7 @@ test_slow(void **state)
 {
     stage_e  s;
 
-    for (s = STAGE_START; s < STAGES; s++) {
+    for (s = STAGE_EXCHANGE; s < STAGES; s += STAGE_WAIT - STAGE_EXCHANGE) {
         faults(s, FAULT_SLOW);
     }
 }
@@ -374,6 +377,7 @@ test_idle(void **state)
     /* one that has stopped is found by the next step */
 
     prepare();
+    hosts.leader.step_ms = LIMIT_MS;
     hosts_start(&hosts);
     b = lead(&err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
@@ -492,7 +496,12 @@ aborts(stage_e s, fault_e f, const char *want)
     stage = s;
     fault = f;
     hosts.follower[0].open = faulty_open;
-    hosts.leader.start_ms = 2 * LIMIT_MS;
+
+    if (f == FAULT_HANGS) {
+        hosts.leader.step_ms = 4 * LIMIT_MS;
+        hosts.leader.start_ms = 4 * LIMIT_MS;
+    }
+
     hosts_start(&hosts);
     stage = STAGE_NONE;
 
