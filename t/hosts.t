@@ -181,6 +181,14 @@ is($rc, 1, 'a host that is not there');
 like($out, qr/dsa-engine: host 127\.0\.0\.1:$port: Connection refused/,
      'is named when start_timeout ends');
 
+($rc, $out) = run_engine([], leader_conf(
+    hosts => "127.0.0.1:$follower[0]{port}", start_timeout => '2s'));
+
+is($rc, 1, 'a host that follows another leader');
+like($out, qr/dsa-engine: host 127\.0\.0\.1:$follower[0]{port}: Connection/,
+     'refuses a second one');
+is(text(answer('leader', 4)), $want[3], 'and its own leader still answers');
+
 ($rc, $out) = run_engine([], leader_conf(gpus => 2));
 
 is($rc, 1, 'another number of GPUs');
