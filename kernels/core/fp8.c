@@ -95,6 +95,17 @@ dsa_fp8_simulate(float *y, const float *x, size_t rows, size_t cols,
 
 
 DSA_CLONES void
+dsa_fp8_simulate_by(float *y, const float *x, size_t n, float scale)
+{
+    size_t  i;
+
+    for (i = 0; i < n; i++) {
+        y[i] = scale * dsa_e4m3_round(x[i] / scale);
+    }
+}
+
+
+DSA_CLONES void
 dsa_fp8_round(float *x, float *scale, size_t n, size_t dim)
 {
     float   s;

@@ -112,6 +112,9 @@ float dsa_fp8_scale(const float *x, size_t n, int ue8m0);
 void dsa_fp8_simulate(float *y, const float *x, size_t rows, size_t cols,
     int ue8m0);
 
+/* y [n] = scale * e4m3(x / scale), for a given scale > 0; y may be x. */
+void dsa_fp8_simulate_by(float *y, const float *x, size_t n, float scale);
+
 /*
  * Replaces x [n, dim] float32 by the e4m3 values of x / scale; scale [n],
  * ue8m0, has one for each row.

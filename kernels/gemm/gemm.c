@@ -13,6 +13,7 @@
 
 #include "kernels/core/bf16.h"
 #include "kernels/core/fp8.h"
+#include "kernels/core/int4.h"
 #include "kernels/core/simd.h"
 #include "gemm.h"
 
@@ -250,8 +251,9 @@ static void
 dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
     size_t n)
 {
-    size_t        i, len;
-    const float  *scale;
+    size_t           i, len;
+    const float     *scale;
+    const uint16_t  *group;
 
     i = row * w->ld + at;
 
@@ -277,6 +279,21 @@ dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
             to += len;
             at += len;
             i += len;
+        }
+
+        break;
+
+    case DSA_GEMM_INT4:
+        assert(at % DSA_INT4_GROUP == 0 && n % DSA_INT4_GROUP == 0);
+
+        group = w->groups + (w->first + row) * w->ld_scale
+                + at / DSA_INT4_GROUP;
+
+        for ( /* void */ ; n != 0; n -= DSA_INT4_GROUP) {
+            dsa_int4_decode(to, (const uint8_t *) w->data + i / 2,
+                            dsa_bf16_decode(*group++));
+            to += DSA_INT4_GROUP;
+            i += DSA_INT4_GROUP;
         }
 
         break;
@@ -331,6 +348,9 @@ dsa_gemm_block(dsa_gemm_block_t *block, size_t *ld_w,
                            n_in * DSA_GEMM_PANEL,
                            dsa_gemm_scale(w, out, in));
             break;
+
+        case DSA_GEMM_INT4:
+            assert(0);
         }
 
         return block->w;
@@ -461,7 +481,7 @@ dsa_gemm_nt(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in, int add)
 {
     const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_OUT_IN, w, NULL,
-                                        0, out, in, ld_w, 0, 0 };
+                                        NULL, 0, out, in, ld_w, 0, 0 };
 
     dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out,
              add ? DSA_GEMM_ADD : DSA_GEMM_SET, DSA_GEMM_ADD);
@@ -473,7 +493,7 @@ dsa_gemm_nn(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in, int add)
 {
     const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_IN_OUT, w, NULL,
-                                        0, out, in, ld_w, 0, 0 };
+                                        NULL, 0, out, in, ld_w, 0, 0 };
 
     dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out,
              add ? DSA_GEMM_ADD : DSA_GEMM_SET, DSA_GEMM_ADD);
@@ -485,7 +505,7 @@ dsa_gemm_nn_chain(float *y, size_t ld_y, const float *x, size_t ld_x,
     const float *w, size_t ld_w, size_t rows, size_t out, size_t in)
 {
     const dsa_gemm_weight_t  weight = { DSA_GEMM_F32, DSA_GEMM_IN_OUT, w, NULL,
-                                        0, out, in, ld_w, 0, 0 };
+                                        NULL, 0, out, in, ld_w, 0, 0 };
 
     dsa_gemm(y, ld_y, x, ld_x, &weight, rows, 0, out, DSA_GEMM_SET,
              DSA_GEMM_CONTINUE);
@@ -510,6 +530,8 @@ dsa_gemm_packed(const dsa_gemm_weight_t *w)
     size_t  n;
 
     static const size_t  size[] = { 4, 2, 1 };      /* of a dtype */
+
+    assert(w->dtype != DSA_GEMM_INT4);
 
     n = (w->out + DSA_GEMM_PANEL - 1) / DSA_GEMM_PANEL * DSA_GEMM_PANEL
         * w->in * size[dsa_gemm_packed_dtype(w)];
@@ -559,6 +581,9 @@ dsa_gemm_pack_part(void *memory, const dsa_gemm_weight_t *w, size_t row,
         case DSA_GEMM_E4M3:
             ((uint8_t *) memory)[to] = codes[from];
             break;
+
+        case DSA_GEMM_INT4:
+            assert(0);
         }
     }
 }
@@ -570,7 +595,7 @@ dsa_gemm_pack(dsa_gemm_weight_t *packed, void *memory,
 {
     size_t  row, rows, col, cols, n;
 
-    assert(w->layout != DSA_GEMM_PANELS);
+    assert(w->layout != DSA_GEMM_PANELS && w->dtype != DSA_GEMM_INT4);
 
     rows = w->layout == DSA_GEMM_IN_OUT ? w->in : w->out;
     cols = w->layout == DSA_GEMM_IN_OUT ? w->out : w->in;

@@ -38,7 +38,8 @@
 typedef enum {
     DSA_GEMM_F32 = 0,
     DSA_GEMM_BF16,
-    DSA_GEMM_E4M3
+    DSA_GEMM_E4M3,
+    DSA_GEMM_INT4               /* kernels/core/int4.h; not in panels */
 } dsa_gemm_dtype_e;
 
 
@@ -52,7 +53,8 @@ typedef enum {
 /*
  * A weight: a part of a row-major tensor, or a packed copy of it.  e4m3 has a
  * scale for each 128 x 128 block of the tensor; first, the part's first row in
- * the tensor, determines the blocks.
+ * the tensor, determines the blocks.  INT4 has one for each 128 columns of a
+ * row; its part begins and ends at multiples of 128 columns.
  */
 
 typedef struct {
@@ -60,12 +62,14 @@ typedef struct {
     dsa_gemm_layout_e   layout;
     const void         *data;           /* of the part's first row */
     const float        *scale;          /* e4m3: of the tensor, a multiplier */
+    const uint16_t     *groups;         /* INT4: the same, BF16 */
     size_t              first;
     size_t              out;
     size_t              in;
     size_t              ld;             /* elements from a row to the next;
                                            panels: not used */
-    size_t              ld_scale;       /* blocks of a row of the tensor */
+    size_t              ld_scale;       /* blocks or groups of a row of the
+                                           tensor */
     int                 transposed;     /* panels: 1 if packed from in, out */
 } dsa_gemm_weight_t;
 
@@ -79,12 +83,13 @@ void dsa_gemm_weight(float *y, size_t ld_y, const float *x, size_t ld_x,
     const dsa_gemm_weight_t *w, size_t rows, size_t first, size_t n);
 
 /*
- * Packs w, which is not packed, into panels, which are read sequentially and
- * need no transposition in each call.  dsa_gemm_packed() returns the bytes of
- * memory, which is 64-byte aligned and owned by the caller.  packed is set to
- * the weight in panels; products with it have the same bits.  Its dtype is the
- * same, but float32 for e4m3 if the tensor's blocks are not aligned to panels:
- * if first is not a multiple of 64, or of 128 for [in, out].
+ * Packs w, which is neither packed nor INT4, into panels, which are read
+ * sequentially and need no transposition in each call.  dsa_gemm_packed()
+ * returns the bytes of memory, which is 64-byte aligned and owned by the
+ * caller.  packed is set to the weight in panels; products with it have the
+ * same bits.  Its dtype is the same, but float32 for e4m3 if the tensor's
+ * blocks are not aligned to panels: if first is not a multiple of 64, or of 128
+ * for [in, out].
  */
 size_t dsa_gemm_packed(const dsa_gemm_weight_t *w);
 void dsa_gemm_pack(dsa_gemm_weight_t *packed, void *memory,
