@@ -17,6 +17,7 @@
 
 #define DSA_MODEL_CONFIG_MAX    (1024 * 1024)   /* bytes of config.json */
 #define DSA_FP8_BLOCK           128             /* of weight_block_size */
+#define DSA_INT4_COLUMNS        128             /* of group_size */
 
 
 #define DSA_MODEL_LAYERS        1024            /* most num_hidden_layers */
@@ -63,9 +64,22 @@ typedef enum {
 
 typedef enum {
     DSA_FORMAT_FLOAT = 0,       /* F32 or BF16 */
-    DSA_FORMAT_FP8              /* these, or e4m3 in blocks of 128x128 with a
+    DSA_FORMAT_FP8,             /* these, or e4m3 in blocks of 128x128 with a
                                    float32 scale each */
+    DSA_FORMAT_INT4             /* routed experts: INT4 in groups of 128
+                                   columns with a BF16 scale each */
 } dsa_format_e;
+
+
+/* The scales of the e4m3 activations that INT4 experts multiply. */
+
+typedef enum {
+    DSA_SCALES_GROUP = 0,       /* one for each group of 128 of a token, as for
+                                   FP8 weights */
+    DSA_SCALES_STORED           /* one for gate_proj and up_proj of a layer,
+                                   and one for down_proj: the greatest of those
+                                   that the checkpoint has for its experts */
+} dsa_scales_e;
 
 
 /*
@@ -144,6 +158,7 @@ typedef struct {
 
     uint8_t     format[DSA_MATRICES];   /* dsa_format_e */
     uint32_t    ue8m0;          /* activation scales are powers of two */
+    dsa_scales_e  expert_scales;        /* not used unless experts are INT4 */
 
     dsa_layer_config_t  layer[DSA_MODEL_LAYERS];    /* [num_hidden_layers] */
     dsa_layer_config_t  draft;  /* each of num_nextn_predict_layers; from is

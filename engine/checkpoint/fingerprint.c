@@ -48,7 +48,9 @@ dsa_fingerprint_sampled(char out[DSA_SAMPLED_LEN + 1], const char *dir,
         t = table->entry[i].tensor;
 
         if (!dsa_str_eqz(t->dtype, "F32")
-            && memmem(t->name.data, t->name.len, ".experts.", 9) != NULL)
+            && memmem(t->name.data, t->name.len, ".experts.", 9) != NULL
+            && memmem(t->name.data, t->name.len, ".weight_scale_inv", 17)
+               == NULL)
         {
             continue;
         }

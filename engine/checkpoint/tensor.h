@@ -14,7 +14,8 @@
 typedef enum {
     DSA_F32 = 0,
     DSA_BF16,
-    DSA_E4M3
+    DSA_E4M3,
+    DSA_INT4                    /* routed experts only */
 } dsa_dtype_e;
 
 
@@ -25,10 +26,17 @@ typedef struct {
     uint32_t        rows;       /* out features; 1 for a vector */
     uint32_t        cols;       /* in features */
     const void     *data;       /* [rows, cols] row-major, aligned to its
-                                   elements; NULL when the layer has none */
+                                   elements; NULL when the layer has none.
+                                   INT4: [rows, cols / 2] bytes, see
+                                   kernels/core/int4.h */
     const float    *scale;      /* e4m3: a factor for each block,
                                    [ceil(rows/128), ceil(cols/128)]; else
                                    NULL */
+    const uint16_t *groups;     /* INT4: a BF16 factor for each group of 128
+                                   columns, [rows, cols/128]; else NULL */
+    float           input;      /* INT4: the scale of the activations that it
+                                   multiplies; 0: they have scales of their
+                                   own */
     uint32_t        made;       /* 1: data and scale are in memory, of
                                    dsa_weights_quantize(), and not mapped */
 } dsa_tensor_t;

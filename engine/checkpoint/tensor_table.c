@@ -26,6 +26,10 @@ static int dsa_tensors_dtype(dsa_tensor_table_t *table,
     const dsa_st_tensor_t *s, dsa_tensor_kind_e kind, dsa_dtype_e *dtype);
 static void dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, const dsa_st_tensor_t *scale);
+static void dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const dsa_st_tensor_t *scale);
+static void dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const dsa_st_tensor_t *input);
 static const dsa_st_tensor_t *dsa_tensors_find(dsa_tensor_table_t *table,
     const char *name);
 static void dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
@@ -33,6 +37,28 @@ static void dsa_tensors_fault(dsa_tensor_table_t *table, const char *fmt, ...)
 static void dsa_tensors_mismatch(dsa_tensor_table_t *table,
     const dsa_st_tensor_t *s, const char *dtypes, uint32_t rows,
     uint32_t cols);
+
+
+static float
+dsa_tensors_bf16(uint16_t v)
+{
+    float     f;
+    uint32_t  u;
+
+    u = (uint32_t) v << 16;
+    memcpy(&f, &u, sizeof(f));
+
+    return f;
+}
+
+
+/* Returns 1 if a BF16 number is finite and above 0. */
+
+static int
+dsa_tensors_positive(uint16_t v)
+{
+    return v > 0 && v < 0x7f80;
+}
 
 
 int
@@ -124,6 +150,71 @@ dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, uint32_t rows, uint32_t cols)
 {
     dsa_tensors_get(table, t, name, DSA_TENSOR_LINEAR, rows, cols);
+}
+
+
+void
+dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
+    uint32_t rows, uint32_t cols, uint32_t stored)
+{
+    char                    full[3][256];
+    uint32_t                i;
+    const dsa_st_tensor_t  *s[3];
+
+    static const char *const  ends[] = {
+        "weight", "weight_scale_inv", "input_scale"
+    };
+
+    for (i = 0; i < 3; i++) {
+        (void) snprintf(full[i], sizeof(full[i]), "%s%s.%s", table->prefix,
+                        name, ends[i]);
+        s[i] = dsa_tensors_find(table, full[i]);
+    }
+
+    if (table->unused) {
+        return;
+    }
+
+    for (i = 0; i < (stored ? 3 : 2); i++) {
+        if (s[i] == NULL) {
+            dsa_tensors_fault(table, "tensor \"%s\" is missing", full[i]);
+            return;
+        }
+    }
+
+    if (!stored && s[2] != NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" is unknown; expected none, "
+                          "because \"moe_activation_scheme\" of config.json "
+                          "is \"dynamic\"", full[2]);
+        return;
+    }
+
+    if (!dsa_str_eqz(s[0]->dtype, "I8") || s[0]->n_dims != 2
+        || s[0]->shape[0] != rows || s[0]->shape[1] != cols / 2)
+    {
+        dsa_tensors_mismatch(table, s[0], "I8, two INT4 numbers in each,",
+                             rows, cols / 2);
+        return;
+    }
+
+    if (!dsa_str_eqz(s[1]->dtype, "BF16") || s[1]->n_dims != 2
+        || s[1]->shape[0] != rows || s[1]->shape[1] != cols / DSA_INT4_COLUMNS)
+    {
+        dsa_tensors_mismatch(table, s[1], "BF16", rows,
+                             cols / DSA_INT4_COLUMNS);
+        return;
+    }
+
+    t->dtype = DSA_INT4;
+    t->rows = rows;
+    t->cols = cols;
+    t->data = s[0]->data;
+
+    dsa_tensors_groups(table, t, s[1]);
+
+    if (stored) {
+        dsa_tensors_input(table, t, s[2]);
+    }
 }
 
 
@@ -329,6 +420,67 @@ dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
     }
 
     t->scale = value;
+}
+
+
+/* Checks the scales of an INT4 matrix. */
+
+static void
+dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const dsa_st_tensor_t *scale)
+{
+    uint32_t         cols;
+    uint64_t         i, n;
+    const uint16_t  *value;
+
+    value = scale->data;
+    cols = t->cols / DSA_INT4_COLUMNS;
+    n = table->unread ? 0 : (uint64_t) t->rows * cols;
+
+    for (i = 0; i < n; i++) {
+        if (!dsa_tensors_positive(value[i])) {
+            dsa_tensors_fault(table, "tensor \"%.*s\" has the scale %g at "
+                              "[%u, %u]; expected a finite number above 0",
+                              (int) scale->name.len, scale->name.data,
+                              (double) dsa_tensors_bf16(value[i]),
+                              (uint32_t) (i / cols), (uint32_t) (i % cols));
+            return;
+        }
+    }
+
+    t->groups = value;
+}
+
+
+/* Reads the scale of activations: one number, with or without a dimension. */
+
+static void
+dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
+    const dsa_st_tensor_t *input)
+{
+    int  f32;
+
+    f32 = dsa_str_eqz(input->dtype, "F32");
+
+    if ((!f32 && !dsa_str_eqz(input->dtype, "BF16"))
+        || input->size != (f32 ? sizeof(float) : sizeof(uint16_t)))
+    {
+        dsa_tensors_mismatch(table, input, "F32 or BF16", 0, 1);
+        return;
+    }
+
+    if (table->unread) {
+        return;
+    }
+
+    t->input = f32 ? *(const float *) input->data
+                   : dsa_tensors_bf16(*(const uint16_t *) input->data);
+
+    if (!(t->input > 0) || isinf(t->input)) {
+        dsa_tensors_fault(table, "tensor \"%.*s\" is %g; expected a finite "
+                          "number above 0", (int) input->name.len,
+                          input->name.data, (double) t->input);
+    }
 }
 
 

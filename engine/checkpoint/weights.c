@@ -425,10 +425,19 @@ static void
 dsa_weights_mlp(dsa_tensor_table_t *t, const dsa_model_config_t *s,
     dsa_mlp_t *mlp, uint32_t inter, dsa_matrices_e kind)
 {
-    uint32_t  hidden;
+    uint32_t  hidden, stored;
 
     hidden = s->hidden_size;
     t->fp8 = s->format[kind] == DSA_FORMAT_FP8;
+
+    if (s->format[kind] == DSA_FORMAT_INT4) {
+        stored = s->expert_scales == DSA_SCALES_STORED;
+
+        dsa_tensors_int4(t, &mlp->gate, "gate_proj", inter, hidden, stored);
+        dsa_tensors_int4(t, &mlp->up, "up_proj", inter, hidden, stored);
+        dsa_tensors_int4(t, &mlp->down, "down_proj", hidden, inter, stored);
+        return;
+    }
 
     dsa_tensors_linear(t, &mlp->gate, "gate_proj", inter, hidden);
     dsa_tensors_linear(t, &mlp->up, "up_proj", inter, hidden);

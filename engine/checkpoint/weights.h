@@ -100,9 +100,10 @@ typedef struct {
  *
  * Norms and biases are F32 or BF16, as are embed, head, router and
  * index_weights_proj.  The other matrices may also be F8_E4M3 with
- * weight_scale_inv, where config.format has FP8 for them; scales are finite and
- * above 0.  Layers of multi-token prediction follow the num_hidden_layers
- * others.  The first of them is the draft layer.  The model is usable without
+ * weight_scale_inv, where config.format has FP8 for them, and where it has INT4
+ * they are as dsa_tensors_int4() describes; scales are finite and above 0.
+ * Layers of multi-token prediction follow the num_hidden_layers others.  The
+ * first of them is the draft layer.  The model is usable without
  * it, so a missing or invalid tensor of this layer is not an error here:
  * draft.fault describes the first one.  The others of these layers are checked
  * for unknown tensors only.

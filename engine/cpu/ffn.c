@@ -245,7 +245,11 @@ dsa_ffn_expert_piece(void *ctx, uint32_t piece, uint32_t thread)
         dsa_moe_gather(t->expert_x, w->x, w->pair + first, n, m->router.k,
                        hidden);
 
-        if (m->served) {
+        if (m->served && mlp->input[0] != 0) {
+            dsa_fp8_simulate_by(t->expert_x8, t->expert_x, (size_t) n * hidden,
+                                mlp->input[0]);
+
+        } else if (m->served) {
             dsa_moe_gather(t->expert_x8, w->x8, w->pair + first, n,
                            m->router.k, hidden);
         }
@@ -280,7 +284,11 @@ dsa_ffn_mlp(const dsa_model_t *m, float *y, uint64_t step,
     dsa_swiglu(t->expert_gate, t->expert_gate, t->expert_up, n * width,
                m->served);
 
-    if (m->served && mlp->down->tensor.dtype == DSA_GEMM_E4M3) {
+    if (m->served && mlp->input[1] != 0) {
+        dsa_fp8_simulate_by(t->expert_gate, t->expert_gate, n * width,
+                            mlp->input[1]);
+
+    } else if (m->served && dsa_matrix_e4m3(mlp->down)) {
         dsa_fp8_simulate(t->expert_gate, t->expert_gate, n, width,
                          (int) m->config->ue8m0);
     }

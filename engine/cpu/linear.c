@@ -38,7 +38,7 @@ const float *
 dsa_model_operand(const dsa_model_t *m, const dsa_matrix_t *w, const float *x,
     const float *x8)
 {
-    return m->served && w->tensor.dtype == DSA_GEMM_E4M3 ? x8 : x;
+    return m->served && dsa_matrix_e4m3(w) ? x8 : x;
 }
 
 

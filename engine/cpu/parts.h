@@ -56,6 +56,16 @@ typedef struct {
 } dsa_matrix_t;
 
 
+/* Returns 1 if the published code multiplies e4m3 activations by the matrix. */
+
+static inline int
+dsa_matrix_e4m3(const dsa_matrix_t *m)
+{
+    return m->tensor.dtype == DSA_GEMM_E4M3
+           || m->tensor.dtype == DSA_GEMM_INT4;
+}
+
+
 /*
  * A slice of the columns of a matrix is a dsa_matrix_t of its own.  Its
  * tensor.ld is the number of columns of the whole matrix, and so of the tokens
@@ -66,6 +76,9 @@ typedef struct {
     dsa_matrix_t        gate;
     dsa_matrix_t        up;
     dsa_matrix_t       *down;       /* [slices] */
+    float               input[2];   /* INT4 with DSA_SCALES_STORED: the scales
+                                       of the activations of gate and up, and
+                                       of down; else 0 */
 } dsa_model_mlp_t;
 
 

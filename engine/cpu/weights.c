@@ -5,6 +5,7 @@
 
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -13,6 +14,7 @@
 #include "engine/cpu/parts.h"
 #include "kernels/core/bf16.h"
 #include "kernels/core/fp8.h"
+#include "kernels/core/int4.h"
 
 
 /*
@@ -31,7 +33,8 @@ typedef struct {
 
 _Static_assert((int) DSA_F32 == (int) DSA_GEMM_F32
                && (int) DSA_BF16 == (int) DSA_GEMM_BF16
-               && (int) DSA_E4M3 == (int) DSA_GEMM_E4M3,
+               && (int) DSA_E4M3 == (int) DSA_GEMM_E4M3
+               && (int) DSA_INT4 == (int) DSA_GEMM_INT4,
                "dtypes of tensors are those of the products");
 
 
@@ -56,6 +59,16 @@ dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
 
     case DSA_E4M3:
         dsa_fp8_decode_weight(out, t->data, t->scale, first, n, t->cols);
+        break;
+
+    case DSA_INT4:
+        for ( /* void */ ; len != 0; len -= DSA_INT4_GROUP) {
+            dsa_int4_decode(out, (const uint8_t *) t->data + at / 2,
+                            dsa_bf16_decode(t->groups[at / DSA_INT4_GROUP]));
+            out += DSA_INT4_GROUP;
+            at += DSA_INT4_GROUP;
+        }
+
         break;
     }
 }
@@ -88,7 +101,7 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     uint64_t            size;
     dsa_gemm_weight_t  *w;
 
-    static const uint32_t  bytes[] = { 4, 2, 1 };       /* of a dtype */
+    static const uint32_t  bits[] = { 32, 16, 8, 4 };   /* of a dtype */
 
     w = &m->tensor;
 
@@ -98,7 +111,7 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     w->layout = transposed ? DSA_GEMM_IN_OUT : DSA_GEMM_OUT_IN;
     w->data = (const uint8_t *) t->data
               + ((uint64_t) slice->row * t->cols + slice->col)
-                * bytes[t->dtype];
+                * bits[t->dtype] / 8;
     w->first = slice->row;
     w->out = transposed ? slice->cols : slice->rows;
     w->in = transposed ? slice->rows : slice->cols;
@@ -115,6 +128,15 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     }
 
     m->weight = m->tensor;
+
+    if (t->dtype == DSA_INT4) {
+        assert(slice->col % DSA_INT4_GROUP == 0);
+
+        m->weight.groups = t->groups + slice->col / DSA_INT4_GROUP;
+        m->weight.ld_scale = t->cols / DSA_INT4_GROUP;
+        m->tensor = m->weight;
+        return;
+    }
 
     size = dsa_gemm_packed(w);
 
@@ -206,6 +228,29 @@ dsa_copy_indexer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
 }
 
 
+/* All experts of a layer have the greatest of their stored scales. */
+
+static void
+dsa_copy_inputs(dsa_model_mlp_t *m, const dsa_mlp_t *t, uint32_t experts)
+{
+    float     up, down;
+    uint32_t  e;
+
+    up = 0;
+    down = 0;
+
+    for (e = 0; e < experts; e++) {
+        up = fmaxf(up, fmaxf(t[e].gate.input, t[e].up.input));
+        down = fmaxf(down, t[e].down.input);
+    }
+
+    for (e = 0; e < experts; e++) {
+        m[e].input[0] = up;
+        m[e].input[1] = down;
+    }
+}
+
+
 static void
 dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t,
     dsa_selection_e selection)
@@ -246,6 +291,8 @@ dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t,
     for (e = 0; e < d->model->config->n_routed_experts; e++) {
         dsa_copy_mlp(d, &m->expert[e], &t->expert[e]);
     }
+
+    dsa_copy_inputs(m->expert, t->expert, d->model->config->n_routed_experts);
 }
 
 

@@ -117,6 +117,11 @@ dsa_check_shape(const dsa_model_config_t *s, dsa_err_t *err)
 static int
 dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err)
 {
+    if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_INT4) {
+        return dsa_error(err, "config.json: the experts are INT4; \"backend "
+                         "cuda\" expects FP8 or BF16");
+    }
+
     /* these are parts of one product, or have the same workspace */
 
     if (s->format[DSA_MATRICES_INDEXER] != s->format[DSA_MATRICES_ATTENTION]

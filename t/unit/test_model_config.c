@@ -296,6 +296,69 @@ test_accepted(void **state)
 }
 
 
+/* INT4 experts: the formats, and where the scales of activations are. */
+
+static void
+test_int4(void **state)
+{
+    char                *text, *more;
+    size_t               i, k;
+    dsa_err_t            err;
+    dsa_model_config_t   s;
+
+    static const struct {
+        const char      *method;
+        dsa_scales_e     scales;
+    } t[] = {
+        { "\"quant_method\": \"w4afp8\"", DSA_SCALES_STORED },
+        { "\"quant_method\": \"w4afp8\", \"group_size\": 128, "
+          "\"moe_activation_scheme\": \"static\", "
+          "\"modules_to_not_convert\": [\"lm_head\"]", DSA_SCALES_STORED },
+        { "\"quant_method\": \"w4afp8\", "
+          "\"moe_activation_scheme\": \"dynamic\"", DSA_SCALES_GROUP }
+    };
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        text = edit(published, "\"quant_method\": \"fp8\"", t[i].method);
+
+        assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text),
+                                                &err), DSA_OK);
+
+        for (k = 0; k < DSA_MATRICES; k++) {
+            assert_int_equal(s.format[k], k == DSA_MATRICES_EXPERTS
+                                          ? DSA_FORMAT_INT4 : DSA_FORMAT_FP8);
+        }
+
+        assert_int_equal(s.expert_scales, t[i].scales);
+        assert_int_equal(s.ue8m0, 1);
+
+        free(text);
+    }
+
+    /* all that SGLang's class reads */
+
+    text = edit(glm_5_2, "\"activation_scheme\": \"dynamic\","
+                "\"fmt\": \"e4m3\", \"quant_method\": \"fp8\","
+                "\"weight_block_size\": [128, 128]",
+                "\"quant_method\": \"w4afp8\"");
+    assert_int_equal(dsa_model_config_parse(&s, "c", text, strlen(text), &err),
+                     DSA_OK);
+    assert_int_equal(s.format[DSA_MATRICES_EXPERTS], DSA_FORMAT_INT4);
+    assert_int_equal(s.format[DSA_MATRICES_SHARED], DSA_FORMAT_FP8);
+    assert_int_equal(s.ue8m0, 0);
+
+    more = edit(text, "\"moe_intermediate_size\": 2048",
+                "\"moe_intermediate_size\": 2000");
+    assert_int_equal(dsa_model_config_parse(&s, "c", more, strlen(more), &err),
+                     DSA_ERROR);
+    assert_string_equal(err.text, "c: \"moe_intermediate_size\" is 2000; "
+                        "expected a multiple of 128, the columns of a scale "
+                        "of INT4 experts");
+    free(more);
+    free(text);
+}
+
+
 /* Models of other families: layers, ends, epsilons, rotation, prompts. */
 
 static void
@@ -581,6 +644,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_published),
         cmocka_unit_test(test_accepted),
+        cmocka_unit_test(test_int4),
         cmocka_unit_test(test_families),
         cmocka_unit_test(test_no_q_lora),
         cmocka_unit_test(test_layers),

@@ -245,7 +245,26 @@ test_rejected(void **state)
           "\"quantization_config\": \"fp8\", \"was\": {",
           "\"quantization_config\" is \"fp8\"; expected an object" },
         { "\"quant_method\": \"fp8\"", "\"quant_method\": \"awq\"",
-          "\"quantization_config.quant_method\" is \"awq\"; expected \"fp8\"" },
+          "\"quantization_config.quant_method\" is \"awq\"; expected \"fp8\" "
+          "or \"w4afp8\"" },
+        { "\"quant_method\": \"fp8\"",
+          "\"quant_method\": \"compressed-tensors\"",
+          "\"quantization_config.quant_method\" is \"compressed-tensors\"; "
+          "expected \"fp8\" or \"w4afp8\"" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"w4afp8\", "
+          "\"group_size\": 64",
+          "\"quantization_config.group_size\" is 64; expected 128" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"w4afp8\", "
+          "\"moe_activation_scheme\": \"token\"",
+          "\"quantization_config.moe_activation_scheme\" is \"token\"; "
+          "expected \"static\" or \"dynamic\"" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"w4afp8\", "
+          "\"zero_point\": true",
+          "\"quantization_config.zero_point\" is not a supported field; "
+          "expected quant_method, fmt, group_size, weight_block_size, "
+          "activation_scheme, linear_activation_scheme, "
+          "moe_activation_scheme, scale_fmt, modules_to_not_convert, "
+          "ignored_layers, ignore" },
         { "\"fmt\": \"e4m3\"", "\"fmt\": \"e5m2\"",
           "\"quantization_config.fmt\" is \"e5m2\"; expected \"e4m3\"" },
         { "\"weight_block_size\": [128, 128]",
