@@ -18,7 +18,7 @@ use Test::More;
 
 my @interface = ('engine/backend.', 'engine/forward.h');
 
-my @engine = (@interface, 'engine/quantize.', 'engine/link',
+my @engine = (@interface, 'engine/quantize', 'engine/link',
               'engine/checkpoint/',
               'engine/tokenizer/', 'engine/pages/redis', 'engine/cuda/group.h');
 
@@ -53,6 +53,8 @@ my %may_include = (
 
     'engine/quantize.'   => [ 'base/', 'kernels/', 'engine/checkpoint/',
                               'engine/quantize.' ],
+    'engine/quantize_'   => [ 'base/', 'kernels/', 'engine/checkpoint/',
+                              'engine/quantize_' ],
     'engine/tokenizer/'  => [ 'base/' ],
     'engine/checkpoint/' => [ 'base/' ],
     'engine/pages/'      => [ 'base/', 'redis_schema/', @interface ],

@@ -25,6 +25,7 @@ int dsa_cmd_parse(int argc, char **argv);
 int dsa_cmd_logits(int argc, char **argv);
 int dsa_cmd_generate(int argc, char **argv);
 int dsa_cmd_fingerprint(int argc, char **argv);
+int dsa_cmd_quantize(int argc, char **argv);
 int dsa_cmd_bench(int argc, char **argv);
 int dsa_cmd_key(int argc, char **argv);
 int dsa_cmd_usage(int argc, char **argv);

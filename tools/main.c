@@ -39,6 +39,7 @@ static const dsa_command_t  dsa_commands[] = {
     { "tenant delete", dsa_cmd_tenant, "delete the data of a tenant" },
     { "fingerprint", dsa_cmd_fingerprint,
       "print a hash of config.json and the weights" },
+    { "quantize", dsa_cmd_quantize, "make a checkpoint with INT4 experts" },
     { "tokenize", dsa_cmd_tokenize, "print the token ids of a text" },
     { "detokenize", dsa_cmd_detokenize, "print the text of token ids" },
     { "encode", dsa_cmd_encode, "print the prompt of a chat request" },

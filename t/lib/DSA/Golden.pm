@@ -208,7 +208,7 @@ sub raw_model {
 
     # the longer elements first, so that each is aligned to its size
 
-    my %size = (F32 => 4, BF16 => 2, F8_E4M3 => 1);
+    my %size = (F32 => 4, BF16 => 2, F8_E4M3 => 1, I8 => 1);
 
     for my $name (sort { $size{$raw->{$b}[0]} <=> $size{$raw->{$a}[0]}
                          || $a cmp $b } keys %$raw)
