@@ -234,6 +234,7 @@ test_edges(void **state)
 
         scale = dsa_int4_encode(q, w);
         assert_true(scale > 0 && isfinite(scale));
+        assert_true(error_of(w, q, scale) <= error_at(w, scale) * 1.000001);
 
         if (i >= 2) {
             assert_true(error_of(w, q, scale)
