@@ -19,12 +19,19 @@
 
 /*
  * Chats over HTTP against an nginx on loopback: so many streams at once, each
- * of which begins its next request when one ends.  Prints a row of a Markdown
- * table: output tokens per second, time to the first token, time between
- * events with tokens.  Token counts are those of the server's usage.
+ * of which begins its next request when one ends.  With a rate, requests arrive
+ * at random times with this mean, at most so many at once; one that finds all
+ * streams in use waits, and this time is a part of its time to the first token.
+ *
+ * Prints a row of a Markdown table: output tokens per second, time to the first
+ * token, time between events with tokens, and time per token of a request: from
+ * its first event to its last one, divided by its tokens after the first.  An
+ * event may have several tokens, so the time between events is not that of a
+ * token.  Token counts are those of the server's usage.
  */
 
 #define CHAT_EVENTS     (1U << 24)  /* most intervals that are kept */
+#define CHAT_TIMEOUT_MS 60000       /* without any event */
 #define CHAT_PROMPT     1024        /* most tokens of a prompt, and with its */
 #define CHAT_TOTAL      2048        /* answer, where lengths vary */
 
@@ -36,8 +43,9 @@ typedef struct {
     int             done;           /* 1: "[DONE]" */
     uint32_t        prompt_tokens;
     uint32_t        tokens;
-    uint64_t        begun;          /* ns */
-    uint64_t        last;           /* of the last event with tokens; 0: none */
+    uint64_t        begun;          /* ns: arrival */
+    uint64_t        first;          /* of the first event with tokens */
+    uint64_t        last;           /* of the last one; 0: none */
 } chat_stream_t;
 
 
@@ -48,6 +56,8 @@ typedef struct {
     uint32_t        prompt;         /* tokens, about */
     uint32_t        answer;         /* tokens */
     int             spread;         /* 1: lengths vary, with these means */
+    double          rate;           /* requests per second; 0: each stream
+                                       begins the next one at once */
     const char     *uri;
     const char     *model;
 } chat_conf_t;
@@ -66,8 +76,11 @@ static chat_conf_t      conf = { .uri = "/v1/chat/completions",
 static uint64_t         seed = 1;
 static uint32_t         begun, ended, failed;
 static uint64_t         prompt_tokens, tokens;
-static float           *first_ms, *interval_ms;
-static uint32_t         n_first, n_interval;
+static float           *first_ms, *interval_ms, *token_ms;
+static uint32_t         n_first, n_interval, n_token;
+static uint64_t        *arrival;    /* [requests] ns, with a rate */
+static chat_stream_t  **idle;       /* [streams] */
+static uint32_t         n_idle;
 static int              ep;
 
 
@@ -165,16 +178,19 @@ chat_request(chat_stream_t *s)
 static int
 chat_begin(chat_stream_t *s)
 {
+    uint64_t  at;
+
     if (chat_request(s) == -1) {
         return -1;
     }
 
+    at = conf.rate > 0 ? arrival[begun] : http_now();
     begun++;
     s->done = 0;
     s->prompt_tokens = 0;
     s->tokens = 0;
     s->last = 0;
-    s->begun = http_now();
+    s->begun = at;
 
     return http_open(&s->http, ep, conf.port, s->request, s->request_len, s);
 }
@@ -191,12 +207,66 @@ chat_end(chat_stream_t *s)
         }
     }
 
+    if (s->done && s->tokens > 1 && s->last > s->first) {
+        token_ms[n_token++] = (float) (s->last - s->first) * 1e-6f
+                              / (float) (s->tokens - 1);
+    }
+
     http_close(&s->http);
     ended++;
     prompt_tokens += s->prompt_tokens;
     tokens += s->tokens;
 
+    if (conf.rate > 0) {
+        idle[n_idle++] = s;
+        return 0;
+    }
+
     return begun < conf.requests ? chat_begin(s) : 0;
+}
+
+
+/* Draws the times of arrival: exponential, with the mean of the rate. */
+
+static void
+chat_arrivals(uint64_t start)
+{
+    double    u;
+    uint32_t  i;
+
+    for (i = 0; i < conf.requests; i++) {
+        u = ((double) (draw() >> 11) + 1) / 9007199254740993.0;
+        start += (uint64_t) (-log(u) / conf.rate * 1e9);
+        arrival[i] = start;
+    }
+}
+
+
+/*
+ * Begins the requests that have arrived, as far as streams are idle.  Returns
+ * the time to the next arrival in ms, or -1 after an error.
+ */
+
+static int
+chat_arrive(void)
+{
+    uint64_t  now;
+
+    for ( ;; ) {
+        now = http_now();
+
+        if (begun == conf.requests || n_idle == 0) {
+            return CHAT_TIMEOUT_MS;
+        }
+
+        if (arrival[begun] > now) {
+            return (int) ((arrival[begun] - now) / 1000000) + 1;
+        }
+
+        if (chat_begin(idle[--n_idle]) == -1) {
+            return -1;
+        }
+    }
 }
 
 
@@ -220,6 +290,7 @@ chat_line(void *data, const char *line, uint64_t now)
 
     if (http_has_text(line)) {
         if (s->last == 0) {
+            s->first = now;
             first_ms[n_first++] = (float) (now - s->begun) * 1e-6f;
 
         } else if (n_interval < CHAT_EVENTS) {
@@ -260,7 +331,7 @@ chat_options(int argc, char **argv)
 {
     int  c;
 
-    while ((c = getopt(argc, argv, "p:c:n:i:o:u:m:ls:")) != -1) {
+    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:ls:")) != -1) {
         switch (c) {
 
         case 'p':
@@ -281,6 +352,10 @@ chat_options(int argc, char **argv)
 
         case 'o':
             conf.answer = (uint32_t) atoi(optarg);
+            break;
+
+        case 'r':
+            conf.rate = atof(optarg);
             break;
 
         case 'u':
@@ -305,7 +380,9 @@ chat_options(int argc, char **argv)
     }
 
     return conf.port > 0 && conf.streams > 0 && conf.prompt > 0
-           && conf.answer > 0 && conf.requests >= conf.streams
+           && conf.answer > 0 && conf.rate >= 0
+           && (conf.requests >= conf.streams
+               || (conf.rate > 0 && conf.requests > 0))
            && optind == argc ? 0 : -1;
 }
 
@@ -322,16 +399,20 @@ chat_print(double seconds)
 
     qsort(first_ms, n_first, sizeof(float), chat_order);
     qsort(interval_ms, n_interval, sizeof(float), chat_order);
+    qsort(token_ms, n_token, sizeof(float), chat_order);
 
     (void) printf("| %u | %u | %.0f / %.0f | %.0f | %.0f | %.0f / %.0f | %.1f "
-                  "/ %.1f | %.1f | %u | %.2f |\n", conf.streams, ended,
+                  "/ %.1f | %.2f / %.2f | %.1f | %u | %.2f |\n", conf.streams,
+                  ended,
                   (double) prompt_tokens / ended, (double) tokens / ended,
                   (double) tokens / seconds,
                   (double) (prompt_tokens + tokens) / seconds,
                   chat_quantile(first_ms, n_first, 0.5),
                   chat_quantile(first_ms, n_first, 0.99),
                   chat_quantile(interval_ms, n_interval, 0.5),
-                  chat_quantile(interval_ms, n_interval, 0.99), seconds, failed,
+                  chat_quantile(interval_ms, n_interval, 0.99),
+                  chat_quantile(token_ms, n_token, 0.5),
+                  chat_quantile(token_ms, n_token, 0.99), seconds, failed,
                   cpu / seconds);
 }
 
@@ -339,7 +420,7 @@ chat_print(double seconds)
 int
 main(int argc, char **argv)
 {
-    int                  i, n;
+    int                  i, n, wait;
     uint32_t             k;
     uint64_t             start;
     chat_stream_t       *s, *ready;
@@ -348,40 +429,58 @@ main(int argc, char **argv)
     if (chat_options(argc, argv) == -1) {
         (void) fprintf(stderr, "usage: chat -p PORT [-c STREAMS] [-n REQUESTS]"
                        " [-i PROMPT_WORDS] [-o ANSWER_TOKENS] [-l]\n"
-                       "            [-u URI] [-m MODEL] [-s SEED]\n"
+                       "            [-r RATE] [-u URI] [-m MODEL] [-s SEED]\n"
                        "-l: lengths vary around the given means\n"
+                       "-r: requests arrive so many times a second\n"
                        "prints: streams | requests | mean prompt / answer | "
                        "output tokens/s | all tokens/s |\n"
                        "        TTFT ms median / 99th | between events ms "
-                       "median / 99th | seconds | failed | CPU\n");
+                       "median / 99th |\n"
+                       "        ms per token of a request median / 99th | "
+                       "seconds | failed | CPU\n");
         return 2;
     }
 
     s = calloc(conf.streams, sizeof(chat_stream_t));
     first_ms = calloc(conf.requests, sizeof(float));
     interval_ms = calloc(CHAT_EVENTS, sizeof(float));
+    token_ms = calloc(conf.requests, sizeof(float));
+    arrival = calloc(conf.requests, sizeof(uint64_t));
+    idle = calloc(conf.streams, sizeof(chat_stream_t *));
     ep = epoll_create1(EPOLL_CLOEXEC);
 
-    if (s == NULL || first_ms == NULL || interval_ms == NULL || ep == -1) {
+    if (s == NULL || first_ms == NULL || interval_ms == NULL
+        || token_ms == NULL || arrival == NULL || idle == NULL || ep == -1)
+    {
         (void) fprintf(stderr, "chat: no memory\n");
         return 1;
     }
 
     start = http_now();
+    chat_arrivals(start);
 
     for (k = 0; k < conf.streams; k++) {
         if (http_init(&s[k].http, chat_line, &s[k]) == -1
-            || chat_begin(&s[k]) == -1)
+            || (conf.rate == 0 && chat_begin(&s[k]) == -1))
         {
             (void) fprintf(stderr, "chat: %s\n", strerror(errno));
             return 1;
         }
+
+        idle[n_idle++] = &s[k];
     }
 
-    while (ended < begun) {
-        n = epoll_wait(ep, ev, 256, 60000);
+    wait = CHAT_TIMEOUT_MS;
 
-        if (n == 0 || (n == -1 && errno != EINTR)) {
+    while (ended < (conf.rate > 0 ? conf.requests : begun)) {
+        if (conf.rate > 0) {
+            wait = chat_arrive();
+        }
+
+        n = wait == -1 ? -1 : epoll_wait(ep, ev, 256, wait);
+
+        if ((n == 0 && wait == CHAT_TIMEOUT_MS) || (n == -1 && errno != EINTR))
+        {
             (void) fprintf(stderr, "chat: %s\n",
                            n == 0 ? "nothing arrived for 60 s"
                                   : strerror(errno));
@@ -410,6 +509,9 @@ main(int argc, char **argv)
     free(s);
     free(first_ms);
     free(interval_ms);
+    free(token_ms);
+    free(arrival);
+    free(idle);
 
     return failed == 0 ? 0 : 1;
 }

@@ -63,16 +63,37 @@ my $out = ended(serve('3,6,40,8', '2,4,30,6,l'), 0, 'two loads');
 my @rows = rows($out);
 
 is(scalar @rows, 2, 'a row for each load') or diag($out);
-is_deeply([ map { [ @{$_}[1, 2, 9] ] } @rows ], [ [ 3, 6, 0 ], [ 2, 4, 0 ] ],
+is_deeply([ map { [ @{$_}[1, 2, 10] ] } @rows ], [ [ 3, 6, 0 ], [ 2, 4, 0 ] ],
           'streams, requests, and no failed request') or diag($out);
 like($rows[0][3], qr{^\d\d+ / 8$}, 'tokens of the prompts and the answers');
 cmp_ok($rows[0][4], '>', 0, 'tokens per second');
 unlike($out, qr/\[(?:error|alert|emerg)\]/, 'no errors in the logs');
 
+# Steady arrivals: the null backend computes 200 tokens/s, so that 30 requests
+# at once take 0.1 s, and those that arrive 20 times a second more than a
+# second.  The time per token of a request is a part of that of the row.
+
+$out = ended(serve('30,30,40,20,,20', '1,2,40,50'), 0, 'steady arrivals');
+@rows = rows($out);
+is_deeply([ map { [ @{$_}[1, 2, 10] ] } @rows ],
+          [ [ 30, 30, 0 ], [ 1, 2, 0 ] ], 'all requests') or diag($out);
+cmp_ok($rows[0][9], '>', 0.5, 'they take the time of their arrivals')
+    or diag($out);
+
+for (@rows) {
+    my ($median, $most) = $_->[8] =~ m{^([\d.]+) / ([\d.]+)$};
+    my ($answer) = $_->[3] =~ m{/ (\d+)$};
+
+    cmp_ok($median, '>', 0, 'the time per token') or diag($out);
+    cmp_ok($most, '>=', $median, 'the 99th percentile');
+    cmp_ok($most * ($answer - 1), '<=', 1000 * $_->[9] + 100,
+           'tokens take no longer than the row') or diag($out);
+}
+
 $out = ended(serve('-c', 1024, '1,2,3000,8'), 1, 'prompts that do not fit');
 like($out, qr/^chat: status 400, 0 tokens, cut: .*context/m,
      'the error of nginx') or diag($out);
-is((rows($out))[0][9], 2, 'the failed requests are counted');
+is((rows($out))[0][10], 2, 'the failed requests are counted');
 
 $out = ended(serve('-m', '/nonexistent', '1,1,30,8'), 1, 'no model');
 like($out, qr/^serve: the model's files cannot be copied$/m, 'the error');
