@@ -7,6 +7,7 @@
 use strict;
 use warnings;
 
+use Fcntl qw/ :flock /;
 use List::Util qw/ max min sum0 /;
 use Test::More;
 
@@ -268,6 +269,17 @@ ok(-e "$killed/model-00001-of-00002.safetensors", 'killed after a shard');
 ($rc, $log) = quantize($t->path('in'), $killed);
 is($rc, 0, 'continued') or diag($log);
 is_deeply(contents($killed), $whole, 'the same bytes');
+
+
+# two at a time
+
+mkdir $t->path('locked') or die;
+open my $lock, '<', $t->path('locked') or die "locked: $!\n";
+flock $lock, LOCK_EX or die "flock: $!\n";
+($rc, $log) = quantize($t->path('in'), $t->path('locked'));
+is($rc, 1, 'a directory that another process has locked');
+like($log, qr/another process works on this directory$/m, 'the reason');
+close $lock;
 
 
 # a directory of another origin

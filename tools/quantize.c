@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/options.h"
 #include "tools/dsa.h"
@@ -38,6 +39,8 @@ dsa_cmd_quantize(int argc, char **argv)
 
     memset(&q, 0, sizeof(q));
 
+    q.lock = -1;
+
     rc = dsa_quantize_options(&q, argc, argv);
 
     if (rc != -1) {
@@ -63,6 +66,10 @@ dsa_cmd_quantize(int argc, char **argv)
     dsa_threads_destroy(q.pool);
     dsa_tensors_close(&q.table);
     dsa_weights_close(q.weights);
+
+    if (q.lock != -1) {
+        (void) close(q.lock);
+    }
 
     if (rc != DSA_OK) {
         (void) fprintf(stderr, "dsa quantize: %s\n", err.text);

@@ -21,6 +21,8 @@
 typedef struct {
     const char             *in;
     const char             *out;
+    int                     lock;       /* of out, while the process lives; -1:
+                                           none */
     dsa_weights_t          *weights;    /* of in */
     dsa_tensor_table_t      table;      /* of in */
     dsa_threads_t          *pool;
@@ -41,9 +43,9 @@ int dsa_quantize_shard(dsa_quantize_t *q, uint32_t i);
 /*
  * quantize_files.c.  The other files of the directory.
  *
- * begin: makes the directory if there is none, and takes it for this
- * checkpoint.  DSA_ERROR with q->err: it is that of q->in, or it has files of
- * another origin.
+ * begin: makes the directory if there is none, locks it, and takes it for this
+ * checkpoint.  DSA_ERROR with q->err: it is that of q->in, or another process
+ * works on it, or it has files of another origin.
  *
  * end: copies the files beside the weights, and writes the index, and then
  * config.json, without which the directory does not load.

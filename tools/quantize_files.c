@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,6 +115,21 @@ dsa_quantize_begin(dsa_quantize_t *q)
     if (strcmp(from, to) == 0) {
         return dsa_error(q->err, "--in and --out are the same directory; "
                          "expected two");
+    }
+
+    /* two processes would write the same unnamed files */
+
+    q->lock = open(q->out, O_RDONLY|O_DIRECTORY|O_CLOEXEC);
+
+    if (q->lock == -1) {
+        return dsa_error(q->err, "%s: %s", q->out, strerror(errno));
+    }
+
+    if (flock(q->lock, LOCK_EX|LOCK_NB) == -1) {
+        return dsa_error(q->err, "%s: %s", q->out,
+                         errno == EWOULDBLOCK
+                         ? "another process works on this directory"
+                         : strerror(errno));
     }
 
     if (dsa_file_path(state, q->out, dsa_strz(DSA_QUANTIZE_STATE), q->err)
