@@ -181,7 +181,10 @@ for (
       . 'expects 128 and 128, or 192 and 256' ],
     [ variant('v', v_head_dim => 256),
       '"qk_nope_head_dim" is 128 and "v_head_dim" is 256; "backend cuda" '
-      . 'expects 128 and 128, or 192 and 256' ]
+      . 'expects 128 and 128, or 192 and 256' ],
+    [ variant('static', quantization_config => { quant_method => 'w4afp8' }),
+      'the scales of the activations of INT4 experts are stored; "backend '
+      . 'cuda" expects "moe_activation_scheme": "dynamic"' ]
 ) {
     my ($model, $reason) = @$_;
 
@@ -206,6 +209,11 @@ sub fp8 {
 sub bf16 { 2 * $_[0] * $_[1] }
 
 
+# And of an INT4 one, with a BF16 scale for 128 columns of a row.
+
+sub int4 { $_[0] * $_[1] / 2 + 2 * $_[0] * $_[1] / 128 }
+
+
 # The sizes of DeepSeek-V3.2 and of GLM-5.2: layers, those of them with an
 # indexer, width, heads, columns of a query without RoPE and of a value, rank of
 # the queries, heads of the indexer, width of the MLP of the first 3 layers, and
@@ -227,8 +235,9 @@ sub weights {
     my $hidden = $m{hidden};
     my $heads = $tensor ? $m{heads} / $n : $m{heads};
     my $part = $tensor ? 1 / $n : 1;
-    my $mlp = sub { 2 * fp8($_[0] * $part, $hidden)
-                    + fp8($hidden, $_[0] * $part) };
+    my $mlp = sub { my ($width, $size) = ($_[0] * $part, $_[1] // \&fp8);
+                    2 * $size->($width, $hidden)
+                    + $size->($hidden, $width) };
     my $experts = $tensor ? 256 : 256 / $n;
 
     # queries, latents and index keys of the hidden state begin at multiples
@@ -242,7 +251,8 @@ sub weights {
     my $indexer = fp8($m{index} * 128, $m{lora}) + bf16($m{index}, $hidden)
                   + fp8(64 + 128, $hidden) + 4 * 2 * 128;
     my $norms = 4 * (2 * $hidden + $m{lora} + 512);
-    my $moe = bf16(256, $hidden) + 4 * 256 + ($experts + 1) * $mlp->(2048);
+    my $moe = bf16(256, $hidden) + 4 * 256 + $mlp->(2048)
+              + $experts * $mlp->(2048, $m{experts});
 
     return $m{layers} * ($attention + $norms) + $m{indexers} * $indexer
            + 3 * $mlp->($m{mlp}) + ($m{layers} - 3) * $moe + 4 * $hidden
@@ -313,6 +323,14 @@ weighs(8, 'tensor', $v32, %v32);
 weighs(16, 'tensor', $v32, %v32);
 
 weighs(8, $_, $v32, %v32, speculate => 5) for qw/ data tensor /;
+
+my $int4 = variant('int4', quantization_config => {
+                       quant_method => 'w4afp8',
+                       moe_activation_scheme => 'dynamic' });
+
+weighs($_, 'data', $int4, %v32, experts => \&int4) for 1, 4, 8;
+weighs(8, 'tensor', $int4, %v32, experts => \&int4);
+weighs(4, 'data', $int4, %v32, experts => \&int4, speculate => 5);
 
 weighs(8, $_, $dense, %v32, indexers => 0) for qw/ data tensor /;
 

@@ -129,7 +129,8 @@ dsa_cuda_layer(dsa_cuda_rank_t *rank, uint32_t l, int first,
     dsa_cuda_try(dsa_cuda_trace_bf16(rank, "attn_out", l, step->tokens,
                                      s->hidden_size, w->x, NULL));
 
-    fp8 = layer->gate_up.fp8.q != NULL || layer->expert_gate_up.fp8.q != NULL;
+    fp8 = layer->gate_up.fp8.q != NULL
+          || dsa_cuda_matrix_e4m3(&layer->expert_gate_up);
 
     dsa_cuda_try(dsa_cuda_add_rmsnorm(w->y, fp8 ? &w->y8 : NULL, w->x,
                                       w->residual, w->residual,

@@ -46,10 +46,13 @@ typedef struct {
     dsa_layout(l, (v).scale, (v).ld * ((cols) / 128))
 
 
-/* FP8 or BF16 rows, by the format of the weights that they multiply. */
+/*
+ * FP8 or BF16 rows, by the format of the weights that they multiply: FP8 and
+ * INT4, or BF16.
+ */
 
 #define dsa_layout_operand(l, s, kind, v8, v, rows, cols)                     \
-    if ((s)->format[kind] == DSA_FORMAT_FP8) {                                \
+    if ((s)->format[kind] != DSA_FORMAT_FLOAT) {                              \
         dsa_layout_fp8(l, v8, rows, cols);                                    \
     } else {                                                                  \
         dsa_layout(l, v, (rows) * (cols));                                    \
@@ -214,7 +217,7 @@ dsa_layout_shared(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     dsa_layout(l, x->state, 2);
 
     if (rank->shard.attention == DSA_ATTENTION_DATA) {
-        if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_FP8) {
+        if (s->format[DSA_MATRICES_EXPERTS] != DSA_FORMAT_FLOAT) {
             dsa_layout_fp8(l, x->x, rows->gathered, hidden);
 
         } else {

@@ -10,6 +10,7 @@
 
 #include "engine/cuda/loader.h"
 #include "kernels/core/fp8.h"
+#include "kernels/core/int4.h"
 #include "kernels/sample/random.h"
 
 
@@ -126,7 +127,7 @@ static void
 dsa_load_check(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_dtype_e expected,
     const char *name, uint32_t layer)
 {
-    static const char *const  names[] = { "F32", "BF16", "F8_E4M3" };
+    static const char *const  names[] = { "F32", "BF16", "F8_E4M3", "INT4" };
 
     if (t->dtype != expected && !ld->failed) {
         ld->failed = 1;
@@ -170,6 +171,41 @@ dsa_load_bf16(dsa_loader_t *ld, const dsa_tensor_t *t, dsa_cut_e cut,
 }
 
 
+/* Adds the tasks of a part in INT4. */
+
+static void
+dsa_load_int4(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
+    const dsa_tensor_t *t, const dsa_slice_t *slice,
+    const dsa_load_matrix_t *m)
+{
+    dsa_slice_t        part;
+    dsa_slice_copy_t   copy;
+
+    assert(slice->col % DSA_INT4_GROUP == 0);
+
+    dsa_load_check(ld, t, DSA_INT4, m->name, m->layer);
+
+    /* two columns in a byte, then 128 with one scale */
+
+    part = *slice;
+    part.col /= 2;
+    part.cols /= 2;
+
+    dsa_slice_copy_values(&copy, &part, m->cols / 2, 1);
+    dsa_load_add(ld, (uint8_t *) w->int4.q + at * w->cols / 2, t->data, &copy,
+                 DSA_READ_COPY);
+
+    part.col = slice->col / DSA_INT4_GROUP;
+    part.cols = slice->cols / DSA_INT4_GROUP;
+
+    dsa_slice_copy_values(&copy, &part, m->cols / DSA_INT4_GROUP,
+                          sizeof(dsa_bf16_t));
+    dsa_load_add(ld, (dsa_bf16_t *) w->int4.scale
+                     + at * (w->cols / DSA_INT4_GROUP),
+                 t->groups, &copy, DSA_READ_GROUPS);
+}
+
+
 /* Adds the tasks of one part, whose first row is row at of the matrix. */
 
 static void
@@ -188,6 +224,11 @@ dsa_load_part(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
         return;
     }
 
+    if (m->format == DSA_FORMAT_INT4) {
+        dsa_load_int4(ld, w, at, t, slice, m);
+        return;
+    }
+
     block = w->cols / DSA_FP8_GROUP;
 
     dsa_load_check(ld, t, DSA_E4M3, m->name, m->layer);
@@ -199,6 +240,35 @@ dsa_load_part(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
     dsa_slice_copy_scales(&copy, slice, m->cols);
     dsa_load_add(ld, (float *) w->fp8.scale + at / DSA_FP8_GROUP * block,
                  t->scale, &copy, t->made ? DSA_READ_MADE : DSA_READ_SCALES);
+}
+
+
+/*
+ * Places n elements in INT4.  A byte of two random numbers of 4 bits is a
+ * random byte; these have a root mean square of 4.6.
+ */
+
+static void
+dsa_load_room_int4(dsa_loader_t *ld, dsa_cuda_matrix_t *w, uint64_t n)
+{
+    uint8_t     *q;
+    dsa_bf16_t  *scale;
+
+    q = dsa_load_place(ld, n / 2);
+    scale = dsa_load_place(ld, n / DSA_INT4_GROUP * sizeof(dsa_bf16_t));
+
+    w->int4.q = q;
+    w->int4.scale = scale;
+
+    if (q != NULL && ld->random) {
+        dsa_load_random(ld, dsa_cuda_random_e4m3(q, n / 2, ld->seed,
+                                                 ld->stream));
+        dsa_load_random(ld, dsa_cuda_random_bf16(scale, n / DSA_INT4_GROUP,
+                                                 1 / (4.6f
+                                                      * sqrtf((float)
+                                                              w->cols)),
+                                                 0, ld->seed, ld->stream));
+    }
 }
 
 
@@ -224,6 +294,13 @@ dsa_load_room(dsa_loader_t *ld, dsa_cuda_matrix_t *w,
     w->fp8.cols = w->cols;
     w->bf16.rows = w->rows;
     w->bf16.cols = w->cols;
+    w->int4.rows = w->rows;
+    w->int4.cols = w->cols;
+
+    if (m->format == DSA_FORMAT_INT4) {
+        dsa_load_room_int4(ld, w, n);
+        return;
+    }
 
     if (m->format == DSA_FORMAT_FLOAT) {
         v = dsa_load_place(ld, n * sizeof(dsa_bf16_t));
@@ -267,6 +344,12 @@ dsa_load_next(dsa_cuda_matrix_t *w, const dsa_load_matrix_t *m)
 
     if (m->format == DSA_FORMAT_FLOAT) {
         w->bf16.w += n;
+        return;
+    }
+
+    if (m->format == DSA_FORMAT_INT4) {
+        w->int4.q += n / 2;
+        w->int4.scale += n / DSA_INT4_GROUP;
         return;
     }
 

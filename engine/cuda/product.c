@@ -6,10 +6,13 @@
 
 #include "engine/cuda/rank.h"
 #include "kernels/gemm/gemm.h"
-#include "kernels/moe/moe.h"
+#include "kernels/moe/moe_int4.h"
 
 
-/* Products with weights in FP8 or in BF16, and what makes their operands. */
+/*
+ * Products with weights in FP8, in BF16 or, of experts, in INT4, and what makes
+ * their operands.
+ */
 
 
 int
@@ -32,6 +35,12 @@ dsa_cuda_grouped(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
     const dsa_fp8_rows_t *x8, const dsa_bf16_t *x, const dsa_cuda_matrix_t *w,
     uint32_t pairs)
 {
+    if (w->int4.q != NULL) {
+        return dsa_cuda_moe_gemm_int4(&rank->state, y, x8, &w->int4,
+                                      &rank->work.plan, rank->experts, pairs,
+                                      rank->stream);
+    }
+
     if (w->fp8.q != NULL) {
         return dsa_cuda_moe_gemm(&rank->state, y, x8, &w->fp8,
                                  &rank->work.plan, rank->experts, pairs,
@@ -49,7 +58,7 @@ dsa_cuda_gated(dsa_cuda_rank_t *rank, const dsa_fp8_rows_t *y8, dsa_bf16_t *y,
     const dsa_bf16_t *x, uint32_t rows, const dsa_moe_plan_t *plan,
     const dsa_cuda_matrix_t *down)
 {
-    if (down->fp8.q != NULL) {
+    if (dsa_cuda_matrix_e4m3(down)) {
         return dsa_cuda_swiglu(y8, x, rows, down->cols, plan, rank->experts,
                                (int) rank->config.ue8m0, rank->stream);
     }
@@ -63,7 +72,7 @@ uint32_t
 dsa_cuda_operand(dsa_fp8_rows_t *rows, const dsa_fp8_rows_t *x8,
     const dsa_bf16_t *x, const dsa_cuda_matrix_t *w)
 {
-    if (w->fp8.q != NULL) {
+    if (dsa_cuda_matrix_e4m3(w)) {
         *rows = *x8;
         return w->cols;
     }

@@ -454,9 +454,8 @@ dsa_read_wait(void *data, dsa_err_t *err)
 
 static int
 dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,
-    uint64_t at, dsa_err_t *err)
+    uint64_t at, float value, dsa_err_t *err)
 {
-    float                   value;
     uint32_t                i, n;
     uint64_t                size;
     dsa_str_t               name;
@@ -480,8 +479,6 @@ dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,
         }
     }
 
-    memcpy(&value, block->data + at, sizeof(value));
-
     return dsa_error(err, "%s: tensor \"%.*s\" has the scale %g at byte %llu "
                      "of the file; expected a finite number above 0",
                      r->weights->shards->path[block->file], (int) name.len,
@@ -503,7 +500,33 @@ dsa_read_check_scales(const dsa_read_t *r, const dsa_scan_block_t *block,
             memcpy(&value, block->data + at, sizeof(value));
 
             if (!(value > 0) || isinf(value)) {
-                return dsa_read_bad_scale(r, block, at, err);
+                return dsa_read_bad_scale(r, block, at, value, err);
+            }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* The same in BF16. */
+
+static int
+dsa_read_check_groups(const dsa_read_t *r, const dsa_scan_block_t *block,
+    const dsa_piece_t *piece, dsa_err_t *err)
+{
+    float       value;
+    uint64_t    row, col, at;
+    dsa_bf16_t  bits;
+
+    for (row = 0; row < piece->rows; row++) {
+        for (col = 0; col < piece->width; col += sizeof(dsa_bf16_t)) {
+            at = piece->from + row * piece->stride + col;
+            memcpy(&bits, block->data + at, sizeof(bits));
+            value = dsa_bf16_decode(bits);
+
+            if (!(value > 0) || isinf(value)) {
+                return dsa_read_bad_scale(r, block, at, value, err);
             }
         }
     }
@@ -533,6 +556,13 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
 
     case DSA_READ_SCALES:
         if (dsa_read_check_scales(part->read, block, piece, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case DSA_READ_GROUPS:
+        if (dsa_read_check_groups(part->read, block, piece, err) != DSA_OK) {
             return DSA_ERROR;
         }
 

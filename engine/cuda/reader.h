@@ -21,6 +21,7 @@ typedef enum {
     DSA_READ_COPY = 0,
     DSA_READ_SCALES,                    /* float32, finite and above 0, which
                                            is checked */
+    DSA_READ_GROUPS,                    /* the same in BF16 */
     DSA_READ_WIDEN,                     /* from BF16 to float32; in one run */
     DSA_READ_MADE                       /* from memory, not from the files */
 } dsa_read_e;

@@ -11,6 +11,7 @@
 #include "engine/cuda/loader.h"
 #include "engine/cuda/weights.h"
 #include "kernels/core/fp8.h"
+#include "kernels/core/int4.h"
 
 
 /*
@@ -491,6 +492,7 @@ dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     }
 
     w->drafts = drafts;
+    w->experts = shard->experts.n;
 
     if (dsa_cuda_weights_alloc(w, config, shard, stream, err) != DSA_OK) {
         return DSA_ERROR;
@@ -518,6 +520,22 @@ dsa_cuda_weights_place(dsa_cuda_weights_t *w,
     }
 
     return DSA_OK;
+}
+
+
+/* Brings the INT4 matrices of the experts into the layout of the product. */
+
+static int
+dsa_cuda_pack(const dsa_cuda_matrix_t *w, uint32_t experts,
+    dsa_stream_t stream)
+{
+    if (w->int4.q == NULL) {
+        return 0;
+    }
+
+    return dsa_cuda_int4_pack((uint8_t *) w->int4.q,
+                              (dsa_bf16_t *) w->int4.scale, w->rows, w->cols,
+                              experts, stream);
 }
 
 
@@ -561,7 +579,11 @@ dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     for (i = 0, rc = 0; i < config->num_hidden_layers + w->drafts && rc == 0;
          i++)
     {
-        if (w->layer[i].kv_b.fp8.q != NULL) {
+        rc = dsa_cuda_pack(&w->layer[i].expert_gate_up, w->experts, stream);
+        rc = rc != 0 ? rc : dsa_cuda_pack(&w->layer[i].expert_down, w->experts,
+                                          stream);
+
+        if (rc == 0 && w->layer[i].kv_b.fp8.q != NULL) {
             rc = dsa_cuda_fp8_decode_weight((dsa_bf16_t *)
                                             w->layer[i].kv_b_bf16,
                                             &w->layer[i].kv_b.fp8, stream);

@@ -68,6 +68,7 @@ typedef struct {
 typedef struct {
     dsa_cuda_layer_t   *layer;              /* [layers + drafts] */
     uint32_t            drafts;             /* 1: with the draft layer */
+    uint32_t            experts;            /* of a layer on this rank */
     dsa_cuda_draft_t    draft;
     dsa_bf16_t         *embed;              /* [vocab, hidden] */
     dsa_bf16_t         *head;               /* [vocab, hidden] */
@@ -112,7 +113,10 @@ int dsa_cuda_weights_list(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, const dsa_shard_t *shard,
     const dsa_weights_t *weights, dsa_read_list_t *list, dsa_err_t *err);
 
-/* Computes the weights that are derived from others, and waits for the GPU. */
+/*
+ * Computes the weights that are derived from others, brings those of INT4
+ * experts into the layout of the products, and waits for the GPU.
+ */
 int dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err);
 
