@@ -66,6 +66,7 @@ void dsa_bench_gemm(dsa_bench_t *b);
 void dsa_bench_gemm_bf16(dsa_bench_t *b);
 void dsa_bench_moe_gemm(dsa_bench_t *b);
 void dsa_bench_moe_gemm_bf16(dsa_bench_t *b);
+void dsa_bench_moe_int4(dsa_bench_t *b);
 void dsa_bench_index(dsa_bench_t *b);
 void dsa_bench_topk(dsa_bench_t *b);
 void dsa_bench_sample(dsa_bench_t *b);

@@ -30,6 +30,7 @@ static const dsa_bench_op_t  dsa_bench_ops[] = {
     { "topk", dsa_bench_topk },
     { "moe_gemm", dsa_bench_moe_gemm },
     { "moe_gemm_bf16", dsa_bench_moe_gemm_bf16 },
+    { "moe_int4", dsa_bench_moe_int4 },
     { "gemm", dsa_bench_gemm },
     { "dense_bf16", dsa_bench_gemm_bf16 },
     { "elementwise", dsa_bench_elementwise },
