@@ -332,6 +332,10 @@ ngx_http_dsa_follow_chunk(ngx_http_dsa_follow_t *f, dsa_str_t chunk)
 
     b = &f->rest;
 
+    if (chunk.len == 0) {
+        return;
+    }
+
     dsa_buf_add(b, chunk.data, chunk.len);
 
     if (b->failed) {
