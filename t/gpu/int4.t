@@ -1,10 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 #
 # dsa logits --backend cuda with INT4 experts.  One model in FP8 and in INT4,
-# whose numbers and scales are the same, has the same logits but for rounding:
-# the tensor cores cut sums at the exponents of the operands, and those of INT4
-# are small numbers of e4m3, whose exponents are all the same.  A model that
-# "dsa quantize" has made is as near to float32 as on the CPU.
+# whose numbers and scales are the same, has logits that are as near as those of
+# the CPU are, but other bits, because the tensor cores have other operands.  A
+# model that "dsa quantize" has made is as near to float32 as on the CPU.
 
 use strict;
 use warnings;
