@@ -165,7 +165,7 @@ my @files = (
     [ 'another quantization', sub { edit('config.json', sub {
           s/"quant_method": "fp8"/"quant_method": "gptq"/ or die }) },
       qr{/config\.json: "quantization_config\.quant_method" is "gptq"; expected
-         "fp8"$} ],
+         "fp8" or "w4afp8"$} ],
 
     [ 'no tokenizer', sub { unlink "$dir/tokenizer.json" },
       qr{/tokenizer\.json: No such file or directory$} ],

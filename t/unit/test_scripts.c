@@ -20,6 +20,8 @@
 #include "redis_schema/idempotency_scripts.h"
 #include "redis_schema/keys_redis.h"
 #include "redis_schema/keys_scripts.h"
+#include "redis_schema/progress.h"
+#include "redis_schema/progress_scripts.h"
 #include "redis_schema/responses.h"
 #include "redis_schema/responses_scripts.h"
 #include "redis_schema/retained.h"
@@ -34,6 +36,8 @@
 #define SPEND      "dsa1:{" TENANT "}:spend"
 #define NODE       "dsa1:{" TENANT "}:r:resp_%032d"
 #define ANSWER_ID  "abcdefghijklmnopqrstuv"
+#define RESPONSE   "resp_00000000000000000000000000000001"
+#define PROGRESS   "dsa1:{" TENANT "}:p:" RESPONSE
 #define API_KEY    "key_0123456789abcdef"
 #define HEX64      "0123456789abcdef0123456789abcdef"                         \
                    "0123456789abcdef0123456789abcdef"
@@ -533,6 +537,14 @@ build_withdraw(dsa_schema_command_t *cmd)
 
 
 static void
+build_delete_node(dsa_schema_command_t *cmd)
+{
+    assert_int_equal(dsa_response_delete(cmd, arena, dsa_strz(TENANT),
+                                         node_id(2)), DSA_OK);
+}
+
+
+static void
 build_chain(dsa_schema_command_t *cmd)
 {
     assert_int_equal(dsa_response_chain(cmd, arena, dsa_strz(TENANT),
@@ -717,6 +729,173 @@ build_share_none(dsa_schema_command_t *cmd)
 }
 
 
+static dsa_progress_t
+in_progress(unsigned background)
+{
+    dsa_progress_t  p;
+
+    memset(&p, 0, sizeof(dsa_progress_t));
+
+    p.tenant = dsa_strz(TENANT);
+    p.id = dsa_strz(RESPONSE);
+    p.before = dsa_strz("{");
+    p.after = dsa_strz("}");
+    p.background = background;
+    p.streams = background;
+
+    return p;
+}
+
+
+static void
+build_attached(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(0);
+    assert_int_equal(dsa_progress_begin(cmd, arena, &p, &storage), DSA_OK);
+}
+
+
+static void
+build_background(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(1);
+    assert_int_equal(dsa_progress_begin(cmd, arena, &p, &storage), DSA_OK);
+}
+
+
+static void
+build_renew_progress(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(1);
+    assert_int_equal(dsa_progress_renew(cmd, arena, &p), DSA_OK);
+}
+
+
+static void
+build_append(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(1);
+    assert_int_equal(dsa_progress_append(cmd, arena, &p, 0, dsa_strz("data"),
+                                         &storage), DSA_OK);
+}
+
+
+static void
+build_fail(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(1);
+    assert_int_equal(dsa_progress_end(cmd, arena, &p, dsa_strz("why")),
+                     DSA_OK);
+}
+
+
+static void
+build_forget(dsa_schema_command_t *cmd)
+{
+    dsa_progress_t  p;
+
+    p = in_progress(1);
+    assert_int_equal(dsa_progress_end(cmd, arena, &p, dsa_strz("")), DSA_OK);
+}
+
+
+static void
+build_read_progress(dsa_schema_command_t *cmd)
+{
+    assert_int_equal(dsa_progress_read(cmd, arena, dsa_strz(TENANT),
+                                       dsa_strz(RESPONSE)), DSA_OK);
+}
+
+
+static void
+build_cancel(dsa_schema_command_t *cmd)
+{
+    assert_int_equal(dsa_progress_cancel(cmd, arena, dsa_strz(TENANT),
+                                         dsa_strz(RESPONSE)), DSA_OK);
+}
+
+
+static void
+build_delete_progress(dsa_schema_command_t *cmd)
+{
+    assert_int_equal(dsa_response_delete(cmd, arena, dsa_strz(TENANT),
+                                         dsa_strz(RESPONSE)), DSA_OK);
+}
+
+
+static void
+build_follow(dsa_schema_command_t *cmd)
+{
+    assert_int_equal(dsa_progress_follow(cmd, arena, dsa_strz(TENANT),
+                                         dsa_strz(RESPONSE), 0), DSA_OK);
+}
+
+
+/* Runs a command that returns 1. */
+
+static void
+progress_runs(void (*build)(dsa_schema_command_t *cmd))
+{
+    redisReply            *reply;
+    dsa_schema_command_t   cmd;
+
+    build(&cmd);
+    reply = run(&cmd);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    assert_int_equal(reply->integer, 1);
+    freeReplyObject(reply);
+}
+
+
+static void
+seed_background(void)
+{
+    seed_account();
+    progress_runs(build_background);
+}
+
+
+/* The account has a share that has expired, too. */
+
+static void
+seed_background_late(void)
+{
+    seed_background();
+    seed_account();
+}
+
+
+/* Chunk 0 is there. */
+
+static void
+seed_events(void)
+{
+    seed_background();
+    progress_runs(build_append);
+    seed_account();
+}
+
+
+/* As many events as are kept. */
+
+static void
+seed_large(void)
+{
+    seed_events();
+    assert_int_equal(number(&server, "HSET " PROGRESS " bytes 8388608"), 0);
+}
+
+
 #define script(name)  #name, name
 
 static const script_case_t  cases[] = {
@@ -742,8 +921,25 @@ static const script_case_t  cases[] = {
     { script(dsa_response_save_script), seed_stored_nodes, build_save },
     { script(dsa_response_withdraw_script), seed_stored_nodes,
       build_withdraw },
+    { script(dsa_response_delete_script), seed_stored_nodes,
+      build_delete_node },
+    { script(dsa_response_delete_script), seed_events,
+      build_delete_progress },
     { script(dsa_response_chain_script), seed_nodes, build_chain },
     { script(dsa_response_items_script), seed_items, build_items },
+    { script(dsa_progress_begin_script), seed_account, build_attached },
+    { script(dsa_progress_background_script), seed_account,
+      build_background },
+    { script(dsa_progress_renew_script), seed_background,
+      build_renew_progress },
+    { script(dsa_progress_append_script), seed_background_late,
+      build_append },
+    { script(dsa_progress_append_script), seed_large, build_append },
+    { script(dsa_progress_end_script), seed_events, build_fail },
+    { script(dsa_progress_end_script), seed_events, build_forget },
+    { script(dsa_progress_read_script), seed_events, build_read_progress },
+    { script(dsa_progress_cancel_script), seed_events, build_cancel },
+    { script(dsa_progress_follow_script), seed_events, build_follow },
     { script(dsa_idempotency_claim_script), seed_used, build_claim },
     { script(dsa_idempotency_claim_script), seed_claim, build_claim },
     { script(dsa_idempotency_renew_script), seed_claim, build_renew_claim },
