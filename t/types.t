@@ -583,7 +583,7 @@ for ([ 'a compaction', [ $edit{compact_20260112} ], 'compaction' ],
           { %more, messages => [ @long,
                                  { role => 'assistant',
                                    content => $o->{content} },
-                                 $long[-1] ] }, undef, @beta[0],
+                                 $long[-1] ] }, undef, $beta[0],
           @{ $types{$messages} }[1, 2])
         if $what eq 'compaction';
 
