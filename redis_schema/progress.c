@@ -302,6 +302,12 @@ dsa_progress_events(dsa_progress_events_t *events, const redisReply *reply,
 
     for (i = 0; i < events->n; i++) {
         v = reply->element[4 + i];
+
+        if (v->len == 0 || v->len > DSA_PROGRESS_CHUNK) {
+            return dsa_error(err, "a chunk of events has %zu bytes; expected 1 "
+                             "to %d", v->len, DSA_PROGRESS_CHUNK);
+        }
+
         events->chunk[i] = dsa_str(v->str, v->len);
     }
 

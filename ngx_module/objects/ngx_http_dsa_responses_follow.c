@@ -17,6 +17,7 @@
 #include "ngx_module/http/ngx_http_dsa_reply.h"
 #include "ngx_module/http/ngx_http_dsa_stream.h"
 #include "ngx_module/store/ngx_http_dsa_responses_command.h"
+#include "redis_schema/progress_stream.h"
 #include "ngx_http_dsa_responses_follow.h"
 
 
@@ -36,9 +37,8 @@ typedef struct {
     dsa_str_t                 tenant;
     dsa_str_t                 id;
     int64_t                   after;        /* the client has this event */
-    int64_t                   last;         /* read from Redis; -1: none */
     uint32_t                  chunk;        /* the next one to read */
-    dsa_buf_t                 rest;         /* the begin of an event */
+    dsa_progress_stream_t     events;       /* read from Redis */
     ngx_http_dsa_stream_t     stream;
     ngx_event_t               timer;
     ngx_msec_t                deadline;
@@ -62,10 +62,6 @@ static void ngx_http_dsa_follow_events(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
 static ngx_uint_t ngx_http_dsa_follow_refuse(ngx_http_dsa_follow_t *f,
     const dsa_progress_events_t *events);
-static void ngx_http_dsa_follow_chunk(ngx_http_dsa_follow_t *f,
-    dsa_str_t chunk);
-static void ngx_http_dsa_follow_event(ngx_http_dsa_follow_t *f,
-    const char *text, size_t len);
 static void ngx_http_dsa_follow_object(ngx_http_request_t *r, void *data,
     redisReply *reply, const char *why);
 static void ngx_http_dsa_follow_unavailable(ngx_http_dsa_follow_t *f,
@@ -95,7 +91,8 @@ ngx_http_dsa_responses_follow(ngx_http_request_t *r,
     f->tenant = tenant;
     f->id = id;
     f->after = after;
-    f->last = -1;
+
+    dsa_progress_stream_init(&f->events);
 
     r->main->count++;
 
@@ -169,7 +166,7 @@ ngx_http_dsa_follow_free(void *data)
 {
     ngx_http_dsa_follow_t *f = data;
 
-    dsa_buf_free(&f->rest);
+    dsa_progress_stream_free(&f->events);
 }
 
 
@@ -272,7 +269,15 @@ ngx_http_dsa_follow_events(ngx_http_request_t *r, void *data,
     ngx_http_dsa_stream_prepare(&f->stream);
 
     for (i = 0; i < events.n; i++) {
-        ngx_http_dsa_follow_chunk(f, events.chunk[i]);
+        if (dsa_progress_stream_add(&f->events, &f->stream.pending,
+                                    events.chunk[i], f->after, &err)
+            != DSA_OK)
+        {
+            ngx_log_error(ngx_http_dsa_burst(err.text), r->connection->log, 0,
+                          "dsa: %s", err.text);
+            ngx_http_dsa_follow_unavailable(f, "Redis returned wrong events");
+            return;
+        }
     }
 
     f->chunk += events.n;
@@ -319,81 +324,6 @@ ngx_http_dsa_follow_refuse(ngx_http_dsa_follow_t *f,
                               ngx_http_dsa_send_error(f->request, status,
                                                       param, text));
     return 1;
-}
-
-
-/* Adds the events of a chunk; one may begin in a chunk and end in the next. */
-
-static void
-ngx_http_dsa_follow_chunk(ngx_http_dsa_follow_t *f, dsa_str_t chunk)
-{
-    char       *p, *end;
-    dsa_buf_t  *b;
-
-    b = &f->rest;
-
-    if (chunk.len == 0) {
-        return;
-    }
-
-    dsa_buf_add(b, chunk.data, chunk.len);
-
-    if (b->failed) {
-        f->stream.pending.failed = 1;
-        return;
-    }
-
-    p = b->data;
-
-    for ( ;; ) {
-        end = memmem(p, b->data + b->len - p, "\n\n", 2);
-
-        if (end == NULL) {
-            break;
-        }
-
-        end += 2;
-        ngx_http_dsa_follow_event(f, p, end - p);
-        p = end;
-    }
-
-    b->len -= p - b->data;
-    ngx_memmove(b->data, p, b->len);
-}
-
-
-/* A comment has no number, and is not an event. */
-
-static void
-ngx_http_dsa_follow_event(ngx_http_dsa_follow_t *f, const char *text,
-    size_t len)
-{
-    int64_t      n;
-    const char  *p, *end;
-
-    static const char  name[] = "\"sequence_number\":";
-
-    end = text + len;
-    p = memmem(text, len, name, sizeof(name) - 1);
-
-    if (text[0] == ':' || p == NULL) {
-        return;
-    }
-
-    n = 0;
-
-    for (p += sizeof(name) - 1;
-         p < end && *p >= '0' && *p <= '9' && n < INT32_MAX;
-         p++)
-    {
-        n = 10 * n + (*p - '0');
-    }
-
-    f->last = n;
-
-    if (n > f->after) {
-        dsa_buf_add(&f->stream.pending, text, len);
-    }
 }
 
 
@@ -449,9 +379,9 @@ ngx_http_dsa_follow_object(ngx_http_request_t *r, void *data,
     if (body.failed) {
         f->stream.pending.failed = 1;
 
-    } else if (f->last + 1 > f->after) {
-        ngx_http_dsa_responses_last(&f->stream.pending, f->last + 1, object,
-                                    n);
+    } else if (f->events.last + 1 > f->after) {
+        ngx_http_dsa_responses_last(&f->stream.pending, f->events.last + 1,
+                                    object, n);
     }
 
     dsa_buf_free(&body);
