@@ -499,6 +499,79 @@ is($ledger->{requests}, 2, 'each stream is billed once');
 is($ledger->{completion_tokens}, 4, 'with the tokens that were sent');
 
 
+# Redis executes a chunk whose reply is lost: it is sent again with the same
+# bytes, because a reader may have read them, and reads the next chunk then.
+
+my ($twice, @chunks);
+
+for (1 .. 5) {
+    @chunks = lost_reply();
+    $twice = grep { @$_ > 1 } @chunks;
+
+    # else Redis had stopped before the chunk was sent
+
+    last if $twice;
+}
+
+ok($twice, 'a chunk is sent again');
+is_deeply([ map { my %texts = map { $_ => 1 } @$_; scalar keys %texts }
+            @chunks ],
+          [ map { 1 } @chunks ], 'each time with the same bytes');
+
+
+# Returns the texts with which each chunk was written.
+
+sub lost_reply {
+    my $c = $t->connect;
+    my $monitor = $t->redis;
+    my $logged = $t->logged(qr/is not updated in Redis/);
+
+    $monitor->cmd('MONITOR');
+    $c->send_request('POST', $uri, body => json_encode(played(
+        "t one\nwait\nt two\nwait\nt three\nwait\nt four\n",
+        stream => $true)), @alice);
+    $c->read_head;
+
+    my $id = $c->next_event->{json}{response}{id};
+
+    wait_until(sub { my @key = $redis->keys("dsa1:*:e:$id"); @key }, 20,
+               'events');
+    $server->signal('STOP');
+    ctl($fake, 'go');
+    until_delta($c, 'two');
+    wait_until(sub { $t->logged(qr/is not updated in Redis/) > $logged }, 30,
+               'the timeout');
+    ctl($fake, 'go');
+    until_delta($c, 'three');
+    $server->signal('CONT');
+    wait_until(sub { (look($id)->{status} // '') eq 'in_progress' }, 60,
+               'Redis');
+    ctl($fake, 'go');
+    ended($id, 'completed');
+    $redis->cmd('PING', $id);
+
+    my @chunks;
+
+    while ((my $line = $monitor->line) !~ /"PING" "$id"/) {
+        push @{ $chunks[$1] }, $2
+            if $line =~ /lua\] "HSET" "[^"]*:e:$id" "(\d+)" (.*)/;
+    }
+
+    return @chunks;
+}
+
+
+sub until_delta {
+    my ($c, $text) = @_;
+
+    for (;;) {
+        my $e = $c->next_event or die "no delta $text\n";
+
+        return if ($e->{json}{delta} || '') eq $text;
+    }
+}
+
+
 # Redis is away while one runs: it goes on, and is there afterwards.
 
 $c = $t->connect;
@@ -540,5 +613,7 @@ is($r->{status}, 200, 'events above the quota are not kept');
 ($id) = $r->{body} =~ /(resp_\w+)/;
 is($t->get("$uri/$id", @carol)->{json}{status}, 'completed',
    'but the response is');
+is($t->get("$uri/$id?stream=true", @carol)->{status}, 400,
+   'and cannot be read as a stream');
 
 $t->done;

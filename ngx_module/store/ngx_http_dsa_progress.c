@@ -229,7 +229,11 @@ ngx_http_dsa_progress_append(ngx_http_dsa_progress_t *p)
     arena = dsa_arena_create(NGX_HTTP_DSA_PROGRESS_ARENA);
     rc = DSA_ERROR;
 
-    p->sent = ngx_min(p->text.len, DSA_PROGRESS_CHUNK);
+    /* again with the same bytes: a reader may have them, and reads on behind */
+
+    if (p->sent == 0) {
+        p->sent = ngx_min(p->text.len, DSA_PROGRESS_CHUNK);
+    }
 
     if (arena != NULL) {
         rc = dsa_progress_append(&cmd, arena, &p->id, p->chunk,
@@ -374,7 +378,8 @@ ngx_http_dsa_progress_flush(ngx_http_dsa_progress_t *p)
     ngx_http_dsa_progress_stop(p);
 
     for ( /* void */ ; at < p->text.len; at += n, p->chunk++) {
-        n = ngx_min(p->text.len - at, DSA_PROGRESS_CHUNK);
+        n = at == 0 && p->sent != 0
+            ? p->sent : ngx_min(p->text.len - at, DSA_PROGRESS_CHUNK);
 
         arena = dsa_arena_create(NGX_HTTP_DSA_PROGRESS_ARENA);
         rc = DSA_ERROR;

@@ -52,7 +52,8 @@ typedef struct {
                                                    reply */
     dsa_buf_t                          text;    /* events that are not
                                                    confirmed */
-    size_t                             sent;    /* bytes of them in command */
+    size_t                             sent;    /* bytes of them that Redis may
+                                                   have already, as chunk */
     uint32_t                           chunk;   /* the number of command, or of
                                                    the next one */
     unsigned                           open:1;  /* a command to begin was
