@@ -95,13 +95,12 @@ def listing():
 def main(args):
     """Returns the exit status."""
 
-    if args[:1] == ['run']:
-        return eval_run.main(args[1:], registry.names(), registry.task_of)
-
-    options = parse(args)
-
     try:
-        return command(options)
+        if args[:1] == ['run']:
+            return eval_run.main(args[1:], registry.names(), registry.task_of)
+
+        return command(parse(args))
+
     except Refused as e:
         print(e, file=sys.stderr)
         return 2

@@ -2,22 +2,35 @@
 
 """Synthesis of general tasks: the loop, its limits, and what it makes."""
 
+import contextlib
 import copy
 import hashlib
+import io
 import json
+import os
 import random
 import re
 import unittest
 from itertools import combinations, permutations, product
+from unittest import mock
 
 from tasks.task import RETAIN, play
 from worlds import registry
-from worlds.form import verify
-from worlds.general import box, chat, hangzhou, program, source, words
+from worlds.code import cage
+from worlds.form import Refused, verify
+from worlds.general import (__main__ as commands, box, chat, hangzhou,
+                            program, source, task, words)
 from worlds.general.candidate import Candidate, judge, solve
 from worlds.general.loop import examine, settle, synthesize, Result
 from worlds.general.mutate import mutations, names_in
 from worlds.general.program import CATEGORIES, LEVELS, Program
+
+
+try:
+    cage.check()
+    no_cage = None
+except cage.NoCage as e:
+    no_cage = f'no isolation: {e}'
 
 
 def right(category, seed='eval-1', level=1):
@@ -30,6 +43,7 @@ def right(category, seed='eval-1', level=1):
     return p, c
 
 
+@unittest.skipIf(no_cage, no_cage)
 class Categories(unittest.TestCase):
 
     def test_counts(self):
@@ -254,46 +268,141 @@ class Sources(unittest.TestCase):
             fault, _, _ = examine(c, random.Random(0), 0)
             self.assertIn(fault.kind, ('source', 'tools'), text)
 
+
+class NoIsolation(unittest.TestCase):
+    """Without bubblewrap or namespaces, no source of a candidate runs."""
+
+    def setUp(self):
+        for f in (cage.check, task.kept_of):
+            f.cache_clear()
+            self.addCleanup(f.cache_clear)
+
+    def test_refused(self):
+        for name, value, why in (
+                ('which', None, 'bwrap .* is not installed'),
+                ('which', '/usr/bin/false', 'namespaces are refused')):
+            cage.check.cache_clear()
+
+            with mock.patch.object(cage.shutil, name, return_value=value):
+                for run in (lambda: next(box.steps('def solve():\n    return'
+                                                   ' 1', {})),
+                            lambda: box.Functions('def f(db):\n    return 1',
+                                                  {})):
+                    with self.assertRaisesRegex(cage.NoCage, why):
+                        run()
+
+                for family in ('general_basket', 'general_hangzhou'):
+                    with self.assertRaisesRegex(Refused, f'{family}: {why}'):
+                        registry.task_of(family, 'eval-1')
+
+                err = io.StringIO()
+                with contextlib.redirect_stderr(err):
+                    self.assertEqual(commands.main(['make']), 1)
+                self.assertRegex(err.getvalue(), why)
+
+    @unittest.skipIf(no_cage, no_cage)
+    def test_tools(self):
+        """A tool returns the reason as an error."""
+
+        t = registry.task_of('general_basket', 'eval-1')
+        cage.check.cache_clear()
+
+        with mock.patch.object(cage.shutil, 'which', return_value=None):
+            self.assertRegex(t.call('list_items', '{}'),
+                             '"error": "bwrap .* is not installed')
+
+
+@unittest.skipIf(no_cage, no_cage)
+class Boxes(unittest.TestCase):
+
+    # what a source would do that gets past the check of its syntax and past
+    # the functions that it is given: it has the modules b and m imports more
+
+    FIND = ('def solve():\n'
+            '    for c in ().__class__.__base__.__subclasses__():\n'
+            '        if c.__name__ == "JSONDecoder":\n'
+            '            b = c.__init__.__globals__["__builtins__"]\n'
+            '            m = b["__import__"]\n')
+
+    def got(self, text, seconds=100):
+        try:
+            next(box.steps(text, {}, seconds=seconds))
+        except box.Failed as e:
+            return f'failed: {e}'
+        except StopIteration as e:
+            return str(e.value)
+
     def test_process_has_nothing(self):
-        """Even past the check of the source, a solution's process opens no
-        file and no socket, and does not have the database."""
+        """Even then, the process starts no process, opens no file and no
+        socket, and has neither the database nor more memory."""
 
-        find = ('    for c in ().__class__.__base__.__subclasses__():\n'
-                '        if c.__name__ == "JSONDecoder":\n'
-                '            b = c.__init__.__globals__["__builtins__"]\n'
-                '            m = b["__import__"]\n')
-        tries = {
-            'b["open"]("/etc/passwd").read()': 'Too many open files',
-            'm("posix").pipe()': 'Too many open files',
-            'm("_socket")': 'Too many open files|the process ended',
-            'str([k for k in m("posix").environ if k != b"LC_CTYPE"])':
-            r'^\[\]$',
-            'str(m("sys")._getframe(2).f_locals["first"].keys())':
-            r"^dict_keys\(\['builtins', 'source', 'tools'\]\)$",
-        }
+        refused = 'temporarily unavailable'
 
-        for line, want in tries.items():
-            try:
-                next(box.steps('def solve():\n' + find
-                               + '            return ' + line, {}))
-            except box.Failed as e:
-                got = str(e)
-            except StopIteration as e:
-                got = str(e.value)
-            self.assertRegex(got, want, line)
+        for line, want in (
+                ('b["open"]("/etc/passwd").read()', 'Too many open files'),
+                ('m("posix").pipe()', 'Too many open files'),
+                ('m("_socket")', 'Too many open files|the process ended'),
+                ('m("resource").setrlimit(7, (9, 9))',
+                 'not allowed|Too many open files|the process ended'),
+                ('m("posix").listdir("/")', 'Too many open files'),
+                ('m("posix").open("/tmp/x", 66)', 'Too many open files'),
+                ('m("posix").mkdir("/x")', 'Read-only'),
+                ('m("posix").stat("/etc/passwd")', 'No such file'),
+                ('m("posix").fork()', refused),
+                ('m("posix").posix_spawn("/usr/bin/true", ["true"], {})',
+                 refused),
+                ('m("_thread").start_new_thread(b["print"], ())',
+                 "can't start new thread"),
+                ('b["bytearray"](10 * 2 ** 30)', 'MemoryError'),
+                ('str([k for k in m("posix").environ if k not in '
+                 '(b"LC_CTYPE", b"PATH", b"HOME", b"PWD", '
+                 'b"PYTHONDONTWRITEBYTECODE")])', r'^\[\]$'),
+                ('str(m("sys")._getframe(2).f_locals["first"].keys())',
+                 r"^dict_keys\(\['builtins', 'source', 'tools'\]\)$")):
+            self.assertRegex(self.got(f'{self.FIND}            return {line}'),
+                             want, line)
+
+    def test_fork_bomb(self):
+        """Forks that end by themselves, so that a missing limit does no harm
+        to the machine: none succeeds."""
+
+        self.assertRegex(self.got(self.FIND + (
+            '            p = m("posix")\n'
+            '            for n in b["range"](50):\n'
+            '                if p.fork() == 0:\n'
+            '                    m("time").sleep(30)\n'
+            '                    p._exit(0)\n'
+            '            return "forked"\n')),
+            '^failed: BlockingIOError: .* temporarily unavailable')
+
+    def test_functions_have_the_same_bounds(self):
+        text = self.FIND.replace('solve()', 'f(db)')
+
+        for line, why in (('m("posix").fork()', 'temporarily unavailable'),
+                          ('b["bytearray"](10 * 2 ** 30)', 'MemoryError'),
+                          ('b["open"]("/etc/passwd")', 'open files')):
+            with box.Functions(f'{text}            return {line}',
+                               {}) as opened:
+                with self.assertRaisesRegex(box.Failed, why):
+                    opened.call('f', {})
 
     def test_bounds(self):
         for text, seconds, why in (
                 ('def solve():\n    while True:\n        pass', 1,
-                 'no answer within 1 seconds|signal'),
+                 'no answer within 1 seconds'),
                 ('def solve():\n    x = [0]\n    while True:\n        x += x',
-                 60, 'MemoryError|signal'),
-                ('def solve():\n    return "x" * 9999999', 60,
+                 100, 'MemoryError|signal'),
+                ('def solve():\n    return "x" * 9999999', 100,
                  'a value of more than'),
-                ('def solve():\n    return {1, 2}', 60, 'the process ended'),
-                ('def solve():\n    return 1 / 0', 60, 'ZeroDivisionError')):
-            with self.assertRaisesRegex(box.Failed, why):
-                next(box.steps(text, {}, seconds=seconds))
+                ('def solve():\n    return {1, 2}', 100,
+                 'the process ended: status 1'),
+                ('def solve():\n    return 1 / 0', 100,
+                 'ZeroDivisionError'),
+                (self.FIND + '            m("posix")._exit(3)', 100,
+                 'the process ended: status 3'),
+                (self.FIND + '            m("posix").abort()', 100,
+                 'the process ended: signal 6')):
+            self.assertRegex(self.got(text, seconds), f'^failed: .*{why}')
 
         calls = box.steps('def solve():\n    while True:\n        f(1)',
                           {'f': ['x']})
@@ -307,6 +416,49 @@ class Sources(unittest.TestCase):
                 next(box.steps(f'def solve():\n    return {call}',
                                {'f': ['x']}))
 
+    def test_processor_time_is_bounded(self):
+        """An endless loop ends before the time for an answer does."""
+
+        with mock.patch.object(box, 'COMMAND', [
+                '--cpu=1' if x.startswith('--cpu=') else x
+                for x in box.COMMAND]):
+            self.assertRegex(self.got('def solve():\n    while True:\n'
+                                      '        pass', 500),
+                             'the process ended: signal')
+
+    def test_time_of_all_calls(self):
+        """Each call is made in time, all of them together are not."""
+
+        calls = box.steps(
+            self.FIND.replace('    for c', '    f()\n    for c') +
+            '            while True:\n'
+            '                m("time").sleep(0.5)\n'
+            '                f()\n', {'f': []}, seconds=5)
+        with self.assertRaisesRegex(box.Failed, 'no answer within 5 seconds'):
+            next(calls)
+            for _ in range(100):
+                calls.send(('result', None))
+
+    def test_result_is_not_read(self):
+        """A process that calls a tool and does not read its result."""
+
+        calls = box.steps(
+            self.FIND + '            m("posix").write(1, b"{\\"call\\": '
+            '\\"f\\", \\"arguments\\": []}\\n")\n'
+            '            m("time").sleep(500)\n', {'f': []}, seconds=3)
+        next(calls)
+        with self.assertRaisesRegex(box.Failed, 'no answer within 3 seconds'):
+            calls.send(('result', 'x' * 10 ** 6))
+
+    def test_nothing_is_left(self):
+        fds = len(os.listdir('/proc/self/fd'))
+        opened = box.Functions('def f(db):\n    return 1', {})
+        first = cage.children(opened.process.pid)
+        self.assertEqual(len(first), 1)
+        opened.close()
+        self.assertFalse(os.path.exists(f'/proc/{first[0]}'))
+        self.assertEqual(len(os.listdir('/proc/self/fd')), fds)
+
 
 class Scripted(Program):
     """Writes these variants, one after another, and then right ones."""
@@ -319,6 +471,7 @@ class Scripted(Program):
         return self.variants.pop(0) if self.variants else ''
 
 
+@unittest.skipIf(no_cage, no_cage)
 class Loop(unittest.TestCase):
 
     def kinds(self, *variants, level=1, category='menu'):
@@ -399,6 +552,7 @@ class Loop(unittest.TestCase):
         self.assertGreater(len(kept), 12)
 
 
+@unittest.skipIf(no_cage, no_cage)
 class Families(unittest.TestCase):
 
     def test_as_tasks(self):
@@ -425,6 +579,7 @@ class Families(unittest.TestCase):
                          'no such item')
 
 
+@unittest.skipIf(no_cage, no_cage)
 class Hangzhou(unittest.TestCase):
 
     def test_request(self):
@@ -618,6 +773,7 @@ class Hangzhou(unittest.TestCase):
                 self.assertTrue(found and set(found) <= kinds, (wrong, found))
 
 
+@unittest.skipIf(no_cage, no_cage)
 class ByChat(unittest.TestCase):
     """The proposer may be any model behind a chat API."""
 

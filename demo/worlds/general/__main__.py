@@ -25,6 +25,7 @@ from eval.client import Client, RunFailed
 from eval.converse import converse
 from eval.table import grid, share, wilson
 from tasks.task import CHAT
+from worlds.code import cage
 from worlds.general import box, chat, source
 from worlds.general.candidate import judge
 from worlds.general.hangzhou import Hangzhou
@@ -232,6 +233,12 @@ def main(args):
                         'right')
 
     options = parser.parse_args(args)
+
+    try:
+        cage.check()
+    except cage.NoCage as e:
+        print(e, file=sys.stderr)
+        return 1
 
     return {'make': make, 'curve': curve,
             'chat': by_chat}[options.command](options) or 0

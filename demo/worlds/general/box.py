@@ -2,31 +2,46 @@
 
 """Runs the source of a candidate in a process of its own.
 
-The process has two pipes and nothing else: it cannot open files or sockets,
-and its memory, its time and the size of its lines are bounded.  A solution's
-process does not have the database: what it learns comes from the tools, which
-run in another process.
+The process is in the cage of worlds.code: no network, no files but the
+system's programs.  Here it can also start no process and open no file or
+socket, it has two pipes and nothing else, and its memory, its time and the size
+of its lines are bounded.  A solution's process does not have the database: what
+it learns comes from the tools, which run in another process.
 """
 
+import functools
 import json
 import os
-import resource
 import selectors
 import subprocess
-import sys
 import time
 
+from worlds.code import cage
 from worlds.general import source
 
 
-SECONDS = 60
-CPU_SECONDS = 10
-MEMORY = 512 << 20
+SECONDS = 60            # a solution; a call of a tool or of a verifier
+CPU_SECONDS = 10        # a process
 LONGEST = 4 << 20       # bytes of a line
 MOST_CALLS = 2000
 
-INSIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                      'inside.py')
+# cage.py bounds the memory.  Nothing can be started below the limit of 0
+# processes, because it is set within the user namespace, where the process has
+# no capability that lifts it.
+
+COMMAND = ('/usr/bin/prlimit', '--nproc=0', f'--cpu={CPU_SECONDS}',
+           '--fsize=0', '--', '/usr/bin/python3', '-I', '-S', 'inside.py')
+
+
+@functools.lru_cache(maxsize=None)
+def inside():
+    """Returns the text of the program that reads the source."""
+
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                        'inside.py')
+
+    with open(path, encoding='utf-8') as f:
+        return f.read()
 
 
 class Failed(Exception):
@@ -38,25 +53,27 @@ class Failed(Exception):
         self.refused = refused
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 class Box:
-    """A process.  first is the line that inside.py reads first."""
+    """A process.
+
+    first     the line that inside.py reads first
+    seconds   how long it may be waited for; a Functions has them again for
+              each call
+
+    Raises Failed, and cage.NoCage where programs cannot be isolated.
+    """
+
+    process = None
 
     def __init__(self, first, seconds=SECONDS):
-        self.process = subprocess.Popen(
-            [sys.executable, '-I', '-S', INSIDE], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env={},
-            cwd='/', preexec_fn=limits, start_new_session=True)
+        cage.check()
+        self.process = cage.start(
+            {'inside.py': inside()}, COMMAND, stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        os.set_blocking(self.process.stdin.fileno(), False)
         self.seconds = seconds
+        self.waited = 0
         self.rest = b''
-        self.selector = selectors.DefaultSelector()
-        self.selector.register(self.process.stdout, selectors.EVENT_READ)
 
         try:
             self.write({'builtins': source.BUILTINS, **first})
@@ -70,45 +87,69 @@ class Box:
     def __exit__(self, *_):
         self.close()
 
-    def close(self):
-        if self.process.poll() is None:
-            self.process.kill()
-
-        self.process.wait()
-        self.process.stdin.close()
-        self.process.stdout.close()
-        self.selector.close()
-
     def __del__(self):
-        if self.process.returncode is None:
-            self.close()
+        self.close()
+
+    def close(self):
+        if self.process is not None:
+            self.end()
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process = None
+
+    def end(self):
+        if self.process.poll() is None:
+            cage.end(self.process)
+
+    def wait(self, pipe, event):
+        """Waits until a pipe is ready."""
+
+        begin = time.monotonic()
+
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, event)
+            left = self.seconds - self.waited
+            ready = left > 0 and selector.select(left)
+
+        self.waited += time.monotonic() - begin
+
+        if not ready:
+            self.end()
+            raise Failed(f'no answer within {self.seconds} seconds')
 
     def write(self, value):
-        try:
-            self.process.stdin.write(json.dumps(value).encode() + b'\n')
-            self.process.stdin.flush()
-        except OSError:
-            raise Failed(self.ended()) from None
+        line = memoryview(json.dumps(value).encode() + b'\n')
+        pipe = self.process.stdin
+
+        while line:
+            self.wait(pipe, selectors.EVENT_WRITE)
+
+            try:
+                line = line[os.write(pipe.fileno(), line):]
+            except BlockingIOError:
+                pass
+            except OSError:
+                raise Failed(self.ended()) from None
 
     def ended(self):
-        self.process.kill()
-        status = self.process.wait()
+        """Returns how the process ended, or ends it.  bubblewrap returns the
+        status of the program, and 128 and the signal if one ended it."""
+
+        if cage.runs_on(self.process):
+            self.end()
+
+        status = self.process.returncode
 
         return 'the process ended: ' + (
-            f'signal {-status}' if status < 0 else f'status {status}')
+            f'signal {-status}' if status < 0
+            else f'signal {status - 128}' if status > 128
+            else f'status {status}')
 
     def read(self):
         """Returns the next value that the process wrote."""
 
-        deadline = time.monotonic() + self.seconds
-
         while b'\n' not in self.rest:
-            left = deadline - time.monotonic()
-
-            if left <= 0 or not self.selector.select(left):
-                self.process.kill()
-                raise Failed(f'no answer within {self.seconds} seconds')
-
+            self.wait(self.process.stdout, selectors.EVENT_READ)
             piece = os.read(self.process.stdout.fileno(), 1 << 16)
 
             if piece == b'':
@@ -117,7 +158,7 @@ class Box:
             self.rest += piece
 
             if len(self.rest) > LONGEST:
-                self.process.kill()
+                self.end()
                 raise Failed(f'a value of more than {LONGEST} bytes')
 
         line, _, self.rest = self.rest.partition(b'\n')
@@ -128,7 +169,7 @@ class Box:
             value = None
 
         if not isinstance(value, dict):
-            self.process.kill()
+            self.end()
             raise Failed('the process wrote something else than an object')
 
         return value
@@ -144,6 +185,7 @@ class Functions(Box):
     def call(self, name, arguments):
         """Calls a function.  Raises Failed."""
 
+        self.waited = 0
         self.write({'call': name, 'arguments': arguments})
 
         return self.value(self.read())
@@ -159,7 +201,8 @@ class Functions(Box):
 def steps(text, tools, seconds=SECONDS):
     """A generator that runs a solution.  tools is name -> the names of its
     parameters.  It yields (name, arguments) for each call, is sent ("result",
-    value) or ("error", text), and returns the answer.  Raises Failed."""
+    value) or ("error", text), and returns the answer.  seconds are those in
+    which it is waited for the solution.  Raises Failed and cage.NoCage."""
 
     with Box({'source': text, 'tools': list(tools)}, seconds) as box:
         for _ in range(MOST_CALLS):

@@ -6,7 +6,8 @@ import functools
 import json
 
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Tool, Turn, function
-from worlds.form import Family
+from worlds.code import cage
+from worlds.form import Family, Refused
 from worlds.general import box
 from worlds.general.candidate import judge
 from worlds.general.loop import ATTEMPTS, Result, settle
@@ -45,6 +46,9 @@ class Process:
         except box.Failed as e:
             if not e.refused:
                 self.close()
+            raise ValueError(str(e)) from None
+
+        except cage.NoCage as e:
             raise ValueError(str(e)) from None
 
     def close(self):
@@ -135,12 +139,16 @@ def family(name, propose, levels):
     proposer.
 
     A seed whose candidate is not kept at a level is replaced by SEED/1,
-    SEED/2, ... there.
+    SEED/2, ... there.  Where programs cannot be isolated, no task can be
+    verified: Refused.
     """
     full = 'general_' + name
 
     def make(seed, level):
-        return task_of(kept_of(full, propose, seed, level), full)
+        try:
+            return task_of(kept_of(full, propose, seed, level), full)
+        except cage.NoCage as e:
+            raise Refused(f'{full}: {e}') from None
 
     return Family(full, make, levels, {
         'category': name, 'made_by': 'worlds.general'})
