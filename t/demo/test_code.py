@@ -13,6 +13,7 @@ from unittest import mock
 from tasks.task import CHAT, RETAIN, play
 from worlds.code import bridge, cage, calling, interpreter, repo, repos
 from worlds.form import verify
+from worlds.general.words import Names
 
 
 try:
@@ -185,6 +186,34 @@ class Interpreter(unittest.TestCase):
                 kinds.add(t.turns[0].user[:12])
 
         self.assertGreaterEqual(len(kinds), 3)
+
+
+class ByHand(unittest.TestCase):
+    """The bounded policy of the interpreter's tasks, which has no tool."""
+
+    def test_without_slips(self):
+        """The steps by hand lead to the answer, which is computed in another
+        way."""
+
+        for make in interpreter.PROBLEMS:
+            for level in (1, 2):
+                for n in range(5):
+                    rng = random.Random(n)
+                    _, answer, _, by_hand = make(rng, Names(rng, 'train'),
+                                                 level)
+                    self.assertEqual(by_hand(lambda value: value), answer)
+
+    def test_levels_are_harder(self):
+        right = {}
+
+        for level in (1, interpreter.LEVELS):
+            right[level] = sum(
+                interpreter.make(seed, level).turns[0].check(
+                    interpreter.attempt(seed, level, random.Random(seed)),
+                    []) is None
+                for seed in (f'train-{n}' for n in range(40)))
+
+        self.assertGreater(right[1] - right[interpreter.LEVELS], 0.3 * 40)
 
 
 FORGED = """----junit----

@@ -6,13 +6,14 @@ import copy
 import random
 import re
 import unittest
+from unittest import mock
 
 from tasks.task import CHAT, DISCARD, RETAIN, GoldFailed, play
 from worlds.form import verify
 from worlds.general.words import EVAL, TRAIN
 from worlds.search import corpus as corpora
+from worlds.search import policy, task
 from worlds.search import question as q
-from worlds.search import task
 from worlds.search.corpus import FACTS, Corpus, Entity, Reader
 from worlds.search.engine import Engine
 
@@ -175,6 +176,24 @@ class Tasks(unittest.TestCase):
 
                 if breadth:
                     self.assertNotIn(question.start, question.text)
+
+    def test_levels_are_harder(self):
+        """The bounded policy falls by 30 points, and it is right if it is
+        never distracted and has enough calls."""
+
+        def share(level):
+            return sum(task.make(seed, level).turns[0].check(
+                policy.attempt(seed, level, random.Random(seed)), []) is None
+                for seed in (f'train-{n}' for n in range(40))) / 40
+
+        self.assertGreater(share(1) - share(len(task.LEVELS)), 0.3)
+
+        with mock.patch.multiple(policy, CALLS=99, DISTRACTED=0):
+            self.assertEqual(share(1), 1)
+            self.assertEqual(share(5), 1)
+
+        with mock.patch.multiple(policy, CALLS=5, DISTRACTED=0):
+            self.assertEqual(share(1), 0)
 
     def test_gold_reads_the_pages(self):
         """Without the page of a step, the gold policy fails."""

@@ -167,8 +167,10 @@ class Interpreter:
 
 
 # problems: each returns (texts for training and evaluation, the answer, code
-# of the gold policy, in runs).  The answer is computed in another way than by
-# that code.
+# of the gold policy, in runs, and a function that does the steps of that code
+# by hand).  The answer is computed in another way than by that code.  The
+# function passes the value of each step through its argument, which may
+# change it.
 
 
 def digit_sums(rng, names, level):
@@ -184,11 +186,18 @@ def digit_sums(rng, names, level):
                 more[have + d] = more.get(have + d, 0) + n
         ways = more
 
+    def by_hand(done):
+        count = 0
+        for n in range(top):
+            count = done(count + (sum(map(int, str(n))) == s))
+        return count
+
     return ((f'How many integers from 0 to {top - 1} have the digit sum {s}?',
              f'Count the numbers below {top}, with 0, whose digits add up to '
              f'{s}.'),
             ways[s],
-            [f'sum(sum(map(int, str(n))) == {s} for n in range({top}))'])
+            [f'sum(sum(map(int, str(n))) == {s} for n in range({top}))'],
+            by_hand)
 
 
 def table_mean(rng, names, level):
@@ -199,6 +208,17 @@ def table_mean(rng, names, level):
     best = sorted(groups, key=lambda g: (-sum(n for h, n in rows if h == g),
                                          g))[0]
     table = '\n'.join(f'{g},{n}' for g, n in rows)
+
+    def by_hand(done):
+        total = {g: 0 for g in groups}
+        for g, n in rows:
+            total[g] = done(total[g] + n)
+        found = min(groups, key=lambda g: (-total[g], g))
+        squares = 0
+        for g, n in rows:
+            if g == found:
+                squares = done(squares + n * n)
+        return squares
 
     return ((f'The table has a group and a number in each line. Find the '
              f'group with the largest sum of its numbers (of equal ones the '
@@ -212,7 +232,8 @@ def table_mean(rng, names, level):
              'total = {}\n'
              'for g, n in rows:\n    total[g] = total.get(g, 0) + int(n)\n'
              'best = min(total, key=lambda g: (-total[g], g))',
-             'sum(int(n) ** 2 for g, n in rows if g == best)'])
+             'sum(int(n) ** 2 for g, n in rows if g == best)'],
+            by_hand)
 
 
 def recurrence(rng, names, level):
@@ -231,6 +252,12 @@ def recurrence(rng, names, level):
             power = times(power, base)
         base, e = times(base, base), e >> 1
 
+    def by_hand(done):
+        x, y = 0, 1
+        for _ in range(n):
+            x, y = y, done((a * y + b * x) % m)
+        return x
+
     return ((f'Let x(0) = 0, x(1) = 1 and x(n) = {a} x(n-1) + {b} x(n-2). '
              f'What is x({n}) modulo {m}?',
              f'A sequence begins with 0 and 1; each next term is {a} times '
@@ -239,18 +266,41 @@ def recurrence(rng, names, level):
              f'division by {m}.'),
             power[1][0],
             [f'x, y = 0, 1\nfor _ in range({n}):\n'
-             f'    x, y = y, ({a} * y + {b} * x) % {m}', 'x'])
+             f'    x, y = y, ({a} * y + {b} * x) % {m}', 'x'],
+            by_hand)
 
 
 PROBLEMS = (digit_sums, table_mean, recurrence)
 LEVELS = 4
 
+# the bounded policy does the steps without the tool, and one of so many is
+# wrong by one
+
+SLIP = 1000
+POLICY = f'slip-{SLIP}'
+
+
+def problem_of(seed, level):
+    rng = random.Random(f'interpreter/{seed}/{level}')
+
+    return rng.choice(PROBLEMS)(rng, Names(rng, part_of(seed)), level)
+
+
+def attempt(seed, level, rng):
+    """Returns the answer of one attempt of the bounded policy."""
+
+    def done(value):
+        return value if rng.random() >= 1 / SLIP \
+            else value + rng.choice((-1, 1))
+
+    *_, by_hand = problem_of(seed, level)
+
+    return f'It is {by_hand(done)}.'
+
 
 def make(seed, level):
-    rng = random.Random(f'interpreter/{seed}/{level}')
-    part = part_of(seed)
-    texts, answer, code = rng.choice(PROBLEMS)(rng, Names(rng, part), level)
-    text = texts[part == EVAL]
+    texts, answer, code, _ = problem_of(seed, level)
+    text = texts[part_of(seed) == EVAL]
     interpreter = Interpreter()
 
     def gold(mode):
