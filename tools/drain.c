@@ -147,8 +147,8 @@ dsa_drain_open(const char *path, pid_t *pid, dsa_err_t *err)
 
     if (strcmp(program, other) != 0) {
         (void) dsa_error(err, "unix:%s: process %d, which listens there, is "
-                         "not a replica of an engine: its parent runs %s, but it "
-                         "runs %s", path, (int) replica, other, program);
+                         "not a replica of an engine: its parent runs %s, but "
+                         "it runs %s", path, (int) replica, other, program);
         return -1;
     }
 
