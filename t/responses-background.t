@@ -429,8 +429,16 @@ ended($r->{json}{id}, 'completed');
 # A reload: the old worker finishes it.
 
 $o = begin("wait\nt reloaded\n");
+
+my %old = map { $_ => 1 } $t->workers;
+
 $t->reload(%nginx);
+
+# the one that does not compute it ends, so both have begun to shut down
+
+wait_until(sub { (grep { $old{$_} } $t->workers) < 2 }, 30, 'an old worker');
 is(look($o->{id})->{status}, 'in_progress', 'after a reload it goes on');
+is(scalar(grep { $old{$_} } $t->workers), 1, 'in its old worker');
 ctl($fake, 'go');
 is(text_of(ended($o->{id}, 'completed')), 'reloaded', 'to its end');
 
@@ -544,8 +552,7 @@ sub lost_reply {
     ctl($fake, 'go');
     until_delta($c, 'three');
     $server->signal('CONT');
-    wait_until(sub { (look($id)->{status} // '') eq 'in_progress' }, 60,
-               'Redis');
+    written($id, 'three');
     ctl($fake, 'go');
     ended($id, 'completed');
     $redis->cmd('PING', $id);
@@ -558,6 +565,20 @@ sub lost_reply {
     }
 
     return @chunks;
+}
+
+
+# Waits until Redis has this event, because only then the worker of the response
+# has Redis again.
+
+sub written {
+    my ($id, $text) = @_;
+
+    wait_until(sub {
+        my ($key) = $redis->keys("dsa1:*:e:$id");
+
+        $key && grep { /"delta":"$text"/ } values %{ $redis->hgetall($key) };
+    }, 60, "$text in Redis");
 }
 
 
