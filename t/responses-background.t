@@ -610,7 +610,16 @@ $r = $t->post($uri, played("t a\n"), @alice);
 is($r->{status}, 503, 'without Redis another one is refused');
 is($r->{json}{error}{param}, 'background', 'by its name');
 $server->restart;
-wait_until(sub { look($id)->{status} // '' eq 'in_progress' }, 60, 'Redis');
+
+# its worker is connected again when it has stored what was written meanwhile
+
+wait_until(sub {
+    my $client = eval { $t->redis } or return 0;
+    my ($key) = eval { $client->keys("dsa1:*:e:$id") } or return 0;
+
+    return join('', values %{ $client->hgetall($key) }) =~ /"two"/;
+}, 90, 'Redis');
+is(look($id)->{status}, 'in_progress', 'Redis is back: it goes on');
 ctl($fake, 'go');
 ended($id, 'completed');
 @others = events(follow($id));
