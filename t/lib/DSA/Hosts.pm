@@ -155,7 +155,12 @@ sub serve {
 
     chdir $DSA::Test::root or die "chdir: $!\n";
 
+    # a test that dies ends its hosts, which end their programs
+
     my $host = { t => DSA::Test->new($name) };
+
+    local $SIG{TERM} = sub { $host->{over} = 1; die "$name ends\n" };
+
     my $listen = IO::Socket::UNIX->new(Local => $sock, Listen => 5)
         or die "$sock: $!\n";
 
