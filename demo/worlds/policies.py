@@ -16,7 +16,7 @@ from eval.run import positive
 from eval.table import grid, share
 from worlds import registry
 from worlds.answers import logic, programming, writing
-from worlds.code import interpreter
+from worlds.code import cage, interpreter
 from worlds.search import policy
 
 
@@ -49,6 +49,13 @@ def main(args):
     parser.add_argument('--processes', type=positive, default=2)
     options = parser.parse_args(args)
     rows = []
+
+    if 'programming' in options.families:
+        try:
+            cage.check()
+        except cage.NoCage as e:
+            print(e, file=sys.stderr)
+            return 1
 
     with Pool(options.processes) as pool:
         for name in options.families:

@@ -10,12 +10,14 @@ import json
 import os
 import random
 import re
+import threading
 import unittest
+from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, permutations, product
 from unittest import mock
 
 from tasks.task import RETAIN, play
-from worlds import registry
+from worlds import policies, registry
 from worlds.code import cage
 from worlds.form import Refused, verify
 from worlds.general import (__main__ as commands, box, chat, hangzhou,
@@ -295,10 +297,12 @@ class NoIsolation(unittest.TestCase):
                     with self.assertRaisesRegex(Refused, f'{family}: {why}'):
                         registry.task_of(family, 'eval-1')
 
-                err = io.StringIO()
-                with contextlib.redirect_stderr(err):
-                    self.assertEqual(commands.main(['make']), 1)
-                self.assertRegex(err.getvalue(), why)
+                for main, args in ((commands.main, ['make']),
+                                   (policies.main, [])):
+                    err = io.StringIO()
+                    with contextlib.redirect_stderr(err):
+                        self.assertEqual(main(args), 1)
+                    self.assertRegex(err.getvalue(), why)
 
     @unittest.skipIf(no_cage, no_cage)
     def test_tools(self):
@@ -310,6 +314,35 @@ class NoIsolation(unittest.TestCase):
         with mock.patch.object(cage.shutil, 'which', return_value=None):
             self.assertRegex(t.call('list_items', '{}'),
                              '"error": "bwrap .* is not installed')
+
+
+@unittest.skipIf(no_cage, no_cage)
+class Threads(unittest.TestCase):
+
+    def setUp(self):
+        self.task = registry.task_of('general_basket', 'eval-1')
+        self.items = json.loads(self.task.call('list_items', '{}'))
+
+    def get(self, item):
+        return self.task.call('get_item', json.dumps({'item': item}))
+
+    def test_thread_that_started_it_ends(self):
+        self.task = registry.task_of('general_basket', 'eval-1')
+        thread = threading.Thread(target=self.get, args=self.items[:1])
+        thread.start()
+        thread.join()
+        self.assertNotIn('error', self.get(self.items[0]))
+
+    def test_several_at_a_time(self):
+        """Each has the results of its own calls."""
+
+        want = {item: self.get(item) for item in self.items}
+        self.assertEqual(len(set(want.values())), len(want))
+
+        with ThreadPoolExecutor(8) as pool:
+            for item, got in zip(self.items * 40,
+                                 pool.map(self.get, self.items * 40)):
+                self.assertEqual(got, want[item])
 
 
 @unittest.skipIf(no_cage, no_cage)

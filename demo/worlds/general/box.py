@@ -97,8 +97,11 @@ class Box:
             self.process.stdout.close()
             self.process = None
 
+    def runs(self):
+        return self.process.poll() is None
+
     def end(self):
-        if self.process.poll() is None:
+        if self.runs():
             cage.end(self.process)
 
     def wait(self, pipe, event):

@@ -4,6 +4,7 @@
 
 import functools
 import json
+import threading
 
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Tool, Turn, function
 from worlds.code import cage
@@ -30,26 +31,31 @@ def submit(arguments):
 
 class Process:
     """The tools and the verifier of a candidate.  Their process is started
-    when it is first needed, and again after it failed."""
+    when it is first needed, and again after it failed or ended: it ends with
+    the thread that started it, as all in a cage do.  Threads that have the
+    same task take turns."""
 
     def __init__(self, candidate):
         self.candidate = candidate
         self.opened = None
+        self.lock = threading.Lock()
 
     def run(self, what):
-        try:
-            if self.opened is None:
-                self.opened = self.candidate.open()
+        with self.lock:
+            try:
+                if self.opened is None or not self.opened.runs():
+                    self.close()
+                    self.opened = self.candidate.open()
 
-            return what(self.opened)
+                return what(self.opened)
 
-        except box.Failed as e:
-            if not e.refused:
-                self.close()
-            raise ValueError(str(e)) from None
+            except box.Failed as e:
+                if not e.refused:
+                    self.close()
+                raise ValueError(str(e)) from None
 
-        except cage.NoCage as e:
-            raise ValueError(str(e)) from None
+            except cage.NoCage as e:
+                raise ValueError(str(e)) from None
 
     def close(self):
         if self.opened is not None:
