@@ -473,7 +473,7 @@ SKIP: {
     is_deeply([ values %stages ],
               [ (' parse claim references read history conversation family'
                  . ' apply restore check record edit compact edit_rest'
-                 . ' window encode submit') x 3 ],
+                 . ' window encode progress submit') x 3 ],
               'each passes the stages in their order')
         or diag(explain(\%stages));
 }
