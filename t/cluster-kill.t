@@ -5,7 +5,9 @@
 # The torture run on a Redis Cluster of six nodes with TLS: its cluster slots
 # are moved, its replicas take over, and its nodes, nginx's workers and engines
 # are ended by kill -9.  The ledger has each request once, to the token, and no
-# turn of a conversation is lost.
+# turn of a conversation is lost.  Each fault must happen while the clients
+# send, which a busy machine cannot promise, so that this runs only with
+# TORTURE_CLUSTER=1.
 
 use strict;
 use warnings;
@@ -15,6 +17,8 @@ use DSA::Soak qw/ check_turns /;
 use DSA::Test;
 use DSA::Torture qw/ compare report /;
 use Test::More;
+
+plan skip_all => 'TORTURE_CLUSTER=1 runs it' if !$ENV{TORTURE_CLUSTER};
 
 my $t = DSA::Test->new('cluster-kill');
 my $seed = $ENV{TORTURE_SEED} || 1 + int rand 1_000_000;

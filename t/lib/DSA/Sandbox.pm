@@ -29,7 +29,7 @@ our %equivalent = map { $_ => 1 } qw/
 our %without = (
     (map { $_ => 'the manager alone acts on it' } qw/
         NotifyAccess TimeoutStartSec Restart RestartSec KillMode
-        TimeoutStopSec RuntimeDirectoryPreserve /),
+        TimeoutStopSec RuntimeDirectoryPreserve ExecReload /),
     (map { $_ => 'it forbids what needs capabilities, and there are none' } qw/
         ProtectKernelModules ProtectClock /),
     OOMScoreAdjust => 'it forbids nothing',
