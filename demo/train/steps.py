@@ -3,11 +3,11 @@
 """The steps of a stage: losses, gradients, their sums over the ranks, and the
 update of the parameters.
 
-On a GPU a step consists of about two thousand kernels, most of which are shorter
-than the time that the host needs to start them.  So the first steps with rows
-of a shape run as they are, because regions are compiled in them, and the next
-one is recorded as a CUDA graph, which all others replay.  Nothing in a step may
-wait for the GPU or depend on a number that only the GPU has.
+On a GPU a step consists of many short kernels, which the host starts more
+slowly than the GPU runs them.  So the first steps with rows of a shape run as
+they are, because regions are compiled in them, and the next one is recorded as
+a CUDA graph, which all others replay.  Nothing in a step may wait for the GPU
+or depend on a number that only the GPU has.
 """
 
 import torch
