@@ -479,8 +479,8 @@ dsa_cuda_nccl_copy(dsa_cuda_rank_t *const *rank, uint32_t n, uint32_t first,
 /*
  * A kernel stores the rows of rank x->rank, which is 0 here, so that the
  * buffers begin with the rows of this rank.  The flags that it raises are those
- * of state[0], which nobody reads; those of state[1] are never raised, so that
- * a wait for them ends at once.
+ * of state[0], which no kernel reads; those of state[1] are never raised, so
+ * that a wait for them ends at once.
  */
 
 void

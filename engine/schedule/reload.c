@@ -12,7 +12,7 @@
  * Weights that are replaced while sequences wait and run.  Pages of the old
  * weights need not be removed: the digest of a page depends on the backend's
  * fingerprint, which is another one afterwards, so that no sequence finds them,
- * and they are overwritten like others that nobody uses.
+ * and they are overwritten like other pages that no sequence uses.
  */
 
 static int dsa_sched_reloads(const dsa_sched_t *s, dsa_err_t *err);

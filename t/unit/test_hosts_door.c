@@ -207,8 +207,8 @@ test_flood(void **state)
 
 
 /*
- * Who has not the secret gets a nonce, and for a wrong proof a reason, but no
- * proof.  A proof of another connection, or of the other side, is wrong.
+ * A peer without the secret gets a nonce, and for a wrong proof a reason, but
+ * no proof.  A proof of another connection, or of the other side, is wrong.
  */
 
 static void
