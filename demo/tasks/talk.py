@@ -16,7 +16,7 @@ from tasks.wording import lower
 
 def make(rng):
     draw = rng.choices((project, model, manners, skill, story, unknown, own),
-                       (24, 16, 9, 26, 4, 16, 5))[0]
+                       (24, 16, 4, 26, 4, 12, 5))[0]
 
     return Task('talk', 'talk', [draw(rng).turn()], (RETAIN, CHAT))
 

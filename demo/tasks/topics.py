@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import List, Tuple
 
+from tasks.parts import Split
 from tasks.tools_check import has_word
 
 
@@ -33,25 +34,25 @@ What is meant by {}?'''.splitlines()
 
 @dataclass
 class Topic:
-    """keys is a list of alternatives; an answer must have one word of each."""
+    """keys is a list of alternatives; an answer must have one word of each.
+    ways are all templates of a question."""
     asks: str
     names: List[str]
     questions: List[str]
     answer: str
     keys: List[Tuple[str, ...]]
+    ways: Split = ()
 
     def ask(self, rng):
         """Returns one of the ways to ask."""
 
-        n = len(WHAT) if self.names else 0
-        i = rng.randrange(n + len(self.questions))
+        way = rng.choice(self.ways)
 
-        if i < n:
-            return WHAT[i].format(rng.choice(self.names))
+        if way in WHAT:
+            return way.format(rng.choice(self.names))
 
         text = re.sub(r'\[(.*?)\]',
-                      lambda m: rng.choice(m.group(1).split('|')),
-                      self.questions[i - n])
+                      lambda m: rng.choice(m.group(1).split('|')), way)
 
         # an omitted alternative leaves a blank
 
@@ -94,6 +95,7 @@ def topics(text):
             else:
                 t.keys = [tuple(k.split('|')) for k in line.split(', ')]
 
+        t.ways = Split((WHAT if t.names else []) + t.questions)
         found[t.asks] = t
 
     return found

@@ -5,14 +5,20 @@ world must decline; some contain made-up words."""
 
 import re
 
+from tasks.parts import Split
+from tasks.phrase import expand
 from tasks.said import Said, ask
 from tasks.skills import COLOR_OF
 from tasks.tools_check import has_word
 from tasks.words import PEOPLE, THINGS, made_up
 
 
-ANSWER = ('I do not know that. I am a small demonstration model, taught only '
-          'a few things: sums, look-ups, tools, trips, and nginx-dsa.')
+ANSWERS = '''I [do not|don't] know that. I am a small [demonstration |]model, taught only a few things[: sums, look-ups, tools, trips, and nginx-dsa|].
+[Sorry|I am sorry], I was not taught that. I [know|learned] only a few things[, such as sums, look-ups and tools|].
+That is [nothing|not a thing] that I was taught, so I do not know it. I am a small model.
+I [do not|don't] know, [because|since] I am [only |]a small [demonstration |]model.
+I [do not|don't] know it. My [small|few] parameters hold only a few things.
+[I was not taught this.|Nobody taught me this: I do not know.] I am small, and know a few things only.'''.splitlines()
 
 SLOTS = {
     'land': '''France Spain Italy Germany Poland Norway Sweden Finland Greece
@@ -65,10 +71,10 @@ SLOTS = {
         laugh'''.replace('\n', '|').split('|'),
 }
 
-SLOTS = {name: [' '.join(s.split()) for s in row]
+SLOTS = {name: Split(' '.join(s.split()) for s in row)
          for name, row in SLOTS.items()}
 
-QUESTIONS = '''What is the capital of {land}?
+QUESTIONS = Split('''What is the capital of {land}?
 Which city is the capital of {land}?
 Tell me the capital of {land}.
 How many people live in {land}?
@@ -197,7 +203,7 @@ How much is a {thing}?
 Convert {n} coins to silver.
 What is {New} {new} {new}?
 {New} {new} {new} {new}.
-Can you {new} the {thing}?'''.splitlines()
+Can you {new} the {thing}?'''.splitlines())
 
 
 def unknown(rng):
@@ -220,7 +226,8 @@ def unknown(rng):
     text = re.sub(r' a (?=[aeiou])', ' an ', text)
 
     return Said(ask(rng, text),
-                'That is none of the things that I was taught.', ANSWER,
+                'That is none of the things that I was taught.',
+                expand(rng, rng.choice(ANSWERS)),
                 wrong, about='the world')
 
 

@@ -8,7 +8,7 @@ in batches of rows of equal length.
                           [--apart]
 
 --apart leaves out conversations with reasoning and calls, for the base of the
-paper's cold start (3.2.2).
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 

@@ -244,7 +244,10 @@ class Mix(unittest.TestCase):
 
     FAMILIES = {'talk', 'chat', 'arithmetic', 'arithmetic_story', 'lookup',
                 'lookup_long', 'tools_single', 'tools_none', 'tools_multi',
-                'tools_error', 'trip_facts', 'trip_short', 'trip'}
+                'tools_error', 'trip_facts', 'trip_short', 'trip',
+                'daily_tool', 'daily_many', 'daily_error', 'daily_none',
+                'daily_turns', 'daily_talk', 'daily_sums', 'daily_text',
+                'daily_format'}
 
     def test_families(self):
         self.assertEqual(set(mix.FAMILIES), self.FAMILIES)

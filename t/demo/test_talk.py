@@ -70,7 +70,7 @@ class Gold(unittest.TestCase):
             self.assertEqual(a, b)
 
     def test_other_answers_are_refused(self):
-        silent = 'I do not know that.'
+        silent = 'We do not know that.'
 
         for i in range(3000):
             turn = task_of('talk', f'test-{i}').turns[0]

@@ -1,0 +1,13 @@
+# Copyright (C) The nginx-dsa authors
+
+"""One request, for which one of the tools fits."""
+
+from tasks.daily import box, draw_use, task, turn
+
+
+def make(rng):
+    use = draw_use(rng)
+    apis, tools = box(rng, [use])
+
+    return task(rng, 'daily_tool', 'single',
+                [turn(rng, [use], apis, use.user, use.answer, True)], tools)
