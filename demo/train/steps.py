@@ -12,6 +12,8 @@ or depend on a number that only the GPU has.
 
 import torch
 
+from train.muon import Muon
+
 
 FIRST = 2               # steps of a shape that run before it is recorded
 BETAS = (0.9, 0.95)
@@ -29,15 +31,22 @@ class Steps:
     def __init__(self, model, stage, learners, losses, us, device):
         self.model, self.stage, self.us = model, stage, us
         self.learners, self.losses, self.device = learners, losses, device
-        self.optimizer = adamw(groups(model, learners), device)
+        self.optimizers = optimizers(model, learners, device)
         self.done, self.graphs, self.pool = {}, {}, None
 
     def set_rate(self, rate):
-        for group in self.optimizer.param_groups:
+        for group in (g for o in self.optimizers for g in o.param_groups):
             if torch.is_tensor(group['lr']):
                 group['lr'].fill_(rate)
             else:
                 group['lr'] = rate
+
+    def state(self):
+        return [o.state_dict() for o in self.optimizers]
+
+    def set_state(self, states):
+        for optimizer, state in zip(self.optimizers, states):
+            optimizer.load_state_dict(state)
 
     def __call__(self, batch):
         """Trains on a batch (ids [B,T] int64, target [B,T] bool, length [B]
@@ -92,8 +101,11 @@ class Steps:
         norms = {who: torch.nn.utils.clip_grad_norm_(params, CLIP)
                  for who, params in learners.items()}
 
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for optimizer in self.optimizers:
+            optimizer.step()
+
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
 
         if 'model' in learners:
             self.model.balance(load, BALANCE_RATE)
@@ -118,35 +130,54 @@ class Steps:
         return sums[len(params):]
 
 
-def adamw(groups, device):
-    """Returns the optimizer.  On a GPU it is one kernel, and the learning rate
-    is a tensor, so that a graph reads it."""
+def optimizers(model, learners, device):
+    """Returns the optimizers.  On a GPU the learning rate is a tensor, so that
+    a graph reads it, and AdamW is one kernel."""
 
-    if device.type != 'cuda':
-        return torch.optim.AdamW(groups, betas=BETAS)
+    matrices, rest = groups(model, learners)
+    found = []
 
-    return torch.optim.AdamW(
-        groups, lr=torch.zeros((), device=device), betas=BETAS,
-        fused=True, capturable=True)
+    if device.type == 'cuda':
+        more = dict(lr=torch.zeros((), device=device))
+        fused = dict(fused=True, capturable=True)
+    else:
+        more, fused = dict(lr=0.0), {}
+
+    if matrices['params']:
+        found.append(Muon(matrices['params'], **more,
+                          weight_decay=matrices['weight_decay']))
+
+    if rest:
+        found.append(torch.optim.AdamW(rest, betas=BETAS, **more, **fused))
+
+    return found
 
 
 def groups(model, learners):
-    """Returns the optimizer's groups.  The model's matrices have weight decay;
-    norms, the embedding and the indexer do not."""
+    """Returns the groups of parameters: the model's matrices, for Muon, and
+    those for AdamW.  The embedding, the head and the routers are tables of
+    vectors that are learned one by one.  Matrices, head and routers have
+    weight decay; norms, the embedding and the indexer do not."""
 
+    tables = {id(p): p for p in
+              [model.lm_head.weight] + [layer.mlp.gate.weight for layer
+                                        in model.model.layers if layer.moe]}
     embedding = model.model.embed_tokens.weight
-    decay, rest = [], []
+    matrices, decay, rest = [], [], []
 
     for who, params in learners.items():
         for p in params:
-            if who == 'model' and p.dim() >= 2 and p is not embedding:
+            if who == 'indexer' or p.dim() < 2 or p is embedding:
+                rest.append(p)
+            elif id(p) in tables:
                 decay.append(p)
             else:
-                rest.append(p)
+                matrices.append(p)
 
-    return [{'params': params, 'weight_decay': weight}
-            for params, weight in ((decay, WEIGHT_DECAY), (rest, 0))
-            if params]
+    return ({'params': matrices, 'weight_decay': WEIGHT_DECAY},
+            [{'params': params, 'weight_decay': weight}
+             for params, weight in ((decay, WEIGHT_DECAY), (rest, 0))
+             if params])
 
 
 def moved(x, device):

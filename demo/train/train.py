@@ -229,7 +229,7 @@ def train(model, stage, shards, rng, device, scale, log,
     at = {'step': 0, 'of': steps, 'positions': 0, 'tokens': 0, 'seconds': 0}
 
     if part:
-        step.optimizer.load_state_dict(part['optimizer'])
+        step.set_state(part['optimizer'])
         at = {**part['at'], 'of': steps}
 
     meter, last = Meter(), time.time()
@@ -265,7 +265,7 @@ def train(model, stage, shards, rng, device, scale, log,
                             'rate': float(f'{now:.4g}'), **means})
 
         if stopped:
-            return {'at': at, 'optimizer': step.optimizer.state_dict()}
+            return {'at': at, 'optimizer': step.state()}
 
         if ended:
             break

@@ -23,6 +23,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
+    from train.muon import Muon
     from train import checkpoint, recall, recipe, steps
     from train.recipe import STAGES, Stage
 except ImportError:
@@ -159,8 +160,10 @@ class Groups(unittest.TestCase):
                 ('dense', everything - indexer, ['model'])):
 
             learners = train_file.parameters(m, stage(attention, 1))
-            groups = steps.groups(m, learners)
+            matrices, rest = steps.groups(m, learners)
+            groups = [matrices, *rest]
             names = [name_of[id(p)] for g in groups for p in g['params']]
+            orthogonal = {name_of[id(p)] for p in matrices['params']}
             decay = {name_of[id(p)] for g in groups for p in g['params']
                      if g['weight_decay'] > 0}
 
@@ -168,6 +171,9 @@ class Groups(unittest.TestCase):
             self.assertEqual({n for n, p in m.named_parameters()
                               if p.requires_grad}, want)
             self.assertEqual(decay, want - no_decay)
+            self.assertEqual(orthogonal, {n for n in decay if n.endswith(
+                ('proj.weight', 'proj_with_mqa.weight', '_a.weight',
+                 '_b.weight'))})
             self.assertEqual(sorted(learners), parts)
 
             for who, params in learners.items():
@@ -191,6 +197,7 @@ class Groups(unittest.TestCase):
 
         for clip in (1e-2, 1e6):
             with mock.patch.object(torch.optim.AdamW, 'step', step), \
+                    mock.patch.object(Muon, 'step', lambda optimizer: None), \
                     mock.patch.object(steps, 'CLIP', clip):
                 lines, _ = run(m, stage('sparse', 1))
 
