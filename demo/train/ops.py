@@ -44,12 +44,11 @@ def causal_attention(q, k, v, scale):
 
     if hasattr(F, 'scaled_dot_product_attention'):
 
-        # The flash kernel supports only equal sizes of heads.  accelerate()
-        # disables the implementation that would store all probabilities.
+        # cuDNN's kernels are the fastest on Hopper.  accelerate() disables
+        # the implementation that would store all probabilities.
 
-        v = F.pad(v, (0, q.shape[-1] - dim))
         o = F.scaled_dot_product_attention(q, k, v, is_causal=True,
-                                           scale=scale)[..., :dim]
+                                           scale=scale)
     else:
         s = (wide(q) @ wide(k).transpose(-1, -2)) * scale
         seen = torch.ones(n, n, dtype=torch.bool, device=q.device).tril()
@@ -110,11 +109,12 @@ def accelerate():
     if not hasattr(torch, 'compile'):
         return
 
-    # attention uses the flash or memory-efficient kernel, or fails with a
-    # reason
+    # attention uses cuDNN's kernel, or fails with a reason
 
     torch.backends.cuda.enable_math_sdp(False)
-    torch.backends.cuda.enable_cudnn_sdp(False)
+    torch.backends.cuda.enable_flash_sdp(False)
+    torch.backends.cuda.enable_mem_efficient_sdp(False)
+    torch.backends.cuda.enable_cudnn_sdp(True)
 
     import torch._dynamo as dynamo
 
