@@ -49,34 +49,36 @@ LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 STAGES = (
     # the dense predecessor, from random weights, on whole conversations with
     # the texts of users and tools
-    Stage('pretrain', 'dense', 'float', 0.2, 800 * M, BATCH, 2e-3,
+    Stage('pretrain', 'dense', 'float', 0.2, 700 * M, BATCH, 5e-3,
           drafts=0.3),
 
     # its context extended to 8,192 tokens
-    Stage('extend', 'dense', 'float', 0.2, 80 * M, LONG_BATCH, 1e-3, LONG,
+    Stage('extend', 'dense', 'float', 0.2, 30 * M, LONG_BATCH, 2.5e-3, LONG,
           drafts=0.3),
 
     # 2.1.1, dense warm-up: 1,000 steps of 16 sequences at 1e-3, as in the
-    # paper; everything but the indexer is frozen
-    Stage('warmup', 'warmup', 'float', 0.2, 1000 * LONG_BATCH, LONG_BATCH,
-          1e-3, LONG),
+    # paper; everything but the indexer is frozen.  The sequences have half of
+    # the context, because the target of eq. 3 costs most of a step, and grows
+    # with the square of their length.
+    Stage('warmup', 'warmup', 'float', 0.2, 1000 * (LONG_BATCH // 2),
+          LONG_BATCH // 2, 1e-3, LONG // 2),
 
     # 2.1.1, sparse training on the same data.  The paper's rate, 7.3e-6, is
     # 1/30 of the highest of DeepSeek-V3's pre-training, 2.2e-4; this is 1/30
     # of pretrain's.
-    Stage('sparse', 'sparse', 'float', 0.2, 50 * M, LONG_BATCH, 6.6e-5,
+    Stage('sparse', 'sparse', 'float', 0.2, 12 * M, LONG_BATCH, 1.7e-4,
           LONG, drafts=0.1),
 
     # 3, post-training: tool use and thinking, on the assistant's tokens; as
     # conversations are served, then after other conversations, so that the
     # selection has more to choose from
-    Stage('instruct', 'sparse', 'float', 0.0, 220 * M, BATCH, 1e-3,
+    Stage('instruct', 'sparse', 'float', 0.0, 180 * M, BATCH, 2e-3,
           drafts=0.1),
-    Stage('deepen', 'sparse', 'float', 0.0, 80 * M, LONG_BATCH, 5e-4,
+    Stage('deepen', 'sparse', 'float', 0.0, 16 * M, LONG_BATCH, 1e-3,
           LONG // 2, drafts=0.1),
 
     # its end, in the precision of serving
-    Stage('tune', 'sparse', 'served', 0.0, 100 * M, BATCH, 3e-4, drafts=0.1,
+    Stage('tune', 'sparse', 'served', 0.0, 50 * M, BATCH, 5e-4, drafts=0.1,
           recycled=3),
 )
 
