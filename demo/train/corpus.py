@@ -3,13 +3,14 @@
 """Draws conversations by their seeds, and writes them as a text on which a
 tokenizer can be trained.
 
-    python3 -m train.corpus --seed S --tasks N [FILE ...] |
+    python3 -m train.corpus --seed S --tasks N [--texts FILE] [FILE ...] |
         demo/make-tokenizer 4096
 
 The text is in the model's format, with each segment of a conversation once.
-FILEs are added as they are: code, JSON and ordinary text, such as those of the
-project, so that tokens are not only made of the words of tasks.  No file adds
-more than MOST characters, and all of them no more than the conversations.
+FILEs are added as they are: code and JSON, such as those of the project, so
+that tokens are not only made of the words of tasks.  No file adds more than
+MOST characters, and all of them no more than the conversations.  --texts adds
+ordinary text (texts.py), as much as the conversations.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 from tasks import mix
 from tasks.task import CHAT, DISCARD, RETAIN, play
 from train.encode import NAMES, training_samples
+from train.texts import Texts
 
 
 MOST = 30000            # characters of a file
@@ -77,6 +79,7 @@ def main():
     p = argparse.ArgumentParser(prog='train.corpus')
     p.add_argument('--seed', required=True)
     p.add_argument('--tasks', type=int, required=True)
+    p.add_argument('--texts')
     p.add_argument('files', nargs='*', metavar='FILE')
     args = p.parse_args()
     written = 0
@@ -86,6 +89,12 @@ def main():
 
     for part in files(args.files, written):
         sys.stdout.write(part)
+
+    if args.texts:
+        texts, rng = Texts(args.texts), random.Random(args.seed)
+
+        while written > 0:
+            written -= sys.stdout.write(texts.draw(rng) + '\n')
 
 
 if __name__ == '__main__':

@@ -39,8 +39,9 @@ import time
 import numpy
 
 from tasks.task import DISCARD
-from train import corpus
+from train import corpus, vary
 from train.encode import Ordinary, training_samples
+from train.texts import Texts
 
 
 TARGET = 0x8000         # a bit of an id in a shard
@@ -48,6 +49,7 @@ PAD = 2                 # the id of demo/make-tokenizer's padding
 LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
+TEXTS = 0.08            # of the samples are ordinary text, a fifth of tokens
 WINDOW = 8              # shards that are shuffled together
 OPEN = 8                # rows that are packed at a time
 
@@ -145,6 +147,7 @@ class Maker:
     def __init__(self, args):
         self.args = args
         self.tokenizer = Tokenizer(args.dsa, args.tokenizer)
+        self.texts = Texts(args.texts) if args.texts else None
 
     def shard(self, n):
         """Writes shard n and returns its counts."""
@@ -160,8 +163,7 @@ class Maker:
             seed = f'train-{self.args.seed}-{n}-{i}'
 
             try:
-                task, mode, messages = corpus.conversation(
-                    seed, self.args.families, self.args.apart)
+                family, more = self.made(random.Random(seed), seed)
             except Exception as e:
                 # a few tasks may fail, but not a larger share than FAILING
 
@@ -171,16 +173,8 @@ class Maker:
                     raise
                 continue
 
-            more = training_samples(messages, task.tool_list(), mode)
-
-            # each step is a sample that repeats all earlier messages, so at
-            # most two of them are used
-
-            if mode == DISCARD:
-                more = random.Random(seed).sample(more, min(2, len(more)))
-
             samples += more
-            families += [task.family] * len(more)
+            families += [family] * len(more)
 
         kept = [ids for family, ids
                 in zip(families, marked_ids(self.tokenizer, samples))
@@ -193,6 +187,25 @@ class Maker:
         put(shard + '.json', counts.read())
 
         return counts.read()
+
+    def made(self, rng, seed):
+        """Returns the family and the samples of a task, or of a text."""
+
+        if self.texts is not None and rng.random() < TEXTS:
+            return 'texts', [self.texts.sample(rng)]
+
+        task, mode, messages = corpus.conversation(
+            seed, self.args.families, self.args.apart)
+        samples = vary.renamed(rng, task.family, training_samples(
+            vary.greeted(rng, task.family, messages), task.tool_list(), mode))
+
+        # each step is a sample that repeats all earlier messages, so at most
+        # two of them are used
+
+        if mode == DISCARD:
+            samples = rng.sample(samples, min(2, len(samples)))
+
+        return task.family, samples
 
 
 def name(args, n):
@@ -349,6 +362,7 @@ def main():
     p.add_argument('--workers', type=int, default=os.cpu_count())
     p.add_argument('--families', type=lambda s: s.split(','))
     p.add_argument('--apart', action='store_true')
+    p.add_argument('--texts')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)
