@@ -140,19 +140,17 @@ class Tasks:
         self.options, self.number = options, 0
 
     def draw(self, n, prefix='rl'):
-        """Returns n pairs (task, its seed), of families in turn."""
+        """Returns n pairs (family, seed of a task), of families in turn."""
 
         found, families = [], self.options.families
 
         while len(found) < n:
             family = families[self.number % len(families)]
             name = f'{prefix}-{self.options.seed}-{self.number}'
-            task = task_of(family, name)
             self.number += 1
 
-            if self.options.mode in task.modes:
-                task.family = family
-                found.append((task, name))
+            if self.options.mode in task_of(family, name).modes:
+                found.append((family, name))
 
         return found
 
@@ -231,7 +229,7 @@ class Run:
         first = o.seed * 100_000_000 + self.noise
         self.noise += len(tasks) * group
 
-        return rollouts(tasks, sampling, group, first, o.concurrency,
+        return rollouts(tasks, task_of, sampling, group, first, o.concurrency,
                         uuid.uuid4().hex)
 
     def evaluate(self, server, when):

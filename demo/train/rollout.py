@@ -292,12 +292,14 @@ class Sampling:
     max_tokens: int = 512
 
 
-def have(task, name, sampling, seed, key):
-    """Has a task's conversation and returns its Trajectory.  seed: of the
-    noise; key: conversations with the same key share a prefix cache."""
+def have(family, name, make, sampling, seed, key):
+    """Has a task's conversation and returns its Trajectory.  make: as below;
+    seed: of the noise; key: conversations with the same key share a prefix
+    cache."""
 
+    task = make(family, name)
     client = Client(sampling.url, key)
-    out = Trajectory(task.family, name)
+    out = Trajectory(family, name)
 
     def chat(request):
         users = sum(m['role'] == 'user' for m in request['messages'])
@@ -325,21 +327,22 @@ def have(task, name, sampling, seed, key):
     return out
 
 
-def rollouts(tasks, sampling, group, first, concurrency, nonce):
-    """Has each of tasks, a list of (task, seed's name), group times, many at
-    the same time.  first: the seed of the noise of the first one.  nonce:
-    makes the keys of this call unlike those of others, so that each
-    conversation has a prefix cache of its own.
+def rollouts(tasks, make, sampling, group, first, concurrency, nonce):
+    """Has each of tasks, a list of (family, seed's name), group times, many at
+    the same time.  make(family, name) returns the Task; it is called for each
+    conversation, because the tools of a task may have state.  first: the seed
+    of the noise of the first one.  nonce: makes the keys of this call unlike
+    those of others, so that each conversation has a prefix cache of its own.
 
     Returns a list of groups of Trajectories, and the seconds that it took.
     """
     begin = time.monotonic()
 
     with ThreadPoolExecutor(concurrency) as pool:
-        futures = [[pool.submit(have, task, name, sampling,
+        futures = [[pool.submit(have, family, name, make, sampling,
                                 first + i * group + g, f'{nonce}-{i}-{g}')
                     for g in range(group)]
-                   for i, (task, name) in enumerate(tasks)]
+                   for i, (family, name) in enumerate(tasks)]
         found = [[f.result() for f in row] for row in futures]
 
     return found, time.monotonic() - begin

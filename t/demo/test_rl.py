@@ -193,6 +193,36 @@ class Trajectories(unittest.TestCase):
         self.assertEqual((t.differs, len(t.sequences), t.tokens), (1, 3, 4))
 
 
+@needs_numpy
+class Conversations(unittest.TestCase):
+
+    def test_each_has_a_task_of_its_own(self):
+        """Tools may have state, which must not pass from one conversation of
+        a group to another."""
+
+        seen = []
+
+        def made(family, name):
+            return SimpleNamespace(family=family, name=name, state=[])
+
+        def converse(task, mode, chat):
+            task.state.append(1)
+            seen.append((task.family, task.name, len(task.state)))
+            return SimpleNamespace(why=None if task.name == 'b' else 'wrong')
+
+        with mock.patch.object(rollout, 'converse', converse):
+            groups, _ = rollout.rollouts(
+                [('f', 'a'), ('g', 'b')], made,
+                rollout.Sampling('http://127.0.0.1:9', 'm', 'chat', V), 3, 1, 2,
+                'n')
+
+        self.assertEqual(sorted(seen),
+                         [('f', 'a', 1)] * 3 + [('g', 'b', 1)] * 3)
+        self.assertEqual([[(t.family, t.seed, t.reward) for t in g]
+                          for g in groups],
+                         [[('f', 'a', 0)] * 3, [('g', 'b', 1)] * 3])
+
+
 @needs_torch
 class Batches(unittest.TestCase):
 
