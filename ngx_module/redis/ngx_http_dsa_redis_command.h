@@ -59,6 +59,8 @@ typedef struct {
     unsigned                 last:1;        /* the last command of the
                                                setup */
     unsigned                 role:1;        /* a setup command: ROLE */
+    unsigned                 cluster:1;     /* a setup command: ASKING, which
+                                               succeeds in a cluster alone */
     unsigned                 probe:1;       /* its success does not show that
                                                Redis serves other commands */
 } ngx_http_dsa_redis_command_t;

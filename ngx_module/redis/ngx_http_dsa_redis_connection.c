@@ -52,6 +52,9 @@ static ngx_int_t ngx_http_dsa_redis_replies(
     ngx_http_dsa_redis_connection_t *rc);
 static ngx_int_t ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply);
+static ngx_int_t ngx_http_dsa_redis_setup_end(
+    ngx_http_dsa_redis_connection_t *rc, redisReply *reply,
+    ngx_uint_t cluster);
 static ngx_int_t ngx_http_dsa_redis_found(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply);
 static ngx_int_t ngx_http_dsa_redis_stray(ngx_http_dsa_redis_connection_t *rc,
@@ -329,6 +332,8 @@ ngx_http_dsa_redis_connect(ngx_http_dsa_redis_connection_t *rc)
         ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_nomem, 0, NULL, 0);
         return;
     }
+
+    rc->unfit = NULL;
 
     addr = ngx_http_dsa_redis_primary_next(&rc->primary);
 
@@ -725,7 +730,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     redisReply *reply)
 {
     void                          *data;
-    ngx_uint_t                     setup, last, role, probe;
+    ngx_uint_t                     setup, last, role, cluster, probe;
     const char                    *why;
     dsa_cluster_reply_e            kind;
     ngx_http_dsa_redis_pt          handler;
@@ -755,6 +760,7 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     setup = command->setup;
     last = command->last;
     role = command->role;
+    cluster = command->cluster;
     probe = command->probe;
     handler = command->handler;
     data = command->data;
@@ -762,11 +768,12 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     ngx_http_dsa_redis_commands_remove(&rc->commands, command);
     ngx_http_dsa_redis_set_cancelable(rc);
 
-    why = role ? ngx_http_dsa_redis_primary_role(reply) : NULL;
+    if (role) {
+        rc->unfit = ngx_http_dsa_redis_primary_role(reply);
+    }
 
-    if (why != NULL) {
-        ngx_http_dsa_redis_fail(rc, why, 0, NULL, 0);
-        return NGX_ERROR;
+    if (last && rc->unfit != NULL) {
+        return ngx_http_dsa_redis_setup_end(rc, reply, cluster);
     }
 
     why = dsa_resp_refusal(reply);
@@ -812,6 +819,50 @@ ngx_http_dsa_redis_reply(ngx_http_dsa_redis_connection_t *rc,
     }
 
     handler(data, reply, NULL);
+
+    return NGX_OK;
+}
+
+
+/*
+ * The last reply of the setup of a Redis that is not a primary.  A replica in a
+ * cluster redirects each command to the node that has its keys, so it can be
+ * used, and it may be the only one that is known.  Elsewhere a replica would
+ * execute commands that read, with what it has.  ASKING succeeds in a cluster
+ * alone, and a replica does not act on it.  cluster: this is the reply to it.
+ * NGX_ERROR: the connection failed and is closed.
+ */
+
+static ngx_int_t
+ngx_http_dsa_redis_setup_end(ngx_http_dsa_redis_connection_t *rc,
+    redisReply *reply, ngx_uint_t cluster)
+{
+    if (!cluster) {
+
+        if (ngx_http_dsa_redis_setup_cluster(&rc->commands, rc->conf)
+            != NGX_OK)
+        {
+            ngx_http_dsa_redis_fail(rc, ngx_http_dsa_redis_nomem, 0, NULL, 0);
+            return NGX_ERROR;
+        }
+
+        ngx_http_dsa_redis_set_cancelable(rc);
+        ngx_post_event(rc->peer.connection->write, &ngx_posted_events);
+
+        return NGX_OK;
+    }
+
+    if (dsa_resp_is_error(reply, "NOPERM")) {
+        ngx_http_dsa_redis_fail(rc, rc->unfit, 0, reply->str, reply->len);
+        return NGX_ERROR;
+    }
+
+    if (reply->type == REDIS_REPLY_ERROR) {
+        ngx_http_dsa_redis_fail(rc, rc->unfit, 0, NULL, 0);
+        return NGX_ERROR;
+    }
+
+    ngx_http_dsa_redis_set_ready(rc);
 
     return NGX_OK;
 }

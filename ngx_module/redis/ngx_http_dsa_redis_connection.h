@@ -83,6 +83,9 @@ struct ngx_http_dsa_redis_connection_s {
 
     dsa_resp_t                       *resp;
 
+    const char                       *unfit;    /* by its role; NULL: it is
+                                                   a primary, or its role is
+                                                   not known */
     const char                       *reported; /* the failure that was
                                                    logged last; NULL: the
                                                    connection has worked

@@ -13,10 +13,9 @@
 #define NGX_HTTP_DSA_REDIS_SETUP_WORDS  3       /* AUTH user password */
 
 
-static ngx_int_t ngx_http_dsa_redis_setup_command(
+static ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_setup_command(
     ngx_http_dsa_redis_commands_t *commands,
-    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
-    ngx_uint_t role, ngx_uint_t last);
+    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv);
 
 
 /*
@@ -28,10 +27,11 @@ ngx_int_t
 ngx_http_dsa_redis_setup_commands(ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf)
 {
-    size_t     len;
-    u_char     text[NGX_INT_T_LEN];
-    uint32_t   n;
-    dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+    size_t                         len;
+    u_char                         text[NGX_INT_T_LEN];
+    uint32_t                       n;
+    dsa_str_t                      argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+    ngx_http_dsa_redis_command_t  *command;
 
     /*
      * While Redis loads its data, it replies to ROLE, and to PING with an
@@ -40,19 +40,21 @@ ngx_http_dsa_redis_setup_commands(ngx_http_dsa_redis_commands_t *commands,
 
     argv[0] = dsa_strz("PING");
 
-    if (ngx_http_dsa_redis_setup_command(commands, conf, 1, argv, 0, 1)
-        != NGX_OK)
-    {
+    command = ngx_http_dsa_redis_setup_command(commands, conf, 1, argv);
+    if (command == NULL) {
         return NGX_ERROR;
     }
+
+    command->last = 1;
 
     argv[0] = dsa_strz("ROLE");
 
-    if (ngx_http_dsa_redis_setup_command(commands, conf, 1, argv, 1, 0)
-        != NGX_OK)
-    {
+    command = ngx_http_dsa_redis_setup_command(commands, conf, 1, argv);
+    if (command == NULL) {
         return NGX_ERROR;
     }
+
+    command->role = 1;
 
     if (conf->db != 0) {
         len = ngx_sprintf(text, "%i", conf->db) - text;
@@ -60,9 +62,7 @@ ngx_http_dsa_redis_setup_commands(ngx_http_dsa_redis_commands_t *commands,
         argv[0] = dsa_strz("SELECT");
         argv[1] = dsa_str(text, len);
 
-        if (ngx_http_dsa_redis_setup_command(commands, conf, 2, argv, 0, 0)
-            != NGX_OK)
-        {
+        if (ngx_http_dsa_redis_setup_command(commands, conf, 2, argv) == NULL) {
             return NGX_ERROR;
         }
     }
@@ -80,7 +80,29 @@ ngx_http_dsa_redis_setup_commands(ngx_http_dsa_redis_commands_t *commands,
 
     argv[n++] = dsa_str(conf->password.data, conf->password.len);
 
-    return ngx_http_dsa_redis_setup_command(commands, conf, n, argv, 0, 0);
+    return ngx_http_dsa_redis_setup_command(commands, conf, n, argv) != NULL
+           ? NGX_OK : NGX_ERROR;
+}
+
+
+ngx_int_t
+ngx_http_dsa_redis_setup_cluster(ngx_http_dsa_redis_commands_t *commands,
+    const ngx_http_dsa_redis_conf_t *conf)
+{
+    dsa_str_t                      argv;
+    ngx_http_dsa_redis_command_t  *command;
+
+    argv = dsa_strz("ASKING");
+
+    command = ngx_http_dsa_redis_setup_command(commands, conf, 1, &argv);
+    if (command == NULL) {
+        return NGX_ERROR;
+    }
+
+    command->cluster = 1;
+    command->last = 1;
+
+    return NGX_OK;
 }
 
 
@@ -88,17 +110,19 @@ ngx_int_t
 ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf)
 {
-    dsa_str_t  argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+    dsa_str_t                      argv[NGX_HTTP_DSA_REDIS_SETUP_WORDS];
+    ngx_http_dsa_redis_command_t  *command;
 
     argv[0] = dsa_strz("SENTINEL");
     argv[1] = dsa_strz("get-master-addr-by-name");
     argv[2] = dsa_str(conf->sentinel.data, conf->sentinel.len);
 
-    if (ngx_http_dsa_redis_setup_command(commands, conf, 3, argv, 0, 1)
-        != NGX_OK)
-    {
+    command = ngx_http_dsa_redis_setup_command(commands, conf, 3, argv);
+    if (command == NULL) {
         return NGX_ERROR;
     }
+
+    command->last = 1;
 
     if (conf->sentinel_password.len == 0) {
         return NGX_OK;
@@ -108,14 +132,16 @@ ngx_http_dsa_redis_setup_sentinel(ngx_http_dsa_redis_commands_t *commands,
     argv[1] = dsa_str(conf->sentinel_password.data,
                       conf->sentinel_password.len);
 
-    return ngx_http_dsa_redis_setup_command(commands, conf, 2, argv, 0, 0);
+    return ngx_http_dsa_redis_setup_command(commands, conf, 2, argv) != NULL
+           ? NGX_OK : NGX_ERROR;
 }
 
 
-static ngx_int_t
+/* NULL: out of memory. */
+
+static ngx_http_dsa_redis_command_t *
 ngx_http_dsa_redis_setup_command(ngx_http_dsa_redis_commands_t *commands,
-    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv,
-    ngx_uint_t role, ngx_uint_t last)
+    const ngx_http_dsa_redis_conf_t *conf, uint32_t argc, dsa_str_t *argv)
 {
     dsa_schema_command_t           cmd;
     ngx_http_dsa_redis_command_t  *command;
@@ -125,14 +151,12 @@ ngx_http_dsa_redis_setup_command(ngx_http_dsa_redis_commands_t *commands,
 
     command = ngx_http_dsa_redis_command_create(&cmd);
     if (command == NULL) {
-        return NGX_ERROR;
+        return NULL;
     }
 
     command->setup = 1;
-    command->role = role;
-    command->last = last;
 
     ngx_http_dsa_redis_commands_put(commands, command, conf->timeout);
 
-    return NGX_OK;
+    return command;
 }

@@ -30,5 +30,14 @@ ngx_int_t ngx_http_dsa_redis_setup_sentinel(
     ngx_http_dsa_redis_commands_t *commands,
     const ngx_http_dsa_redis_conf_t *conf);
 
+/*
+ * Queues ASKING in front of all others, when the commands above have their
+ * replies: it succeeds if Redis is a node of a cluster.  Its members cluster
+ * and last are set.  NGX_OK, or NGX_ERROR: out of memory.
+ */
+ngx_int_t ngx_http_dsa_redis_setup_cluster(
+    ngx_http_dsa_redis_commands_t *commands,
+    const ngx_http_dsa_redis_conf_t *conf);
+
 
 #endif /* _NGX_HTTP_DSA_REDIS_SETUP_H_INCLUDED_ */

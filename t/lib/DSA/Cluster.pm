@@ -35,7 +35,8 @@ sub new {
                 'cluster-node-timeout' => 600_000,
                 'cluster-require-full-coverage' => 'no',
                 'cluster-allow-replica-migration' => 'no',
-                'repl-diskless-sync-delay' => 0, %more });
+                'repl-diskless-sync-delay' => 0, 'shutdown-timeout' => 0,
+                %more });
 
         # the port that nodes have for each other
 
@@ -72,7 +73,29 @@ sub new {
                    20, 'a replica');
     }
 
+    wait_until(sub { @nodes - $masters == grep { $self->follows($_) } @nodes },
+               60, 'the replicas');
+
     return $self;
+}
+
+
+# Whether a node is a replica that is connected, and each node has it as one of
+# its master: until then the master gives it no failover, and the others no vote
+# for one.
+
+sub follows {
+    my ($self, $i) = @_;
+
+    my $role = eval { $self->cmd($i, 'ROLE') } || [ '' ];
+
+    return 0 if $role->[0] ne 'slave' || $role->[3] ne 'connected';
+
+    my ($of) = grep { $self->{ports}[$_] == $role->[2] } 0 .. $#{ $self->{id} };
+    my $line = qr/^$self->{id}[$i] \S+ (?:myself,)?slave $self->{id}[$of] /m;
+
+    return !grep { (eval { $self->cmd($_, 'CLUSTER', 'NODES') } || '') !~ $line
+                 } 0 .. $#{ $self->{id} };
 }
 
 
@@ -121,23 +144,18 @@ sub settle {
 }
 
 
-# A replica takes over from its master, which has sent it all writes.  Returns 0
-# if there is none that is connected.
+# A replica takes over from its master, which has sent it all writes.  Returns
+# its index, or -1 if there is none that can.  which: an index, or undef for any.
 
 sub failover {
-    my ($self) = @_;
+    my ($self, $which) = @_;
 
-    my ($replica, $role);
+    my @can = grep { $self->follows($_) }
+              defined $which ? $which : 0 .. $#{ $self->{nodes} };
 
-    for my $i (0 .. $#{ $self->{nodes} }) {
-        my $r = eval { $self->cmd($i, 'ROLE') } or next;
+    return -1 if !@can;
 
-        ($replica, $role) = ($i, $r)
-            if $r->[0] eq 'slave' && $r->[3] eq 'connected'
-               && (!defined $replica || rand 2 < 1);
-    }
-
-    return 0 if !defined $replica;
+    my $replica = $can[rand @can];
 
     $self->cmd($replica, 'CLUSTER', 'FAILOVER');
 
@@ -146,8 +164,8 @@ sub failover {
     return eval {
         wait_until(sub { $self->cmd($replica, 'ROLE')->[0] eq 'master' }, 10,
                    'the failover');
-        1;
-    } || 0;
+        $replica;
+    } // -1;
 }
 
 

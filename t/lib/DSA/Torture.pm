@@ -144,7 +144,7 @@ sub disturb_cluster {
         $self->move_slot;
 
     } elsif ($fault eq 'failover') {
-        $self->{kills}{failover}++ if $cluster->failover;
+        $self->{kills}{failover}++ if $cluster->failover >= 0;
 
     } else {
         $self->{server} = $cluster->node(rand 6);
