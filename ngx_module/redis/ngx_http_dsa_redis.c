@@ -119,6 +119,35 @@ ngx_http_dsa_redis_command(ngx_http_dsa_redis_t *redis,
 }
 
 
+ngx_uint_t
+ngx_http_dsa_redis_node(ngx_http_dsa_redis_t *redis, dsa_str_t tenant)
+{
+    if (redis->nodes.n == 0) {
+        return 0;
+    }
+
+    /* the name of a tenant is the hash tag of its keys */
+
+    return ngx_http_dsa_redis_nodes_of(&redis->nodes,
+                                       dsa_cluster_slot(tenant.data,
+                                                        tenant.len));
+}
+
+
+ngx_uint_t
+ngx_http_dsa_redis_node_usable(ngx_http_dsa_redis_t *redis, ngx_uint_t node)
+{
+    return ngx_http_dsa_redis_nodes_usable(&redis->nodes, node);
+}
+
+
+void
+ngx_http_dsa_redis_return_moved(ngx_http_dsa_redis_command_t *command)
+{
+    command->moved = 1;
+}
+
+
 void
 ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command)
 {

@@ -62,6 +62,29 @@ ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_command(
     ngx_http_dsa_redis_t *redis, const dsa_schema_command_t *cmd,
     ngx_http_dsa_redis_pt handler, void *data, const char **why);
 
+/*
+ * The number of the node of a Redis Cluster that has the keys of a tenant, 1 to
+ * NGX_HTTP_DSA_REDIS_NODES; 0: that of the first connection, or not known, or
+ * there is no cluster.
+ */
+ngx_uint_t ngx_http_dsa_redis_node(ngx_http_dsa_redis_t *redis,
+    dsa_str_t tenant);
+
+/*
+ * Returns 1 if a command can be sent to the node with this number, now or when
+ * it is connected.
+ */
+ngx_uint_t ngx_http_dsa_redis_node_usable(ngx_http_dsa_redis_t *redis,
+    ngx_uint_t node);
+
+/*
+ * Of a command that was just queued: if another node has its keys, the handler
+ * gets the reply MOVED, so that the caller can limit what waits for that node.
+ * ngx_http_dsa_redis_node() then returns the node.  If it cannot be reached,
+ * the handler gets that as the reason as well.
+ */
+void ngx_http_dsa_redis_return_moved(ngx_http_dsa_redis_command_t *command);
+
 /* Ensures that the handler of a pending command is not called. */
 void ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command);
 

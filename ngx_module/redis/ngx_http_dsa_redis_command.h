@@ -55,6 +55,8 @@ typedef struct {
     ngx_uint_t               cause;         /* of refusal */
 
     unsigned                 asking:1;      /* ASKING comes before it */
+    unsigned                 moved:1;       /* MOVED is not followed: its
+                                               handler gets it */
     unsigned                 setup:1;       /* part of the connection setup */
     unsigned                 last:1;        /* the last command of the
                                                setup */

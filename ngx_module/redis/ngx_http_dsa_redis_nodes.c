@@ -51,6 +51,8 @@ static void ngx_http_dsa_redis_nodes_set_timer(
     ngx_http_dsa_redis_nodes_t *nodes);
 static void ngx_http_dsa_redis_nodes_end(ngx_http_dsa_redis_nodes_t *nodes,
     ngx_http_dsa_redis_command_t *command, ngx_http_dsa_redis_cause_e cause);
+static void ngx_http_dsa_redis_nodes_return(
+    ngx_http_dsa_redis_command_t *command, const char *why);
 
 
 static const ngx_http_dsa_redis_events_t  ngx_http_dsa_redis_nodes_events = {
@@ -229,6 +231,23 @@ ngx_http_dsa_redis_nodes_each(ngx_http_dsa_redis_nodes_t *nodes,
 }
 
 
+ngx_uint_t
+ngx_http_dsa_redis_nodes_of(ngx_http_dsa_redis_nodes_t *nodes, uint32_t slot)
+{
+    return nodes->slot[slot];
+}
+
+
+ngx_uint_t
+ngx_http_dsa_redis_nodes_usable(ngx_http_dsa_redis_nodes_t *nodes,
+    ngx_uint_t node)
+{
+    return node != 0
+           ? ngx_http_dsa_redis_connection_usable(nodes->node[node - 1])
+           : ngx_http_dsa_redis_nodes_up(nodes);
+}
+
+
 void
 ngx_http_dsa_redis_nodes_retry_soon(ngx_http_dsa_redis_nodes_t *nodes)
 {
@@ -390,6 +409,17 @@ ngx_http_dsa_redis_nodes_redirect(ngx_http_dsa_redis_nodes_t *nodes,
 
     if (kind == DSA_CLUSTER_MOVED) {
         nodes->slot[command->slot] = i;
+
+        if (command->moved && ngx_http_dsa_redis_nodes_usable(nodes, i)) {
+            ngx_http_dsa_redis_nodes_return(command, NULL);
+            return;
+        }
+
+        if (command->moved) {
+            ngx_http_dsa_redis_nodes_end(nodes, command,
+                                         ngx_http_dsa_redis_lost);
+            return;
+        }
     }
 
     command->asking = (kind == DSA_CLUSTER_ASK);
@@ -610,11 +640,9 @@ static void
 ngx_http_dsa_redis_nodes_end(ngx_http_dsa_redis_nodes_t *nodes,
     ngx_http_dsa_redis_command_t *command, ngx_http_dsa_redis_cause_e cause)
 {
-    char                    text[DSA_RESP_TEXT];
-    void                   *data;
-    ngx_uint_t              level;
-    redisReply             *refusal;
-    ngx_http_dsa_redis_pt   handler;
+    char         text[DSA_RESP_TEXT];
+    ngx_uint_t   level;
+    redisReply  *refusal;
 
     level = NGX_LOG_INFO;
 
@@ -625,19 +653,35 @@ ngx_http_dsa_redis_nodes_end(ngx_http_dsa_redis_nodes_t *nodes,
         level = NGX_LOG_ERR;
     }
 
-    handler = command->handler;
-    data = command->data;
     refusal = command->refusal;
-    command->refusal = NULL;
 
     ngx_log_error(level, nodes->cycle->log, 0, "dsa: %s: \"%s\"",
                   ngx_http_dsa_redis_causes[cause],
                   dsa_resp_text(text, refusal->str, refusal->len));
 
+    ngx_http_dsa_redis_nodes_return(command, ngx_http_dsa_redis_causes[cause]);
+}
+
+
+/* Frees a command, and calls its handler with the last refusal. */
+
+static void
+ngx_http_dsa_redis_nodes_return(ngx_http_dsa_redis_command_t *command,
+    const char *why)
+{
+    void                   *data;
+    redisReply             *refusal;
+    ngx_http_dsa_redis_pt   handler;
+
+    handler = command->handler;
+    data = command->data;
+    refusal = command->refusal;
+    command->refusal = NULL;
+
     ngx_http_dsa_redis_command_free(command);
 
     if (handler != NULL) {
-        handler(data, refusal, ngx_http_dsa_redis_causes[cause]);
+        handler(data, refusal, why);
     }
 
     freeReplyObject(refusal);

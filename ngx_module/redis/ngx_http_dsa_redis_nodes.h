@@ -99,6 +99,21 @@ ngx_http_dsa_redis_command_t *ngx_http_dsa_redis_nodes_command(
 ngx_uint_t ngx_http_dsa_redis_nodes_each(ngx_http_dsa_redis_nodes_t *nodes,
     const dsa_schema_command_t *cmd, ngx_http_dsa_redis_pt handler, void *data);
 
+/*
+ * Returns the number of the node that has a cluster slot: 1 and more; 0: it is
+ * that of the first connection, or not known.  A number may be that of another
+ * node later, if all 64 are used.
+ */
+ngx_uint_t ngx_http_dsa_redis_nodes_of(ngx_http_dsa_redis_nodes_t *nodes,
+    uint32_t slot);
+
+/*
+ * Returns 1 if a command can be sent to the node with this number, now or when
+ * it is connected.
+ */
+ngx_uint_t ngx_http_dsa_redis_nodes_usable(ngx_http_dsa_redis_nodes_t *nodes,
+    ngx_uint_t node);
+
 /* Shortens the waits for the next attempts to connect. */
 void ngx_http_dsa_redis_nodes_retry_soon(ngx_http_dsa_redis_nodes_t *nodes);
 

@@ -14,16 +14,21 @@
 #include "redis_schema/cluster.h"
 #include "redis_schema/resp.h"
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
+#include "ngx_module/redis/ngx_http_dsa_redis_nodes.h"
 #include "ngx_http_dsa_ledger_queue.h"
 
 
-/* entries without a turn that are sent and not confirmed, at most */
+/* entries without a turn that a node was sent and has not confirmed, at most */
 
 #define NGX_HTTP_DSA_LEDGER_WINDOW       64
 
 /* entries that failed, and are tried again at once */
 
 #define NGX_HTTP_DSA_LEDGER_PROBES       32
+
+/* redirects that are followed at once */
+
+#define NGX_HTTP_DSA_LEDGER_REDIRECTS    5
 
 /* memory for the words of a command, without the messages */
 
@@ -41,32 +46,59 @@ _Static_assert(DSA_SCHEMA_RESEND + 3600 <= DSA_SCHEMA_DONE_TTL,
                "the marker outlives the last attempt");
 
 
-typedef struct {
-    ngx_http_dsa_redis_t         *redis;
-    ngx_http_dsa_ledger_t        *ledger;
-    ngx_queue_t                   entries;
-    ngx_queue_t                   held;         /* entries that failed, perhaps
-                                                   because of their node of
-                                                   a cluster alone: they wait,
-                                                   and the others do not */
-    ngx_uint_t                    n;            /* in both queues */
-    ngx_uint_t                    sent;         /* of them */
+typedef struct ngx_http_dsa_ledger_queue_s  ngx_http_dsa_ledger_queue_t;
 
-    ngx_connection_t              dumb;         /* the data of the timers */
-    ngx_event_t                   adopt;
+
+/*
+ * The entries of one node of a Redis Cluster, or all of them if there is no
+ * cluster.  Each node has a window and a timer of its own, so that one that
+ * hangs or is down does not delay the entries of others.
+ */
+
+typedef struct {
+    ngx_http_dsa_ledger_queue_t  *owner;
+    ngx_queue_t                   turns;        /* entries with a turn that are
+                                                   not sent */
+    ngx_queue_t                   entries;      /* others that are not sent */
+    ngx_queue_t                   held;         /* entries that failed, perhaps
+                                                   because of their keys alone:
+                                                   they wait, and the others
+                                                   do not */
+    ngx_queue_t                   sent;
+    ngx_uint_t                    n;            /* of these, entries that were
+                                                   sent without a turn: the
+                                                   window */
+
+    ngx_connection_t              dumb;         /* the data of the timer */
     ngx_event_t                   retry;
     ngx_msec_t                    backoff;
 
-    unsigned                      eval:1;       /* Redis lacks the script */
-    unsigned                      blocked:1;    /* Redis refuses to write */
+    unsigned                      eval:1;       /* it lacks the script */
     unsigned                      paused:1;     /* nothing is sent before the
                                                    retry */
-} ngx_http_dsa_ledger_queue_t;
+} ngx_http_dsa_ledger_node_t;
+
+
+struct ngx_http_dsa_ledger_queue_s {
+    ngx_http_dsa_redis_t         *redis;
+    ngx_http_dsa_ledger_t        *ledger;
+    ngx_http_dsa_ledger_node_t    node[1 + NGX_HTTP_DSA_REDIS_NODES];
+    ngx_uint_t                    nodes;        /* of these, the ones that have
+                                                   had entries */
+    ngx_uint_t                    n;            /* entries of all nodes */
+
+    ngx_connection_t              dumb;         /* the data of the timer */
+    ngx_event_t                   adopt;
+
+    unsigned                      blocked:1;    /* Redis refuses to write */
+};
 
 
 typedef struct {
     ngx_queue_t                      queue;
     ngx_http_dsa_ledger_queue_t     *owner;
+    ngx_http_dsa_ledger_node_t      *node;      /* the entry is in one of its
+                                                   queues */
     ngx_http_dsa_redis_command_t    *command;   /* NULL: it is not sent */
     ngx_http_dsa_save_t             *turn;      /* NULL: none */
     ngx_uint_t                       cell;
@@ -75,6 +107,8 @@ typedef struct {
     const char                      *why;       /* the turn's last attempt
                                                    failed; NULL: there was
                                                    none */
+    ngx_uint_t                       redirects; /* since it last failed */
+    unsigned                         counted:1; /* in the window of its node */
     unsigned                         eval:1;    /* sent with the script */
     unsigned                         unconfirmed:1; /* an attempt had no reply,
                                                        the turn may be stored */
@@ -85,10 +119,18 @@ static ngx_http_dsa_ledger_queue_t *ngx_http_dsa_ledger_queue_create(
     ngx_http_dsa_redis_t *redis, ngx_cycle_t *cycle);
 static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_entry_read(
     ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t cell, const char **why);
-static void ngx_http_dsa_ledger_queue_retry_soon(
-    ngx_http_dsa_ledger_queue_t *queue);
+static ngx_http_dsa_ledger_node_t *ngx_http_dsa_ledger_entry_node(
+    ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_entry_wait(ngx_http_dsa_ledger_entry_t *e,
+    ngx_uint_t first);
+static void ngx_http_dsa_ledger_node_retry_soon(
+    ngx_http_dsa_ledger_node_t *node);
 static void ngx_http_dsa_ledger_queue_send(
     ngx_http_dsa_ledger_queue_t *queue);
+static ngx_uint_t ngx_http_dsa_ledger_node_send(
+    ngx_http_dsa_ledger_node_t *node);
+static ngx_http_dsa_ledger_entry_t *ngx_http_dsa_ledger_node_next(
+    ngx_http_dsa_ledger_node_t *node);
 static ngx_uint_t ngx_http_dsa_ledger_entry_stale(
     const ngx_http_dsa_ledger_entry_t *e);
 static ngx_int_t ngx_http_dsa_ledger_entry_send(
@@ -97,6 +139,7 @@ static void ngx_http_dsa_ledger_entry_sent(ngx_http_dsa_ledger_entry_t *e,
     time_t when);
 static void ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply,
     const char *why);
+static void ngx_http_dsa_ledger_entry_moved(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
     redisReply *reply, const char *why);
 static void ngx_http_dsa_ledger_entry_confirmed(
@@ -108,17 +151,18 @@ static void ngx_http_dsa_ledger_queue_block(
     ngx_http_dsa_ledger_queue_t *queue, const char *text);
 static void ngx_http_dsa_ledger_queue_set_blocked(
     ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t blocked);
-static void ngx_http_dsa_ledger_queue_retry_later(
-    ngx_http_dsa_ledger_queue_t *queue);
-static void ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev);
-static void ngx_http_dsa_ledger_queue_release(
-    ngx_http_dsa_ledger_queue_t *queue, ngx_uint_t max);
+static void ngx_http_dsa_ledger_node_retry_later(
+    ngx_http_dsa_ledger_node_t *node);
+static void ngx_http_dsa_ledger_node_retry(ngx_event_t *ev);
+static void ngx_http_dsa_ledger_node_release(
+    ngx_http_dsa_ledger_node_t *node, ngx_uint_t max);
 static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_entry_free(ngx_http_dsa_ledger_entry_t *e);
 static void ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
     const char *why);
 static void ngx_http_dsa_ledger_queue_ready(void *data);
 static void ngx_http_dsa_ledger_queue_done(void *data);
+static void ngx_http_dsa_ledger_node_done(ngx_http_dsa_ledger_node_t *node);
 static void ngx_http_dsa_ledger_queue_adopt(ngx_event_t *ev);
 static ngx_int_t ngx_http_dsa_ledger_queue_adopted(void *data,
     ngx_uint_t cell);
@@ -169,6 +213,8 @@ static ngx_http_dsa_ledger_queue_t *
 ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
     ngx_cycle_t *cycle)
 {
+    ngx_uint_t                    i;
+    ngx_http_dsa_ledger_node_t   *node;
     ngx_http_dsa_ledger_queue_t  *queue;
 
     queue = ngx_pcalloc(cycle->pool, sizeof(ngx_http_dsa_ledger_queue_t));
@@ -178,9 +224,6 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
 
     queue->redis = redis;
     queue->ledger = ngx_http_dsa_redis_ledger(redis);
-    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
-    ngx_queue_init(&queue->entries);
-    ngx_queue_init(&queue->held);
 
     queue->dumb.fd = (ngx_socket_t) -1;
     queue->dumb.data = queue;
@@ -190,10 +233,24 @@ ngx_http_dsa_ledger_queue_create(ngx_http_dsa_redis_t *redis,
     queue->adopt.log = cycle->log;
     queue->adopt.cancelable = 1;
 
-    queue->retry.handler = ngx_http_dsa_ledger_queue_retry;
-    queue->retry.data = &queue->dumb;
-    queue->retry.log = cycle->log;
-    queue->retry.cancelable = 1;
+    for (i = 0; i <= NGX_HTTP_DSA_REDIS_NODES; i++) {
+        node = &queue->node[i];
+
+        node->owner = queue;
+        node->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+        ngx_queue_init(&node->turns);
+        ngx_queue_init(&node->entries);
+        ngx_queue_init(&node->held);
+        ngx_queue_init(&node->sent);
+
+        node->dumb.fd = (ngx_socket_t) -1;
+        node->dumb.data = node;
+
+        node->retry.handler = ngx_http_dsa_ledger_node_retry;
+        node->retry.data = &node->dumb;
+        node->retry.log = cycle->log;
+        node->retry.cancelable = 1;
+    }
 
     return queue;
 }
@@ -262,10 +319,7 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
                    "dsa ledger entry %ui queued%s: %ui entries",
                    e->cell, turn != NULL ? " with a turn" : "", queue->n);
 
-    if (turn == NULL) {
-        ngx_queue_insert_tail(&queue->entries, &e->queue);
-
-    } else {
+    if (turn != NULL) {
         e->turn = turn;
 
         turn->data = e;
@@ -275,11 +329,10 @@ ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis, ngx_uint_t cell,
 
         ngx_add_timer(&turn->timer, ngx_http_dsa_redis_timeout(redis));
 
-        ngx_queue_insert_head(&queue->entries, &e->queue);
-
-        ngx_http_dsa_ledger_queue_retry_soon(queue);
+        ngx_http_dsa_ledger_node_retry_soon(e->node);
     }
 
+    ngx_http_dsa_ledger_entry_wait(e, 0);
     ngx_http_dsa_ledger_queue_send(queue);
 
     return NGX_OK;
@@ -306,7 +359,10 @@ ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
         return NULL;
     }
 
+    ngx_queue_init(&e->queue);
+
     e->owner = queue;
+    e->node = ngx_http_dsa_ledger_entry_node(e);
     e->cell = cell;
     e->unconfirmed = (e->copy.sent != 0);
     queue->n++;
@@ -315,21 +371,60 @@ ngx_http_dsa_ledger_entry_read(ngx_http_dsa_ledger_queue_t *queue,
 }
 
 
+/* The node that has the keys of an entry, as far as it is known. */
+
+static ngx_http_dsa_ledger_node_t *
+ngx_http_dsa_ledger_entry_node(ngx_http_dsa_ledger_entry_t *e)
+{
+    ngx_uint_t                    i;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+
+    i = ngx_http_dsa_redis_node(queue->redis, e->entry.tenant);
+
+    queue->nodes = ngx_max(queue->nodes, i + 1);
+
+    return &queue->node[i];
+}
+
+
+/* Puts an entry into the queue of those that its node is sent next. */
+
+static void
+ngx_http_dsa_ledger_entry_wait(ngx_http_dsa_ledger_entry_t *e,
+    ngx_uint_t first)
+{
+    ngx_queue_t  *to;
+
+    to = e->turn != NULL ? &e->node->turns : &e->node->entries;
+
+    ngx_queue_remove(&e->queue);
+
+    if (first) {
+        ngx_queue_insert_head(to, &e->queue);
+
+    } else {
+        ngx_queue_insert_tail(to, &e->queue);
+    }
+}
+
+
 /* An answer waits: shortens the wait for the next attempt. */
 
 static void
-ngx_http_dsa_ledger_queue_retry_soon(ngx_http_dsa_ledger_queue_t *queue)
+ngx_http_dsa_ledger_node_retry_soon(ngx_http_dsa_ledger_node_t *node)
 {
-    ngx_http_dsa_redis_retry_soon(queue->redis);
+    ngx_http_dsa_redis_retry_soon(node->owner->redis);
 
-    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+    node->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
 
-    if (queue->retry.timer_set
-        && (ngx_msec_int_t) (queue->retry.timer.key - ngx_current_msec)
+    if (node->retry.timer_set
+        && (ngx_msec_int_t) (node->retry.timer.key - ngx_current_msec)
            > 2 * NGX_HTTP_DSA_LEDGER_BACKOFF_MIN)
     {
-        ngx_del_timer(&queue->retry);
-        ngx_http_dsa_ledger_queue_retry_later(queue);
+        ngx_del_timer(&node->retry);
+        ngx_http_dsa_ledger_node_retry_later(node);
     }
 }
 
@@ -339,22 +434,41 @@ ngx_http_dsa_ledger_queue_retry_soon(ngx_http_dsa_ledger_queue_t *queue)
 static void
 ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
 {
-    ngx_queue_t                  *q, *next;
-    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_uint_t  i, moved;
 
-    if (!ngx_http_dsa_redis_up(queue->redis) || queue->paused) {
-        return;
-    }
+    do {
+        moved = 0;
 
-    for (q = ngx_queue_head(&queue->entries);
-         q != ngx_queue_sentinel(&queue->entries);
-         q = next)
-    {
-        next = ngx_queue_next(q);
-        e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
-
-        if (e->turn == NULL && queue->sent >= NGX_HTTP_DSA_LEDGER_WINDOW) {
+        if (!ngx_http_dsa_redis_up(queue->redis)) {
             return;
+        }
+
+        for (i = 0; i < queue->nodes; i++) {
+            moved |= ngx_http_dsa_ledger_node_send(&queue->node[i]);
+        }
+
+    } while (moved);
+}
+
+
+/* Returns 1 if another node has got an entry of this one. */
+
+static ngx_uint_t
+ngx_http_dsa_ledger_node_send(ngx_http_dsa_ledger_node_t *node)
+{
+    ngx_uint_t                    moved;
+    ngx_http_dsa_ledger_node_t   *to;
+    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    moved = 0;
+    queue = node->owner;
+
+    while (!node->paused) {
+        e = ngx_http_dsa_ledger_node_next(node);
+
+        if (e == NULL) {
+            break;
         }
 
         if (ngx_http_dsa_ledger_entry_stale(e)) {
@@ -365,12 +479,47 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
             continue;
         }
 
-        if (e->command == NULL && ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
-            queue->paused = 1;
-            ngx_http_dsa_ledger_queue_retry_later(queue);
-            return;
+        /* a redirect of another entry has named the node meanwhile */
+
+        to = ngx_http_dsa_ledger_entry_node(e);
+
+        if (to != node && to != &queue->node[0]) {
+            e->node = to;
+            ngx_http_dsa_ledger_entry_wait(e, 0);
+            moved = 1;
+            continue;
+        }
+
+        if (ngx_http_dsa_ledger_entry_send(e) != NGX_OK) {
+            node->paused = 1;
+            ngx_http_dsa_ledger_node_retry_later(node);
         }
     }
+
+    return moved;
+}
+
+
+/* NULL: there is none, or the window is full. */
+
+static ngx_http_dsa_ledger_entry_t *
+ngx_http_dsa_ledger_node_next(ngx_http_dsa_ledger_node_t *node)
+{
+    ngx_queue_t  *q;
+
+    if (!ngx_queue_empty(&node->turns)) {
+        q = ngx_queue_head(&node->turns);
+
+    } else if (!ngx_queue_empty(&node->entries)
+               && node->n < NGX_HTTP_DSA_LEDGER_WINDOW)
+    {
+        q = ngx_queue_head(&node->entries);
+
+    } else {
+        return NULL;
+    }
+
+    return ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
 }
 
 
@@ -382,7 +531,7 @@ ngx_http_dsa_ledger_queue_send(ngx_http_dsa_ledger_queue_t *queue)
 static ngx_uint_t
 ngx_http_dsa_ledger_entry_stale(const ngx_http_dsa_ledger_entry_t *e)
 {
-    return e->command == NULL && e->turn == NULL && e->copy.sent != 0
+    return e->turn == NULL && e->copy.sent != 0
            && ngx_time() - (time_t) e->copy.sent > DSA_SCHEMA_RESEND;
 }
 
@@ -420,7 +569,7 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
         return NGX_ERROR;
     }
 
-    e->eval = queue->eval;
+    e->eval = e->node->eval;
     why = ngx_http_dsa_ledger_nomem;
 
     if (e->copy.sent == 0) {
@@ -445,11 +594,24 @@ ngx_http_dsa_ledger_entry_send(ngx_http_dsa_ledger_entry_t *e)
         return NGX_ERROR;
     }
 
-    queue->sent++;
+    ngx_queue_remove(&e->queue);
+    ngx_queue_insert_tail(&e->node->sent, &e->queue);
 
-    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
-                   "dsa ledger entry %ui sent%s: %ui sent",
-                   e->cell, turn != NULL ? " with a turn" : "", queue->sent);
+    if (turn == NULL) {
+        e->counted = 1;
+        e->node->n++;
+
+        /* if nodes do not agree, the redirects are followed, and logged */
+
+        if (e->redirects < NGX_HTTP_DSA_LEDGER_REDIRECTS) {
+            ngx_http_dsa_redis_return_moved(e->command);
+        }
+    }
+
+    ngx_log_debug4(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui sent%s: node %ui, %ui sent",
+                   e->cell, turn != NULL ? " with a turn" : "",
+                   (ngx_uint_t) (e->node - queue->node), e->node->n);
 
     return NGX_OK;
 }
@@ -471,14 +633,20 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     int                           again, rc;
     dsa_err_t                     err;
     dsa_schema_result_e           result;
+    ngx_http_dsa_ledger_node_t   *node;
     ngx_http_dsa_ledger_entry_t  *e = data;
     ngx_http_dsa_ledger_queue_t  *queue;
 
+    node = e->node;
     queue = e->owner;
 
-    assert(queue->sent != 0);
+    if (e->counted) {
+        assert(node->n != 0);
 
-    queue->sent--;
+        e->counted = 0;
+        node->n--;
+    }
+
     e->command = NULL;
 
     if (reply == NULL) {
@@ -496,11 +664,17 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
         return;
     }
 
+    if (dsa_cluster_reply(reply) == DSA_CLUSTER_MOVED) {
+        ngx_http_dsa_ledger_entry_moved(e);
+        return;
+    }
+
     if (dsa_resp_is_error(reply, "NOSCRIPT") && !e->eval) {
         ngx_log_debug1(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                        "dsa ledger entry %ui needs the script", e->cell);
 
-        queue->eval = 1;
+        node->eval = 1;
+        ngx_http_dsa_ledger_entry_wait(e, 1);
         ngx_http_dsa_ledger_queue_send(queue);
         return;
     }
@@ -515,14 +689,36 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     if (rc == DSA_AGAIN) {
         e->why = ngx_http_dsa_ledger_refused;
         ngx_http_dsa_ledger_queue_block(queue, err.text);
-        queue->paused = 1;
-        ngx_http_dsa_ledger_queue_retry_later(queue);
+        ngx_http_dsa_ledger_entry_wait(e, 1);
+        node->paused = 1;
+        ngx_http_dsa_ledger_node_retry_later(node);
         return;
     }
 
     ngx_http_dsa_ledger_queue_lost(&e->entry, err.text);
     ngx_http_dsa_ledger_lost(queue->ledger, e->cell);
     ngx_http_dsa_ledger_entry_done(e);
+}
+
+
+/* Another node has the keys. */
+
+static void
+ngx_http_dsa_ledger_entry_moved(ngx_http_dsa_ledger_entry_t *e)
+{
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
+
+    e->node = ngx_http_dsa_ledger_entry_node(e);
+    e->redirects++;
+
+    ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
+                   "dsa ledger entry %ui moved: node %ui", e->cell,
+                   (ngx_uint_t) (e->node - queue->node));
+
+    ngx_http_dsa_ledger_entry_wait(e, 1);
+    ngx_http_dsa_ledger_queue_send(queue);
 }
 
 
@@ -535,31 +731,49 @@ static void
 ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
     redisReply *reply, const char *why)
 {
-    dsa_cluster_reply_e  kind;
+    dsa_cluster_reply_e           kind;
+    ngx_http_dsa_ledger_node_t   *node;
+    ngx_http_dsa_ledger_queue_t  *queue;
+
+    queue = e->owner;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
                    "dsa ledger entry %ui not confirmed: %s", e->cell, why);
 
     e->why = why;
 
+    kind = reply != NULL ? dsa_cluster_reply(reply) : DSA_CLUSTER_MOVING;
+
+    if (kind == DSA_CLUSTER_OTHER || kind == DSA_CLUSTER_DOWN) {
+        ngx_http_dsa_ledger_queue_block(queue, why);
+    }
+
+    node = ngx_http_dsa_ledger_entry_node(e);
+
+    if (kind == DSA_CLUSTER_MOVED
+        && !ngx_http_dsa_redis_node_usable(queue->redis, node - queue->node))
+    {
+        /*
+         * The node of the keys cannot be reached.  Its other entries wait as
+         * well, because each would be sent to a node that names it again.
+         */
+
+        e->node = node;
+        node->paused = 1;
+    }
+
+    e->redirects = 0;
+
     ngx_queue_remove(&e->queue);
 
     if (e->turn != NULL) {
-        ngx_queue_insert_head(&e->owner->held, &e->queue);
+        ngx_queue_insert_head(&e->node->held, &e->queue);
 
     } else {
-        ngx_queue_insert_tail(&e->owner->held, &e->queue);
+        ngx_queue_insert_tail(&e->node->held, &e->queue);
     }
 
-    if (reply != NULL) {
-        kind = dsa_cluster_reply(reply);
-
-        if (kind == DSA_CLUSTER_OTHER || kind == DSA_CLUSTER_DOWN) {
-            ngx_http_dsa_ledger_queue_block(e->owner, why);
-        }
-    }
-
-    ngx_http_dsa_ledger_queue_retry_later(e->owner);
+    ngx_http_dsa_ledger_node_retry_later(e->node);
 }
 
 
@@ -578,10 +792,10 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
                    e->cell, dsa_schema_result(result));
 
     if (e->eval) {
-        queue->eval = 0;
+        e->node->eval = 0;
     }
 
-    queue->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
+    e->node->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
 
     if (queue->blocked) {
         ngx_http_dsa_ledger_queue_set_blocked(queue, 0);
@@ -637,8 +851,10 @@ ngx_http_dsa_ledger_entry_late(ngx_event_t *ev)
     /* the entry goes on, behind those whose turn an answer waits for */
 
     e->turn = NULL;
-    ngx_queue_remove(&e->queue);
-    ngx_queue_insert_tail(&e->owner->entries, &e->queue);
+
+    if (e->command == NULL) {
+        ngx_http_dsa_ledger_entry_wait(e, 0);
+    }
 
     ngx_http_dsa_ledger_queue_end_turn(turn, why);
 }
@@ -698,23 +914,25 @@ ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis)
 
 
 static void
-ngx_http_dsa_ledger_queue_retry_later(ngx_http_dsa_ledger_queue_t *queue)
+ngx_http_dsa_ledger_node_retry_later(ngx_http_dsa_ledger_node_t *node)
 {
-    if (!queue->retry.timer_set) {
-        ngx_add_timer(&queue->retry, queue->backoff);
-        queue->backoff = ngx_min(queue->backoff * 2,
-                                 NGX_HTTP_DSA_LEDGER_BACKOFF_MAX);
+    if (!node->retry.timer_set) {
+        ngx_add_timer(&node->retry, node->backoff);
+        node->backoff = ngx_min(node->backoff * 2,
+                                NGX_HTTP_DSA_LEDGER_BACKOFF_MAX);
     }
 }
 
 
 static void
-ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
+ngx_http_dsa_ledger_node_retry(ngx_event_t *ev)
 {
     ngx_connection_t             *dumb = ev->data;
-    ngx_http_dsa_ledger_queue_t  *queue = dumb->data;
+    ngx_http_dsa_ledger_node_t   *node = dumb->data;
+    ngx_http_dsa_ledger_queue_t  *queue;
 
-    queue->paused = 0;
+    queue = node->owner;
+    node->paused = 0;
 
     if (!ngx_http_dsa_redis_up(queue->redis)) {
 
@@ -723,11 +941,11 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
         return;
     }
 
-    ngx_http_dsa_ledger_queue_release(queue, NGX_HTTP_DSA_LEDGER_PROBES);
+    ngx_http_dsa_ledger_node_release(node, NGX_HTTP_DSA_LEDGER_PROBES);
     ngx_http_dsa_ledger_queue_send(queue);
 
-    if (!ngx_queue_empty(&queue->held)) {
-        ngx_http_dsa_ledger_queue_retry_later(queue);
+    if (!ngx_queue_empty(&node->held)) {
+        ngx_http_dsa_ledger_node_retry_later(node);
     }
 }
 
@@ -735,24 +953,17 @@ ngx_http_dsa_ledger_queue_retry(ngx_event_t *ev)
 /* At most so many entries that were held may be sent again. */
 
 static void
-ngx_http_dsa_ledger_queue_release(ngx_http_dsa_ledger_queue_t *queue,
+ngx_http_dsa_ledger_node_release(ngx_http_dsa_ledger_node_t *node,
     ngx_uint_t max)
 {
     ngx_queue_t                  *q;
     ngx_http_dsa_ledger_entry_t  *e;
 
-    for ( /* void */ ; max != 0 && !ngx_queue_empty(&queue->held); max--) {
-        q = ngx_queue_head(&queue->held);
+    for ( /* void */ ; max != 0 && !ngx_queue_empty(&node->held); max--) {
+        q = ngx_queue_head(&node->held);
         e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
 
-        ngx_queue_remove(q);
-
-        if (e->turn != NULL) {
-            ngx_queue_insert_head(&queue->entries, q);
-
-        } else {
-            ngx_queue_insert_tail(&queue->entries, q);
-        }
+        ngx_http_dsa_ledger_entry_wait(e, 0);
     }
 }
 
@@ -834,9 +1045,13 @@ ngx_http_dsa_ledger_queue_lost(const dsa_schema_entry_t *entry,
 static void
 ngx_http_dsa_ledger_queue_ready(void *data)
 {
+    ngx_uint_t                    i;
     ngx_http_dsa_ledger_queue_t  *queue = data;
 
-    ngx_http_dsa_ledger_queue_release(queue, queue->n);
+    for (i = 0; i < queue->nodes; i++) {
+        ngx_http_dsa_ledger_node_release(&queue->node[i], queue->n);
+    }
+
     ngx_http_dsa_ledger_queue_send(queue);
 }
 
@@ -849,8 +1064,7 @@ ngx_http_dsa_ledger_queue_ready(void *data)
 static void
 ngx_http_dsa_ledger_queue_done(void *data)
 {
-    ngx_queue_t                  *q;
-    ngx_http_dsa_ledger_entry_t  *e;
+    ngx_uint_t                    i;
     ngx_http_dsa_ledger_queue_t  *queue = data;
 
     if (queue->n != 0) {
@@ -860,31 +1074,47 @@ ngx_http_dsa_ledger_queue_done(void *data)
                       ngx_http_dsa_ledger_path(queue->ledger));
     }
 
-    ngx_http_dsa_ledger_queue_release(queue, queue->n);
-
-    while (!ngx_queue_empty(&queue->entries)) {
-        q = ngx_queue_head(&queue->entries);
-        e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
-
-        if (e->command != NULL) {
-            ngx_http_dsa_redis_detach(e->command);
-        }
-
-        if (e->turn != NULL) {
-            ngx_http_dsa_save_free(e->turn);
-        }
-
-        ngx_http_dsa_ledger_entry_free(e);
+    for (i = 0; i < queue->nodes; i++) {
+        ngx_http_dsa_ledger_node_done(&queue->node[i]);
     }
-
-    queue->sent = 0;
 
     if (queue->adopt.timer_set) {
         ngx_del_timer(&queue->adopt);
     }
+}
 
-    if (queue->retry.timer_set) {
-        ngx_del_timer(&queue->retry);
+
+static void
+ngx_http_dsa_ledger_node_done(ngx_http_dsa_ledger_node_t *node)
+{
+    ngx_uint_t                    i;
+    ngx_queue_t                  *q;
+    ngx_http_dsa_ledger_entry_t  *e;
+
+    ngx_queue_t  *queues[] = {
+        &node->turns, &node->entries, &node->held, &node->sent
+    };
+
+    for (i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+
+        while (!ngx_queue_empty(queues[i])) {
+            q = ngx_queue_head(queues[i]);
+            e = ngx_queue_data(q, ngx_http_dsa_ledger_entry_t, queue);
+
+            if (e->command != NULL) {
+                ngx_http_dsa_redis_detach(e->command);
+            }
+
+            if (e->turn != NULL) {
+                ngx_http_dsa_save_free(e->turn);
+            }
+
+            ngx_http_dsa_ledger_entry_free(e);
+        }
+    }
+
+    if (node->retry.timer_set) {
+        ngx_del_timer(&node->retry);
     }
 }
 
@@ -920,7 +1150,7 @@ ngx_http_dsa_ledger_queue_adopted(void *data, ngx_uint_t cell)
         return NGX_ERROR;
     }
 
-    ngx_queue_insert_tail(&queue->entries, &e->queue);
+    ngx_http_dsa_ledger_entry_wait(e, 0);
 
     return NGX_OK;
 }

@@ -20,6 +20,11 @@
  * the file of ngx_http_dsa_ledger.h until Redis has confirmed it, and is sent
  * again when no reply came: the script counts it once.
  *
+ * In a Redis Cluster each node has a window of entries that are sent and not
+ * confirmed, so that one which hangs or is down delays its own entries alone.
+ * Only an entry whose node is not known, as no redirect has named it, may have
+ * to wait until a node that hangs is left after the timeout of dsa_redis.
+ *
  * An entry that has a turn is written together with its messages and goes to
  * the head of the queue, because an answer waits for it.  After the timeout of
  * dsa_redis the turn is withdrawn, and the entry is written without it.  If

@@ -144,8 +144,8 @@ sub settle {
 }
 
 
-# A replica takes over from its master, which has sent it all writes.  Returns
-# its index, or -1 if there is none that can.  which: an index, or undef for any.
+# A replica takes over from its master, which has sent it all writes: that with
+# the index, or any.  Returns its index, or -1 if there is none that can.
 
 sub failover {
     my ($self, $which) = @_;
