@@ -206,6 +206,21 @@ sub chat {
     return ($r->{json}{choices}, $r->{json}{usage});
 }
 
+# A session with nginx says nothing about the cache, whose handshakes may take
+# longer: until its server is on, no page is written or found.
+
+sub cache_on {
+    wait_until(sub {
+        my $all = $t->metrics;
+        my ($name) = grep { /^dsa_engine_tier_servers_on\{.*tier="redis"/ }
+                     keys %$all;
+
+        return $name && $all->{$name} == 1;
+    }, 30, 'the cache to be on');
+}
+
+cache_on();
+
 my $prompt = 'one ' . 'cat dog ' x 300;
 my ($computed, $usage) = chat($prompt);
 my $hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
@@ -219,6 +234,7 @@ $engine->stop();
 wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 20, 'no session');
 $engine->restart();
 wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 20, 'a session');
+cache_on();
 
 (my $answer, $usage) = chat($prompt);
 is($usage->{prompt_tokens_details}{redis_tokens}, $hit, 'found in Redis');
