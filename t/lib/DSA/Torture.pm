@@ -18,7 +18,7 @@ use DSA::Load;
 use DSA::Process;
 use DSA::Test;
 use DSA::TLS;
-use DSA::Wait qw/ pause /;
+use DSA::Wait qw/ pause slow /;
 
 our @EXPORT_OK = qw/ cells_used compare compare_counts read_journals
                      report /;
@@ -40,7 +40,10 @@ my @counts = qw/ prompt_tokens cached_tokens cached_host_tokens
 # new(DSA::Test, requests =>, clients =>, processes =>, seed =>) starts all
 # programs and the load.  With cluster => 1, Redis is a cluster of six nodes
 # with TLS, whose cluster slots are moved and whose replicas take over, and one
-# process of clients has conversations.
+# process of clients has conversations.  With least => { FAULT => N, ... }, the
+# clients send until each of these faults has happened so often and the requests
+# have ended, so that each fault meets requests on a busy machine, too; without
+# it they end after the requests.
 
 sub new {
     my ($class, $t, %opt) = @_;
@@ -89,7 +92,7 @@ sub new {
         push @{ $self->{loads} }, $t->daemon("load$i", sub {
             DSA::Load::run(port => $t->port, seed => $opt{seed} + $i,
                            number => $i, tenants => [ \%tenant ],
-                           limit => int($opt{requests} / $n),
+                           limit => $opt{least} ? 0 : int($opt{requests} / $n),
                            out => $t->path("load$i.json"));
         });
     }
@@ -178,7 +181,7 @@ sub move_slot {
 }
 
 
-# Kills something every 0.3 to 1.5 seconds until the load has ended, and then
+# Kills something every 0.3 to 1.5 seconds until the load is over, and then
 # waits until nothing is left in the file of ledger entries.
 
 sub run {
@@ -187,7 +190,7 @@ sub run {
     my $t = $self->{t};
     my $back = 0;
 
-    while (grep { $_->alive } @{ $self->{loads} }) {
+    while ($self->goes_on) {
         pause(0.3 + rand 1.2);
 
         if ($back && time >= $back) {
@@ -218,13 +221,48 @@ sub run {
     $self->{server}->restart if $back;
 
     for (@{ $self->{loads} }) {
+        $_->signal('TERM') if $self->{least};
+    }
+
+    for (@{ $self->{loads} }) {
         my $status = $_->wait_end(90);
         die "$_->{name} failed: " . $_->output . "\n" if $status;
     }
 
-    wait_until(sub { $self->left == 0 }, 60, 'the ledger entries to be sent');
+    my $sent = eval {
+        wait_until(sub { $self->left == 0 }, 60,
+                   'the ledger entries to be sent');
+    };
+
+    die $@, map { "state $_->{state}, owner $_->{owner}, tenant $_->{tenant}, "
+                  . "first sent $_->{sent}\n" } cells($self->file) if !$sent;
 
     return;
+}
+
+
+# Whether the load goes on.
+
+sub goes_on {
+    my ($self) = @_;
+
+    my @alive = grep { $_->alive } @{ $self->{loads} };
+    my $least = $self->{least} or return scalar @alive;
+
+    die "a client has ended\n" if @alive < @{ $self->{loads} };
+
+    my @missing = grep { ($self->{kills}{$_} || 0) < $least->{$_} }
+                  sort keys %$least;
+
+    if (@missing) {
+        $self->{until} //= time + slow(600);
+        die "too few faults: @missing\n" if time > $self->{until};
+        return 1;
+    }
+
+    my $ended = read_file($self->{t}->path('access.log')) =~ tr/\n//;
+
+    return $ended < $self->{requests};
 }
 
 
@@ -235,8 +273,7 @@ sub kill_worker {
     my $pid = $pids[rand @pids];
 
     $self->{killed}{$pid} = time;
-    kill 'KILL', $pid;
-    $self->{kills}{worker}++;
+    $self->{kills}{worker} += kill 'KILL', $pid;
 
     return;
 }
@@ -248,33 +285,42 @@ sub kill_replica {
     my $engine = $self->{engines}[rand @{ $self->{engines} }];
     my @pids = DSA::Process::children($engine->pid) or return;
 
-    kill 'KILL', $pids[rand @pids];
-    $self->{kills}{replica}++;
+    $self->{kills}{replica} += kill 'KILL', $pids[rand @pids];
 
     return;
 }
 
 
-# Cells in the file of ledger entries that are not free.
+# The file of ledger entries, and how many of its cells are not free.
 
-sub left {
-    my ($self) = @_;
-
-    return cells_used((reverse sort glob
-                       $self->{t}->path('nginx.pid.ledger*'))[0]);
+sub file {
+    return (reverse sort glob $_[0]{t}->path('nginx.pid.ledger*'))[0];
 }
 
 
-# The same of a file.
+sub left { return cells_used($_[0]->file) }
+sub cells_used { return scalar cells($_[0]) }
 
-sub cells_used {
+
+# The cells of a file that are not free: their states and owners as in
+# ngx_module/ledger/, their tenants, and when they were first sent.
+
+sub cells {
     my ($file) = @_;
 
     my $bytes = read_file($file);
     my ($header, $slot) = (4096, unpack 'x12 L', $bytes);
+    my @used = grep { ord substr $bytes, $header + $_ * $slot, 1 }
+               0 .. (length($bytes) - $header) / $slot - 1;
 
-    return scalar grep { ord substr $bytes, $header + $_ * $slot, 1 }
-                  0 .. (length($bytes) - $header) / $slot - 1;
+    return map {
+        my $cell = substr $bytes, $header + $_ * $slot, $slot;
+        my ($word, $length, $tenant, $sent) = unpack 'Q x5 C x66 a64 @432 Q',
+                                                     $cell;
+
+        { state => $word & 255, owner => $word >> 8, sent => $sent,
+          tenant => substr $tenant, 0, $length };
+    } @used;
 }
 
 
