@@ -267,10 +267,25 @@ typedef struct {
  * the latents of all layers, and the index keys of those that have an indexer.
  */
 
+#define DSA_MOVE_TAG        32          /* bytes that identify the contents of
+                                           a page */
+
 typedef struct {
     uint32_t            page;           /* of the rank */
     void               *host;           /* page_bytes, in memory that pin() was
-                                           called for */
+                                           called for; NULL: in that of the
+                                           rank's host, which is another one */
+
+    /* the rest is used only with host NULL */
+
+    uint32_t            slab;           /* where the memory is: its slab */
+    uint32_t            index;          /* and the page in it */
+    const void         *tag;            /* [DSA_MOVE_TAG] of the contents */
+    uint32_t           *lost;           /* out, with DSA_MOVE_IN, when the call
+                                           has completed: 1 if that host does
+                                           not have the contents, and then the
+                                           page of the rank is undefined;
+                                           otherwise unchanged */
 } dsa_page_move_t;
 
 
@@ -367,8 +382,9 @@ struct dsa_backend_s {
                              dsa_err_t *err);
 
     /*
-     * Orders moves of n pages between a rank and host memory, n >= 1, beside
-     * the steps and never on their stream:
+     * Orders moves of n pages between a rank and the memory of its host, n >=
+     * 1, beside the steps and never on their stream.  A backend of one host of
+     * several moves the pages of its own ranks only:
      *
      *     DSA_MOVE_OUT  begins after the page copies of earlier calls of
      *                   copy().  The caller orders it when the steps that

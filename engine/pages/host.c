@@ -66,8 +66,8 @@ typedef struct {
 } dsa_host_fill_t;
 
 
-static void dsa_host_share(dsa_host_t *h, uint64_t pages);
-static uint32_t dsa_host_find_nodes(int32_t *node);
+static void dsa_host_share(dsa_host_t *h, uint64_t pages, uint32_t most);
+static uint32_t dsa_host_find_nodes(int32_t *node, uint32_t most);
 static int dsa_host_map(dsa_host_fill_t *f, dsa_err_t *err);
 static int dsa_host_map_huge(dsa_host_fill_t *f, uint32_t i);
 static int dsa_host_map_normal(dsa_host_fill_t *f, dsa_err_t *err);
@@ -89,11 +89,20 @@ int
 dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
     dsa_err_t *err)
 {
-    uint32_t         i;
+    return dsa_host_open_part(h, size, page_bytes, 1, err);
+}
+
+
+int
+dsa_host_open_part(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
+    uint32_t hosts, dsa_err_t *err)
+{
+    uint32_t         i, most;
     uint64_t         start;
     dsa_host_fill_t  f;
 
     assert(page_bytes >= 1 && page_bytes <= UINT64_MAX - DSA_HOST_ALIGN);
+    assert(hosts >= 1 && hosts <= DSA_HOST_SLABS);
 
     memset(h, 0, sizeof(dsa_host_t));
     memset(&f, 0, sizeof(dsa_host_fill_t));
@@ -108,7 +117,9 @@ dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
                          (unsigned long long) h->page_bytes);
     }
 
-    dsa_host_share(h, size / h->page_bytes);
+    most = DSA_HOST_SLABS / hosts;
+    most = most < DSA_HOST_NODES_USED ? most : DSA_HOST_NODES_USED;
+    dsa_host_share(h, size / h->page_bytes, most);
 
     start = dsa_clock_ms();
 
@@ -153,17 +164,27 @@ dsa_host_close(dsa_host_t *h)
 
 
 uint32_t
-dsa_host_slab(const dsa_host_t *h, int32_t node)
+dsa_host_slab(const dsa_host_t *h, uint32_t host, int32_t node)
 {
-    uint32_t  i;
+    uint32_t  i, first;
 
-    for (i = 0; node != -1 && i < h->slabs; i++) {
-        if (h->slab[i].node == node) {
+    first = h->slabs;
+
+    for (i = 0; i < h->slabs; i++) {
+        if (h->slab[i].host != host) {
+            continue;
+        }
+
+        first = first == h->slabs ? i : first;
+
+        if (node != -1 && h->slab[i].node == node) {
             return i;
         }
     }
 
-    return 0;
+    assert(first < h->slabs);
+
+    return first;
 }
 
 
@@ -202,17 +223,17 @@ dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES])
 }
 
 
-/* Sets the slabs, their nodes and their sizes. */
+/* Sets at most so many slabs, their nodes and their sizes. */
 
 static void
-dsa_host_share(dsa_host_t *h, uint64_t pages)
+dsa_host_share(dsa_host_t *h, uint64_t pages, uint32_t most)
 {
     int32_t           node[DSA_HOST_SLABS];
     uint32_t          i, n;
     uint64_t          share;
     dsa_host_slab_t  *s;
 
-    n = dsa_host_find_nodes(node);
+    n = dsa_host_find_nodes(node, most);
 
     h->slabs = pages < n ? (uint32_t) pages : n;
 
@@ -221,6 +242,7 @@ dsa_host_share(dsa_host_t *h, uint64_t pages)
         share = pages / h->slabs + (i < pages % h->slabs);
 
         s->node = n > 1 ? node[i] : -1;
+        s->number = i;
         s->pages = share < DSA_PAGES_MAX ? (uint32_t) share : DSA_PAGES_MAX;
         s->bytes = s->pages * h->page_bytes;
     }
@@ -229,11 +251,11 @@ dsa_host_share(dsa_host_t *h, uint64_t pages)
 
 /*
  * Finds the nodes with memory that this process may use.  Returns their
- * number, 1 to DSA_HOST_SLABS.
+ * number, 1 to most: memory of further nodes is not used.
  */
 
 static uint32_t
-dsa_host_find_nodes(int32_t *node)
+dsa_host_find_nodes(int32_t *node, uint32_t most)
 {
     char      text[DSA_HOST_LINE];
     uint8_t   memory[DSA_HOST_NODES], allowed[DSA_HOST_NODES];
@@ -257,7 +279,7 @@ dsa_host_find_nodes(int32_t *node)
 
     n = 0;
 
-    for (i = 0; i < DSA_HOST_NODES && n < DSA_HOST_SLABS; i++) {
+    for (i = 0; i < DSA_HOST_NODES && n < most; i++) {
         if (memory[i] && allowed[i]) {
             node[n++] = i;
         }

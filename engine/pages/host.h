@@ -17,25 +17,32 @@
  * The host memory of a replica for the KV cache: one slab of host pages for
  * each NUMA node, in huge pages if the system has them, all of it present
  * before the first use.  A host page is memory for one page of the KV cache.
+ *
+ * A replica over several hosts has slabs on each of them, and only the ranks of
+ * a host use its slabs.  Those of other hosts have no memory here.
  */
 
-#define DSA_HOST_SLABS      8           /* most nodes that are used */
+#define DSA_HOST_SLABS      16          /* most slabs, of all hosts */
+#define DSA_HOST_NODES_USED 8           /* most nodes of a host */
 #define DSA_HOST_NODES      1024        /* their numbers are below that */
 #define DSA_HOST_ALIGN      4096        /* bytes, of a host page */
 
 
 typedef struct {
-    uint8_t            *memory;
+    uint8_t            *memory;         /* NULL: of another host */
     uint64_t            bytes;          /* of the host pages */
     uint64_t            mapped;         /* bytes of the mapping */
     int32_t             node;           /* -1: the system has only one */
     uint32_t            pages;
+    uint32_t            host;           /* that has it; 0: this one */
+    uint32_t            number;         /* of the slab on that host */
 } dsa_host_slab_t;
 
 
 typedef struct dsa_host_s {
     dsa_host_slab_t     slab[DSA_HOST_SLABS];
     uint32_t            slabs;
+    uint32_t            hosts;          /* of the replica; 0: one */
     uint64_t            page_bytes;     /* multiple of DSA_HOST_ALIGN */
 } dsa_host_t;
 
@@ -55,6 +62,13 @@ typedef struct dsa_host_s {
 int dsa_host_open(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
     dsa_err_t *err);
 
+/*
+ * The same for one of so many hosts, so that the slabs of all of them together
+ * are at most DSA_HOST_SLABS.  Those of other hosts are not added.
+ */
+int dsa_host_open_part(dsa_host_t *h, uint64_t size, uint64_t page_bytes,
+    uint32_t hosts, dsa_err_t *err);
+
 /* Unmaps everything; a zeroed dsa_host_t is allowed. */
 void dsa_host_close(dsa_host_t *h);
 
@@ -65,18 +79,19 @@ void dsa_host_close(dsa_host_t *h);
 void dsa_host_nodes(const char *list, uint8_t set[DSA_HOST_NODES]);
 
 /*
- * Returns the slab of a NUMA node, or slab 0 if the node has no slab or is not
- * known (-1).
+ * Returns the slab of a NUMA node of a host, or the first slab of the host if
+ * the node has no slab or is not known (-1).
  */
-uint32_t dsa_host_slab(const dsa_host_t *h, int32_t node);
+uint32_t dsa_host_slab(const dsa_host_t *h, uint32_t host, int32_t node);
 
 
-/* Returns the memory of a host page. */
+/* Returns the memory of a host page; NULL: another host has it. */
 
 static inline uint8_t *
 dsa_host_page(const dsa_host_t *h, uint32_t slab, uint32_t page)
 {
-    return h->slab[slab].memory + page * h->page_bytes;
+    return h->slab[slab].memory == NULL
+           ? NULL : h->slab[slab].memory + page * h->page_bytes;
 }
 
 

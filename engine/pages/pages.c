@@ -56,8 +56,12 @@ dsa_pages_create(uint32_t ranks, uint32_t n, const dsa_host_t *host)
         }
 
         pages[ranks + i] = host->slab[i].pages;
+        p->host_of[i] = host->slab[i].host;
         p->slabs++;
     }
+
+    p->host_ranks = host != NULL && host->hosts > 1 ? ranks / host->hosts
+                                                    : ranks;
 
     p->prefix = dsa_prefix_create(pages, p->ranks + p->slabs);
 
@@ -161,8 +165,8 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 
 
 /*
- * Sets whether the host page with this digest, if there is one, is a duplicate:
- * a rank has a copy as well.  Host memory overwrites such pages first, because
+ * Sets whether the host pages with this digest are duplicates: a rank has a
+ * copy as well.  Host memory overwrites such pages first, because
  * they are not lost.  It is a duplicate until dsa_pages_candidate() returns the
  * page of the rank, before it is overwritten, or until it is overwritten, if
  * more pages than the window are allocated at once.
@@ -171,12 +175,17 @@ dsa_pages_alloc(dsa_pages_t *p, uint32_t rank)
 static void
 dsa_pages_duplicate(dsa_pages_t *p, const dsa_digest_t *digest)
 {
-    int            ready;
-    dsa_host_at_t  at;
+    int       ready;
+    uint32_t  i, page;
 
-    if (dsa_pages_host(p, digest, &at, &ready)) {
-        dsa_lru_set_duplicate(&p->host[at.slab], at.page,
-                              dsa_pages_ready(p, digest) != 0);
+    ready = dsa_pages_ready(p, digest) != 0;
+
+    for (i = 0; i < p->slabs; i++) {
+        page = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+
+        if (page != DSA_NO_PAGE) {
+            dsa_lru_set_duplicate(&p->host[i], page, ready);
+        }
     }
 }
 
@@ -294,6 +303,14 @@ dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page)
 }
 
 
+void
+dsa_pages_unloaded(dsa_pages_t *p, uint32_t rank, uint32_t page)
+{
+    dsa_prefix_set(p->prefix, rank, page, DSA_COPY_READY);
+    dsa_prefix_remove(p->prefix, rank, page);
+}
+
+
 uint32_t
 dsa_pages_candidate(dsa_pages_t *p, uint32_t rank, uint32_t window,
     const dsa_digest_t **digest)
@@ -315,7 +332,9 @@ dsa_pages_candidate(dsa_pages_t *p, uint32_t rank, uint32_t window,
             continue;
         }
 
-        if (!dsa_pages_host(p, *digest, &at, &ready)) {
+        if (!dsa_pages_host(p, dsa_pages_host_of(p, rank), *digest, &at,
+                            &ready))
+        {
             dsa_pages_retain(p, rank, page);
             return page;
         }
@@ -333,24 +352,63 @@ dsa_pages_release_candidate(dsa_pages_t *p, uint32_t rank, uint32_t page)
 }
 
 
+uint32_t
+dsa_pages_host_of(const dsa_pages_t *p, uint32_t rank)
+{
+    return rank / p->host_ranks;
+}
+
+
 int
-dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
+dsa_pages_host(const dsa_pages_t *p, uint32_t host, const dsa_digest_t *digest,
     dsa_host_at_t *at, int *ready)
 {
-    uint32_t  i;
+    int       found;
+    uint32_t  i, page;
+
+    found = 0;
 
     for (i = 0; i < p->slabs; i++) {
-        at->page = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+        if (host != DSA_ANY_HOST && p->host_of[i] != host) {
+            continue;
+        }
 
-        if (at->page != DSA_NO_PAGE) {
-            at->slab = i;
-            *ready = dsa_prefix_find(p->prefix, p->ranks + i, digest)
-                     != DSA_NO_PAGE;
-            return 1;
+        page = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+
+        if (page == DSA_NO_PAGE) {
+            continue;
+        }
+
+        found = 1;
+        at->slab = i;
+        at->page = page;
+        *ready = dsa_prefix_find(p->prefix, p->ranks + i, digest)
+                 != DSA_NO_PAGE;
+
+        if (*ready) {
+            break;
         }
     }
 
-    return 0;
+    return found;
+}
+
+
+uint32_t
+dsa_pages_host_near(const dsa_pages_t *p, const dsa_digest_t *digest)
+{
+    uint32_t  i, ranks;
+
+    ranks = 0;
+
+    for (i = 0; i < p->slabs; i++) {
+        if (dsa_prefix_copy(p->prefix, p->ranks + i, digest) != DSA_NO_PAGE) {
+            ranks |= ((1U << p->host_ranks) - 1)
+                     << (p->host_of[i] * p->host_ranks);
+        }
+    }
+
+    return ranks;
 }
 
 
@@ -363,6 +421,11 @@ dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
 
     for (i = 0; i < p->slabs; i++) {
         at->slab = (slab + i) % p->slabs;
+
+        if (p->host_of[at->slab] != p->host_of[slab]) {
+            continue;
+        }
+
         store = &p->host[at->slab];
         at->page = store->alloc(store->data);
 
@@ -383,12 +446,14 @@ dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
 
 
 int
-dsa_pages_host_room(const dsa_pages_t *p)
+dsa_pages_host_room(const dsa_pages_t *p, uint32_t slab)
 {
     uint32_t  i;
 
     for (i = 0; i < p->slabs; i++) {
-        if (p->host[i].n_free(p->host[i].data) != 0) {
+        if (p->host_of[i] == p->host_of[slab]
+            && p->host[i].n_free(p->host[i].data) != 0)
+        {
             return 1;
         }
     }
@@ -432,6 +497,13 @@ dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at)
 
 
 void
+dsa_pages_host_lost(dsa_pages_t *p, dsa_host_at_t at)
+{
+    dsa_prefix_remove(p->prefix, p->ranks + at.slab, at.page);
+}
+
+
+void
 dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at)
 {
     p->host[at.slab].retain(p->host[at.slab].data, at.page);
@@ -450,13 +522,17 @@ dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at)
 void
 dsa_pages_hit(dsa_pages_t *p, const dsa_digest_t *digest)
 {
-    int            ready;
-    dsa_host_at_t  at;
+    uint32_t  i, page;
 
-    if (dsa_pages_host(p, digest, &at, &ready)) {
-        dsa_lru_hit(&p->host[at.slab], at.page);
-        dsa_pages_duplicate(p, digest);
+    for (i = 0; i < p->slabs; i++) {
+        page = dsa_prefix_copy(p->prefix, p->ranks + i, digest);
+
+        if (page != DSA_NO_PAGE) {
+            dsa_lru_hit(&p->host[i], page);
+        }
     }
+
+    dsa_pages_duplicate(p, digest);
 }
 
 

@@ -22,13 +22,20 @@
  *
  * A full page is published in the index under its digest.  It stays there
  * after its last user has released it, until it is allocated again.  Each rank
- * may have a copy of the same digest, and host memory one more.
+ * may have a copy of the same digest, and the memory of each host one more.
+ *
+ * With several hosts, each has as many ranks, which are numbered by host.  The
+ * ranks of a host use the slabs of that host only.
  */
+
+#define DSA_ANY_HOST        UINT32_MAX
 
 
 typedef struct {
     uint32_t            ranks;
     uint32_t            slabs;          /* of host memory; 0: none */
+    uint32_t            host_ranks;     /* ranks of a host */
+    uint32_t            host_of[DSA_HOST_SLABS];    /* [slabs] */
     dsa_store_t         store[DSA_MAX_GPUS];    /* [ranks] */
     dsa_store_t         host[DSA_HOST_SLABS];   /* [slabs] */
     uint32_t            cached[DSA_MAX_GPUS];   /* [ranks], pages without
@@ -109,11 +116,14 @@ int dsa_pages_loading(dsa_pages_t *p, uint32_t rank, uint32_t page,
     const dsa_digest_t *digest);
 void dsa_pages_loaded(dsa_pages_t *p, uint32_t rank, uint32_t page);
 
+/* Removes a page that is LOADING from the index: it was not filled. */
+void dsa_pages_unloaded(dsa_pages_t *p, uint32_t rank, uint32_t page);
+
 /*
  * Finds a page to copy to host memory among the next `window` free pages of a
- * rank, which will be overwritten soon; each page is considered once.  If host
- * memory already has a copy, it does not count as a duplicate any more, so that
- * host memory keeps it.
+ * rank, which will be overwritten soon; each page is considered once.  If the
+ * memory of its host already has a copy, it does not count as a duplicate any
+ * more, so that host memory keeps it.
  * Otherwise the page is returned with one user and *digest; release it by
  * dsa_pages_release_candidate(), which keeps its position in the free list.
  * DSA_NO_PAGE: no page has to be copied.
@@ -122,24 +132,32 @@ uint32_t dsa_pages_candidate(dsa_pages_t *p, uint32_t rank, uint32_t window,
     const dsa_digest_t **digest);
 void dsa_pages_release_candidate(dsa_pages_t *p, uint32_t rank, uint32_t page);
 
-/*
- * Sets *at to the copy of a digest in host memory, in any state, and *ready to
- * 1 if it may be read.  Returns 0 if there is no copy.
- */
-int dsa_pages_host(const dsa_pages_t *p, const dsa_digest_t *digest,
-    dsa_host_at_t *at, int *ready);
+/* Returns the host of a rank. */
+uint32_t dsa_pages_host_of(const dsa_pages_t *p, uint32_t rank);
 
 /*
- * Allocates a host page with one user for a digest that host memory does not
- * have, and adds it to the index as LOADING or WRITING.  It is in the given
- * slab, or in another one if all pages of that slab have users.  DSA_AGAIN: all
- * host pages have users.
+ * Sets *at to the copy of a digest in the memory of a host, in any state, and
+ * *ready to 1 if it may be read.  DSA_ANY_HOST: of any host, and one that may
+ * be read if there is one.  Returns 0 if there is no copy.
+ */
+int dsa_pages_host(const dsa_pages_t *p, uint32_t host,
+    const dsa_digest_t *digest, dsa_host_at_t *at, int *ready);
+
+/* Returns a bit mask of the ranks whose hosts have a copy, in any state. */
+uint32_t dsa_pages_host_near(const dsa_pages_t *p,
+    const dsa_digest_t *digest);
+
+/*
+ * Allocates a host page with one user for a digest that the memory of its host
+ * does not have, and adds it to the index as LOADING or WRITING.  It is in the
+ * given slab, or in another one of that host if all pages of that slab have
+ * users.  DSA_AGAIN: all pages of the host have users.
  */
 int dsa_pages_host_alloc(dsa_pages_t *p, uint32_t slab,
     const dsa_digest_t *digest, dsa_copy_e state, dsa_host_at_t *at);
 
-/* Returns 1 if dsa_pages_host_alloc() would succeed. */
-int dsa_pages_host_room(const dsa_pages_t *p);
+/* Returns 1 if dsa_pages_host_alloc() would succeed for this slab. */
+int dsa_pages_host_room(const dsa_pages_t *p, uint32_t slab);
 
 /* Returns 1 if the slab has an empty page. */
 int dsa_pages_host_empty(const dsa_pages_t *p, uint32_t slab);
@@ -153,11 +171,17 @@ void dsa_pages_host_ready(dsa_pages_t *p, dsa_host_at_t at, int last);
 /* Removes a host page from the index whose copy has failed. */
 void dsa_pages_host_drop(dsa_pages_t *p, dsa_host_at_t at);
 
+/*
+ * Removes a host page from the index, if it is there, because its host does not
+ * have its contents.  It keeps its users.
+ */
+void dsa_pages_host_lost(dsa_pages_t *p, dsa_host_at_t at);
+
 /* Add and remove a user of a host page. */
 void dsa_pages_host_retain(dsa_pages_t *p, dsa_host_at_t at);
 void dsa_pages_host_release(dsa_pages_t *p, dsa_host_at_t at);
 
-/* Counts a hit of a digest for its copy in host memory, if there is one. */
+/* Counts a hit of a digest for its copies in host memory. */
 void dsa_pages_hit(dsa_pages_t *p, const dsa_digest_t *digest);
 
 /*

@@ -51,7 +51,12 @@ struct dsa_tier_op_s {
                                            the tier may access until the
                                            operation is collected; READ: the
                                            bytes are undefined unless it is
-                                           DONE */
+                                           DONE.  NULL: it is in the memory of
+                                           another host */
+    uint32_t            host;           /* READ, WRITE: which host has the
+                                           memory of the page, */
+    uint32_t            slab;           /* and where it is there */
+    uint32_t            index;
     uint64_t            queued_us;      /* out: CLOCK_MONOTONIC */
     uint64_t            begin_us;       /* out: when a thread began it; 0: none
                                            did */

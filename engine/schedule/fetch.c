@@ -45,6 +45,8 @@ static uint32_t dsa_fetch_source(const dsa_tiers_t *t,
     const dsa_fetching_t *f, uint32_t index);
 static uint32_t dsa_fetch_slow(const dsa_tiers_t *t, const dsa_fetching_t *f,
     uint32_t index);
+static uint32_t dsa_fetch_host(const dsa_tiers_t *t, const uint32_t *target,
+    uint32_t n);
 static void dsa_fetch_truncate(dsa_fetching_t *f, uint32_t n);
 static void dsa_fetch_move(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     dsa_host_at_t at);
@@ -57,17 +59,18 @@ static void dsa_fetch_measure(dsa_slower_t *s, const dsa_reading_t *read);
 
 
 uint32_t
-dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest, uint32_t n,
-    const uint32_t expected[DSA_TIERS], double token_us)
+dsa_tiers_available(dsa_tiers_t *t, uint32_t rank, const dsa_digest_t *digest,
+    uint32_t n, const uint32_t expected[DSA_TIERS], double token_us)
 {
     int            ready;
-    uint32_t       i, k, n_tier[DSA_TIERS], first[DSA_TIERS];
+    uint32_t       i, k, host, n_tier[DSA_TIERS], first[DSA_TIERS];
     dsa_host_at_t  at;
 
     memset(n_tier, 0, sizeof(n_tier));
+    host = dsa_pages_host_of(t->pages, rank);
 
     for (i = 0; i < n; i++) {
-        if (dsa_pages_host(t->pages, &digest[i], &at, &ready)) {
+        if (dsa_pages_host(t->pages, host, &digest[i], &at, &ready)) {
             continue;
         }
 
@@ -169,6 +172,7 @@ dsa_tiers_fetch(dsa_tiers_t *t, uint64_t id, const dsa_digest_t *digest,
     memset(f->from, DSA_TIER_HOST, n);
 
     f->id = id;
+    f->host = dsa_fetch_host(t, target, n);
     f->n = n;
     f->f.n = n;
     f->next_fetch = t->fetches;
@@ -182,6 +186,23 @@ dsa_tiers_fetch(dsa_tiers_t *t, uint64_t id, const dsa_digest_t *digest,
     dsa_fetch_advance(t, f);
 
     return &f->f;
+}
+
+
+/* The host of the ranks that need a page. */
+
+static uint32_t
+dsa_fetch_host(const dsa_tiers_t *t, const uint32_t *target, uint32_t n)
+{
+    uint32_t  i;
+
+    for (i = 0; i < t->pages->ranks * n; i++) {
+        if (target[i] != DSA_NO_PAGE) {
+            return dsa_pages_host_of(t->pages, i / n);
+        }
+    }
+
+    return 0;
 }
 
 
@@ -322,7 +343,7 @@ dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f)
     while (f->next < f->f.n) {
         i = f->next;
 
-        if (dsa_pages_host(t->pages, &f->digest[i], &at, &ready)) {
+        if (dsa_pages_host(t->pages, f->host, &f->digest[i], &at, &ready)) {
             if (!ready) {
                 return;
             }
@@ -445,6 +466,9 @@ dsa_fetch_begin_read(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index,
     op->op.digest = &op->digest;
     op->op.n = 1;
     op->op.page = dsa_host_page(t->host, op->at.slab, op->at.page);
+    op->op.host = t->host->slab[op->at.slab].host;
+    op->op.slab = t->host->slab[op->at.slab].number;
+    op->op.index = op->at.page;
     op->op.owner = f;
 
     if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {
@@ -598,6 +622,14 @@ dsa_fetch_loaded(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
     }
 
     dsa_fetch_free_unused(t, f);
+}
+
+
+void
+dsa_fetch_lost(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index)
+{
+    dsa_fetch_truncate(f, index);
+    dsa_fetch_loaded(t, f, index);
 }
 
 

@@ -231,7 +231,7 @@ dsa_keep_save(dsa_tiers_t *t, const dsa_digest_t *digest)
     uint32_t       rank, page;
     dsa_host_at_t  at;
 
-    if (dsa_pages_host(t->pages, digest, &at, &ready)) {
+    if (dsa_pages_host(t->pages, DSA_ANY_HOST, digest, &at, &ready)) {
         return DSA_OK;
     }
 
@@ -270,7 +270,7 @@ dsa_keep_advance(dsa_tiers_t *t, uint32_t tier)
     {
         digest = &s->kept[s->kept_first];
 
-        if (dsa_pages_host(t->pages, digest, &at, &ready)) {
+        if (dsa_pages_host(t->pages, DSA_ANY_HOST, digest, &at, &ready)) {
             if (!ready || dsa_keep_write(t, tier, digest, at) != DSA_OK) {
                 return;
             }
@@ -311,6 +311,9 @@ dsa_keep_write(dsa_tiers_t *t, uint32_t tier, const dsa_digest_t *digest,
     op->op.digest = &op->digest;
     op->op.n = 1;
     op->op.page = dsa_host_page(t->host, at.slab, at.page);
+    op->op.host = t->host->slab[at.slab].host;
+    op->op.slab = t->host->slab[at.slab].number;
+    op->op.index = at.page;
     op->op.owner = op;
 
     if (s->tier.submit(s->tier.data, &op->op) != DSA_OK) {

@@ -68,7 +68,9 @@ dsa_sched_probe(dsa_sched_t *s, dsa_seq_t *seq)
             continue;
         }
 
-        if (!dsa_pages_host(s->pages, &seq->digest[i], &at, &ready) || !ready)
+        if (!dsa_pages_host(s->pages, DSA_ANY_HOST, &seq->digest[i], &at,
+                            &ready)
+            || !ready)
         {
             break;
         }
@@ -183,8 +185,8 @@ dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t prefix)
 
     dsa_sched_expected(seq, prefix, expected);
 
-    return dsa_tiers_available(s->tiers, &seq->digest[prefix], n - prefix,
-                               expected, s->pace.token);
+    return dsa_tiers_available(s->tiers, seq->rank, &seq->digest[prefix],
+                               n - prefix, expected, s->pace.token);
 }
 
 

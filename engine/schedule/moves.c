@@ -28,6 +28,7 @@ static int dsa_moves_moved(dsa_tiers_t *t, dsa_move_queue_t *queue,
 static void dsa_moves_collect(dsa_tiers_t *t, dsa_move_queue_t *queue);
 static void dsa_tiers_saved(dsa_tiers_t *t, dsa_page_op_t *op);
 static void dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op);
+static void dsa_tiers_load_lost(dsa_tiers_t *t, dsa_page_op_t *op);
 
 
 dsa_page_op_t *
@@ -157,7 +158,7 @@ dsa_tiers_save_candidates(dsa_tiers_t *t)
 
         while (t->n_candidates[rank] < t->window
                && t->queue[rank][DSA_MOVE_OUT].n < DSA_TIER_SAVES
-               && dsa_pages_host_room(t->pages))
+               && dsa_pages_host_room(t->pages, t->slab[rank]))
         {
             page = dsa_pages_candidate(t->pages, rank,
                                        t->window - t->n_candidates[rank],
@@ -310,6 +311,10 @@ dsa_moves_order(dsa_tiers_t *t, dsa_move_queue_t *queue, dsa_move_e way,
 
             move[n].page = op->page;
             move[n].host = dsa_host_page(t->host, op->at.slab, op->at.page);
+            move[n].slab = t->host->slab[op->at.slab].number;
+            move[n].index = op->at.page;
+            move[n].tag = op->digest.byte;
+            move[n].lost = &op->lost;
             op->call = queue->ordered;
             op->begin_us = now;
             queue->unordered = op->next_move;
@@ -411,6 +416,11 @@ dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op)
 {
     dsa_tier_stats_t  *stats;
 
+    if (op->lost) {
+        dsa_tiers_load_lost(t, op);
+        return;
+    }
+
     stats = &t->stats[DSA_TIER_HOST];
     stats->read_pages++;
     stats->read_bytes += t->backend->page_bytes;
@@ -428,5 +438,32 @@ dsa_tiers_loaded(dsa_tiers_t *t, dsa_page_op_t *op)
     dsa_pages_release(t->pages, op->rank, op->page);
 
     dsa_fetch_loaded(t, op->fetch, op->index);
+    dsa_tiers_op_free(t, op);
+}
+
+
+/*
+ * The host of the rank does not have the page: the prefix ends before it, and
+ * its tokens are computed.
+ */
+
+static void
+dsa_tiers_load_lost(dsa_tiers_t *t, dsa_page_op_t *op)
+{
+    dsa_log(DSA_LOG_WARN, "request %u.%u: page %02x%02x%02x%02x: the host of "
+            "rank %u does not have it, so it is computed again",
+            dsa_fetch_log(op->fetch, op->index), op->rank);
+
+    t->stats[DSA_TIER_HOST].invalid++;
+
+    if (op->indexed) {
+        dsa_pages_unloaded(t->pages, op->rank, op->page);
+    }
+
+    dsa_pages_host_lost(t->pages, op->at);
+    dsa_pages_host_release(t->pages, op->at);
+    dsa_pages_release(t->pages, op->rank, op->page);
+
+    dsa_fetch_lost(t, op->fetch, op->index);
     dsa_tiers_op_free(t, op);
 }

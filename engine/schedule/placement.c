@@ -15,7 +15,9 @@
  * longest prefix in READY pages, if the load of that rank exceeds the lowest
  * load by at most DSA_PLACE_BOUND; otherwise on the candidate with the lowest
  * load.  Pages of the prefix that only other ranks have are copied, so that the
- * choice costs no computation; staying where the prefix is saves pages.
+ * choice costs no computation; staying where the prefix is saves pages.  Those
+ * that only host memory has count for the ranks of its host: another host would
+ * have to compute them, or to read them from a slower tier.
  *
  * The load of a rank is counted in tokens:
  *
@@ -39,6 +41,8 @@
 
 static int dsa_sched_may_use(const dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t rank);
+static uint32_t dsa_sched_longest(const dsa_sched_t *s, const dsa_seq_t *seq,
+    uint32_t ranks);
 static uint32_t dsa_sched_prefix(dsa_sched_t *s, const dsa_seq_t *seq);
 static int dsa_sched_splits(const dsa_sched_t *s, const dsa_seq_t *seq,
     uint32_t found);
@@ -151,10 +155,51 @@ dsa_sched_least_loaded(const dsa_sched_t *s)
 }
 
 
+/*
+ * Of these ranks, those with the longest prefix: those that have the first
+ * page, then the first two, and so on; then, for the pages that no rank has,
+ * those whose host has them.
+ */
+
+static uint32_t
+dsa_sched_longest(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t ranks)
+{
+    uint32_t  i, n, ready, found;
+
+    n = dsa_sched_prefix_most(seq);
+
+    for (i = 0; i < n; i++) {
+        ready = ranks & dsa_pages_ready(s->pages, &seq->digest[i]);
+
+        if (ready == 0) {
+            break;
+        }
+
+        ranks = ready;
+    }
+
+    while (i < n && dsa_pages_ready(s->pages, &seq->digest[i]) != 0) {
+        i++;
+    }
+
+    for ( /* void */ ; i < n; i++) {
+        found = ranks & dsa_pages_host_near(s->pages, &seq->digest[i]);
+
+        if (found == 0) {
+            break;
+        }
+
+        ranks = found;
+    }
+
+    return ranks;
+}
+
+
 uint32_t
 dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq)
 {
-    uint32_t  i, n, best, ranks, longest, ready, load, least, least_longest;
+    uint32_t  i, n, best, ranks, longest, load, least, least_longest;
 
     ranks = 0;
 
@@ -177,21 +222,7 @@ dsa_sched_place(const dsa_sched_t *s, const dsa_seq_t *seq)
         return DSA_NO_RANK;
     }
 
-    /* the candidates that have the first page, then the first two, ... */
-
-    longest = ranks;
-    n = dsa_sched_prefix_most(seq);
-
-    for (i = 0; i < n; i++) {
-        ready = longest & dsa_pages_ready(s->pages, &seq->digest[i]);
-
-        if (ready == 0) {
-            break;
-        }
-
-        longest = ready;
-    }
-
+    longest = dsa_sched_longest(s, seq, ranks);
     best = DSA_NO_RANK;
     n = DSA_NO_RANK;
     least = UINT32_MAX;

@@ -271,7 +271,8 @@ dsa_sched_cached(const dsa_sched_t *s, const dsa_seq_t *seq)
 
     for (i = 0; i < n; i++) {
         if (dsa_pages_ready(s->pages, &seq->digest[i]) == 0
-            && !dsa_pages_host(s->pages, &seq->digest[i], &at, &ready))
+            && !dsa_pages_host(s->pages, DSA_ANY_HOST, &seq->digest[i], &at,
+                               &ready))
         {
             break;
         }

@@ -52,7 +52,8 @@ dsa_tiers_create(const dsa_tiers_conf_t *conf, dsa_err_t *err)
     }
 
     for (i = 0; i < t->pages->ranks; i++) {
-        t->slab[i] = dsa_host_slab(t->host, t->backend->node[i]);
+        t->slab[i] = dsa_host_slab(t->host, dsa_pages_host_of(t->pages, i),
+                                   t->backend->node[i]);
     }
 
     for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
@@ -101,6 +102,12 @@ dsa_tiers_pin(dsa_tiers_t *t, dsa_err_t *err)
 
     for (i = 0; i < t->host->slabs; i++) {
         slab = &t->host->slab[i];
+
+        /* other hosts have prepared theirs */
+
+        if (slab->memory == NULL) {
+            continue;
+        }
 
         if (t->backend->pin(t->backend, slab->memory, slab->bytes, err)
             != DSA_OK)
@@ -371,7 +378,8 @@ dsa_tiers_published(dsa_tiers_t *t, uint32_t rank, uint32_t page,
     dsa_host_at_t  at;
 
     if (!dsa_pages_host_empty(t->pages, t->slab[rank])
-        || dsa_pages_host(t->pages, digest, &at, &ready))
+        || dsa_pages_host(t->pages, dsa_pages_host_of(t->pages, rank), digest,
+                          &at, &ready))
     {
         return;
     }

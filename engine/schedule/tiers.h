@@ -129,20 +129,21 @@ void dsa_tiers_end_probe(dsa_tiers_t *t, dsa_probe_t *probe);
 
 /*
  * Of n pages after the prefix that the ranks have, the first ones that may be
- * fetched now: host memory has them, or slower tier k is expected to have those
- * before expected[k].  token_us is the measured time of a prompt token, 0: not
- * known.  Pages of slower tiers are left out if reading is expected to take
- * longer than computing.
+ * fetched to a rank now: the memory of its host has them, or slower tier k is
+ * expected to have those before expected[k].  token_us is the measured time of
+ * a prompt token, 0: not known.  Pages of slower tiers are left out if reading
+ * is expected to take longer than computing.
  */
-uint32_t dsa_tiers_available(dsa_tiers_t *t, const dsa_digest_t *digest,
-    uint32_t n, const uint32_t expected[DSA_TIERS], double token_us);
+uint32_t dsa_tiers_available(dsa_tiers_t *t, uint32_t rank,
+    const dsa_digest_t *digest, uint32_t n,
+    const uint32_t expected[DSA_TIERS], double token_us);
 
 /*
  * Fetches n pages into the pages target [ranks][n] of the ranks, DSA_NO_PAGE
- * where a rank needs no copy.  target, digest and expected, which is that of
- * dsa_tiers_available(), are copied.  id is that of the request, for the log.
- * NULL: out of memory.  Until it is abandoned, the target pages keep a user of
- * the caller.
+ * where a rank needs no copy; all ranks that do are of one host.  target,
+ * digest and expected, which is that of dsa_tiers_available(), are copied.  id
+ * is that of the request, for the log.  NULL: out of memory.  Until it is
+ * abandoned, the target pages keep a user of the caller.
  */
 dsa_fetch_t *dsa_tiers_fetch(dsa_tiers_t *t, uint64_t id,
     const dsa_digest_t *digest, const uint32_t *target, uint32_t n,

@@ -58,6 +58,7 @@ struct dsa_page_op_s {
     uint32_t            page;           /* SAVE, LOAD */
     uint32_t            last;           /* SAVE: the rank will overwrite it */
     uint32_t            indexed;        /* LOAD: it is in the index */
+    uint32_t            lost;           /* LOAD: its host does not have it */
     uint32_t            index;          /* LOAD, READ: in fetch */
     dsa_fetching_t     *fetch;          /* LOAD, READ; it exists until then */
     uint64_t            call;           /* SAVE, LOAD: which call of move() */
@@ -97,6 +98,7 @@ struct dsa_fetching_s {
     dsa_fetch_t         f;              /* the part of the caller */
     uint64_t            id;             /* of the request, for the log */
     uint32_t            n;              /* of the arrays */
+    uint32_t            host;           /* whose memory it uses */
     uint32_t            next;           /* the first page not begun */
     uint32_t            reading;        /* READ ops that refer to it */
     uint32_t            abandoned;
@@ -222,8 +224,9 @@ int dsa_tiers_moved(dsa_tiers_t *t, int wait, dsa_err_t *err);
 /* Begins the next pages of a fetch. */
 void dsa_fetch_advance(dsa_tiers_t *t, dsa_fetching_t *f);
 
-/* A move or a read of a page has ended. */
+/* A move or a read of a page has ended; lost: the move without the page. */
 void dsa_fetch_loaded(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index);
+void dsa_fetch_lost(dsa_tiers_t *t, dsa_fetching_t *f, uint32_t index);
 void dsa_fetch_read(dsa_tiers_t *t, dsa_page_op_t *op);
 
 /* Frees a fetch that was abandoned, if nothing refers to it. */

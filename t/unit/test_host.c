@@ -351,15 +351,24 @@ test_slab(void **state)
     h.slab[1].node = 2;
     h.slab[2].node = 5;
 
-    assert_int_equal(dsa_host_slab(&h, 0), 0);
-    assert_int_equal(dsa_host_slab(&h, 2), 1);
-    assert_int_equal(dsa_host_slab(&h, 5), 2);
-    assert_int_equal(dsa_host_slab(&h, 3), 0);
-    assert_int_equal(dsa_host_slab(&h, -1), 0);
+    assert_int_equal(dsa_host_slab(&h, 0, 0), 0);
+    assert_int_equal(dsa_host_slab(&h, 0, 2), 1);
+    assert_int_equal(dsa_host_slab(&h, 0, 5), 2);
+    assert_int_equal(dsa_host_slab(&h, 0, 3), 0);
+    assert_int_equal(dsa_host_slab(&h, 0, -1), 0);
+
+    /* the slabs of another host are not those of this one */
+
+    h.slab[1].host = 1;
+    h.slab[2].host = 1;
+    assert_int_equal(dsa_host_slab(&h, 0, 2), 0);
+    assert_int_equal(dsa_host_slab(&h, 1, 2), 1);
+    assert_int_equal(dsa_host_slab(&h, 1, 5), 2);
+    assert_int_equal(dsa_host_slab(&h, 1, 0), 1);
 
     h.slabs = 1;
     h.slab[0].node = -1;
-    assert_int_equal(dsa_host_slab(&h, 2), 0);
+    assert_int_equal(dsa_host_slab(&h, 0, 2), 0);
 }
 
 

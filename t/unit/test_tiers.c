@@ -17,6 +17,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "tiers.h"
 
 
@@ -58,6 +59,67 @@ test_host(void **state)
         turn(s, &c, 1, 1, 7 * PAGE);
         assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
         assert_int_equal(c.usage.tier_tokens[DSA_TIER_HOST], 0);
+
+        settle(s);
+        check_free(s);
+        finish_tiers(s, f);
+    }
+}
+
+
+/*
+ * Two hosts with a rank each: the pages of a rank are in the memory of its own
+ * host, and a prefix that only the other host has is found by placing its
+ * request there.  If that host has lost a page, the prompt is computed.
+ */
+
+static void
+test_two_hosts(void **state)
+{
+    fake_t       *f;
+    client_t      c, other;
+    uint32_t      i, lost;
+    dsa_sched_t  *s;
+
+    (void) state;
+
+    for (lost = 0; lost <= 4; lost += 4) {
+        ranks = 2;
+        hosts = 2;
+        s = start_tiers(&f, 8, 64, 0);
+
+        assert_int_equal(host.slab[1].host, 1);
+
+        /* rank 0 is busy with the first one of two, so that rank 1 overwrites
+           the pages of text 1 by those of text 2 */
+
+        for (i = 1; i <= 2; i++) {
+            submit_turn(s, &other, 3, 10 + i, 7 * PAGE);
+            submit_turn(s, &c, i, i, 7 * PAGE);
+            run(s);
+            check(&other, 3, DSA_FINISH_LENGTH);
+            check(&c, 3, DSA_FINISH_LENGTH);
+            assert_int_equal(f->tenant_rank[i], 1);
+            assert_int_equal(c.usage.cached_tokens, 0);
+        }
+
+        lose = lost != 0;
+        submit_turn(s, &c, 1, 1, 7 * PAGE);
+
+        /* page 0 of several in a call is not there, or all are */
+
+        run(s);
+        check(&c, 3, DSA_FINISH_LENGTH);
+        assert_int_equal(f->tenant_rank[1], 1);
+        assert_int_equal(lose, 0);
+        assert_int_equal(c.usage.tier_tokens[DSA_TIER_HOST],
+                         lost ? 0 : 6 * PAGE);
+        assert_int_equal(stats_of(s).tier[DSA_TIER_HOST].invalid, lost != 0);
+
+        /* it was computed, and is on the rank again */
+
+        turn(s, &c, 1, 1, 7 * PAGE);
+        assert_int_equal(c.usage.cached_tokens, 6 * PAGE);
 
         settle(s);
         check_free(s);
@@ -532,6 +594,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup(test_host, setup),
+        cmocka_unit_test_setup(test_two_hosts, setup),
         cmocka_unit_test_setup(test_half, setup),
         cmocka_unit_test_setup(test_isolation, setup),
         cmocka_unit_test_setup(test_private, setup),
@@ -544,6 +607,10 @@ main(void)
         cmocka_unit_test_setup(test_share_after_load, setup),
         cmocka_unit_test_setup(test_backend_fails, setup)
     };
+
+    /* a page that another host has lost is a warning */
+
+    dsa_log_level(DSA_LOG_ERR);
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,13 +16,15 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "tiers.h"
 
 
 /*
  * Random requests on 1 to 3 ranks, with everything that can happen to pages on
- * their way: Redis off at any call, splits, drafts, memory of several nodes or
- * too small for a prefix, and the end of the replica.  Every answer is compared
+ * their way: Redis off at any call, splits, drafts, memory of several nodes, on
+ * two hosts, of which the other one has lost pages, or too small for a prefix,
+ * and the end of the replica.  Every answer is compared
  * with what its prompt determines.  DSA_TIERS_STATS=1 prints what a round
  * reached; DSA_TIERS_FIRST and DSA_TIERS_ROUNDS select other rounds.
  */
@@ -56,6 +58,7 @@ shake(fake_t *f)
         redis.damage = random_below(3);
         redis.fail = random_below(3);
         redis.vanish = random_below(3);
+        lose = hosts > 1 ? random_below(3) : 0;
     }
 
     if (!redis.on) {
@@ -110,9 +113,10 @@ check_stats(dsa_sched_t *s)
     assert_int_equal(hits, stats.cached_tokens);
 
     if (getenv("DSA_TIERS_STATS") != NULL) {
-        print_message("%u ranks, %u slabs of %u: %llu prompt tokens, hits "
-                      "%llu %llu %llu, preempted %llu, abandoned %llu, split "
-                      "%llu, drafts %llu\n", ranks, slabs, host.slab[0].pages,
+        print_message("%u ranks, %u hosts, %u slabs of %u: %llu prompt "
+                      "tokens, hits %llu %llu %llu, preempted %llu, abandoned "
+                      "%llu, split %llu, drafts %llu\n", ranks, hosts, slabs,
+                      host.slab[0].pages,
                       (unsigned long long) stats.prompt_tokens,
                       (unsigned long long) tier[DSA_TIER_GPU].hit_tokens,
                       (unsigned long long) tier[DSA_TIER_HOST].hit_tokens,
@@ -151,6 +155,7 @@ test_random(void **state)
         depth = 1 + round % 2;
         ranks = 1 + round % 3;
         slabs = 1 + round / 3 % 2;
+        hosts = ranks == 2 && round / 6 % 2 ? 2 : 1;
         max_outputs = round % 5 < 2 ? 4 : 1;
         max_drafts = round % 5 == 1 ? 3 : 0;
         clients = round / 2 % 2 ? 2 : CLIENTS;
@@ -237,6 +242,7 @@ test_random(void **state)
     }
 
     slabs = 1;
+    hosts = 1;
     max_outputs = 1;
     max_drafts = 0;
     penalty = 0;
@@ -249,6 +255,10 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup(test_random, setup)
     };
+
+    /* a page that another host has lost is a warning */
+
+    dsa_log_level(DSA_LOG_ERR);
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

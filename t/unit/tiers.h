@@ -85,7 +85,10 @@ typedef struct {
 
 static way_t       way[MAX_RANKS][DSA_MOVES];
 static uint32_t    moves_wait;          /* 1: moves end only by let_end() */
-static uint32_t    slabs = 1;           /* of host memory: nodes */
+static uint32_t    slabs = 1;           /* of the memory of a host: nodes */
+static uint32_t    hosts = 1;           /* with as many ranks each */
+static uint32_t    lose;                /* so many of the next pages that move
+                                           in on other hosts are not there */
 static dsa_host_t  host;
 static redis_t     redis;
 static uint32_t    move_fails;
@@ -159,6 +162,38 @@ tiers_pin(dsa_backend_t *b, void *memory, uint64_t bytes, dsa_err_t *err)
 }
 
 
+/*
+ * A page of a rank moves to and from the memory of its own host, and the move
+ * has the place and the digest that another host needs.
+ */
+
+static inline void
+check_place(uint32_t rank, const dsa_page_move_t *move)
+{
+    uint32_t                i;
+    const dsa_host_slab_t  *slab;
+
+    static const uint8_t  none[DSA_MOVE_TAG];
+
+    for (i = 0; i < host.slabs; i++) {
+        slab = &host.slab[i];
+
+        if ((uint8_t *) move->host >= slab->memory
+            && (uint8_t *) move->host < slab->memory + slab->bytes)
+        {
+            assert_int_equal(slab->host, rank / (ranks / hosts));
+            assert_int_equal(slab->number, move->slab);
+            assert_ptr_equal(slab->memory + move->index * PAGE_BYTES,
+                             move->host);
+            assert_memory_not_equal(move->tag, none, DSA_MOVE_TAG);
+            return;
+        }
+    }
+
+    fail_msg("a page moves to memory that is not of a slab");
+}
+
+
 static inline int
 tiers_move(dsa_backend_t *b, dsa_move_e direction, uint32_t rank,
     const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
@@ -179,6 +214,7 @@ tiers_move(dsa_backend_t *b, dsa_move_e direction, uint32_t rank,
 
     for (i = 0; i < n; i++) {
         assert_true(move[i].page < b->pages);
+        check_place(rank, &move[i]);
         w->call[w->ordered % MAX_CALLS].move[i] = move[i];
 
         /* a page has no valid content while it moves */
@@ -209,7 +245,12 @@ end_call(fake_t *f, uint32_t rank, dsa_move_e direction)
     c = &w->call[w->ended++ % MAX_CALLS];
 
     for (i = 0; i < c->n; i++) {
-        if (direction == DSA_MOVE_IN) {
+        if (direction == DSA_MOVE_IN && rank >= ranks / hosts && lose != 0) {
+            lose--;
+            *c->move[i].lost = 1;
+            memset(f->cache[rank][c->move[i].page], 0x77, PAGE_BYTES);
+
+        } else if (direction == DSA_MOVE_IN) {
             memcpy(f->cache[rank][c->move[i].page], c->move[i].host,
                    PAGE_BYTES);
 
@@ -576,13 +617,17 @@ start_tiers(fake_t **fake, uint32_t pages, uint32_t host_pages, int with_redis)
 
     if (host_pages != 0) {
         memset(&host, 0, sizeof(host));
-        host.slabs = slabs;
+        host.slabs = slabs * hosts;
+        host.hosts = hosts;
         host.page_bytes = PAGE_BYTES;
+        f->base.splits = hosts == 1 && ranks > 1;
 
-        for (i = 0; i < slabs; i++) {
+        for (i = 0; i < host.slabs; i++) {
+            host.slab[i].host = i / slabs;
+            host.slab[i].number = i % slabs;
             host.slab[i].pages = host_pages;
             host.slab[i].bytes = host_pages * PAGE_BYTES;
-            host.slab[i].node = slabs == 1 ? -1 : (int32_t) i;
+            host.slab[i].node = slabs == 1 ? -1 : (int32_t) (i % slabs);
             host.slab[i].memory = malloc(host.slab[i].bytes);
             assert_non_null(host.slab[i].memory);
             memset(host.slab[i].memory, 0xaa, host.slab[i].bytes);
@@ -634,6 +679,8 @@ setup(void **state)
 
     depth = 1;
     ranks = 1;
+    hosts = 1;
+    lose = 0;
     rank_tokens = UINT32_MAX;
     redis_reset();
 
