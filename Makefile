@@ -352,7 +352,7 @@ asan:
 # mutexes and atomics alone, and those of nginx by its thread pool.
 
 TSAN_TEST = engine engine_life threads journal link session thread_pool mask_thread \
-            hosts_faults hosts_door \
+            hosts_faults hosts_door hosts_pages \
             model model_bits redis redis_faults redis_cluster redis_random
 
 tsan:

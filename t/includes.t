@@ -60,7 +60,11 @@ my %may_include = (
     'engine/pages/'      => [ 'base/', 'redis_schema/', @interface ],
     'engine/schedule/'   => [ 'base/', 'engine/pages/', @interface ],
 
-    'engine/hosts/'      => [ 'base/', @interface ],
+
+    # a follower has host memory and the tiers behind it, and no index of pages
+
+    'engine/hosts/'      => [ 'base/', 'engine/pages/host.',
+                              'engine/pages/tier.h', @interface ],
     'engine/cpu/'        => [ 'base/', 'kernels/', 'engine/checkpoint/',
                               'engine/quantize.', @interface ],
     'engine/cuda/'       => [ 'base/', 'kernels/', 'engine/checkpoint/',

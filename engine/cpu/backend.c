@@ -441,6 +441,11 @@ dsa_backend_cpu_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
         return DSA_ERROR;
     }
 
+    if (rank < cpu->first_rank || rank - cpu->first_rank >= cpu->own_ranks) {
+        return dsa_error(err, "pages of rank %u cannot be moved; expected a "
+                         "rank of this host", rank);
+    }
+
     dsa_model_move(cpu->model, way, rank, move, n);
     cpu->moves[rank][way]++;
 

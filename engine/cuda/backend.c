@@ -782,6 +782,13 @@ dsa_backend_cuda_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
         return DSA_ERROR;
     }
 
+    rank -= c->first_rank;
+
+    if (rank >= c->own) {
+        return dsa_error(err, "pages of rank %u cannot be moved; expected a "
+                         "rank of this host", rank + c->first_rank);
+    }
+
     return dsa_cuda_moves_order(&c->moves, way, rank, c->copies.copied[rank],
                                 move, n, err);
 }
@@ -795,5 +802,6 @@ dsa_backend_cuda_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
 
     assert(rank < b->ranks);
 
-    return dsa_cuda_moves_ended(&c->moves, way, rank, wait, calls, err);
+    return dsa_cuda_moves_ended(&c->moves, way, rank - c->first_rank, wait,
+                                calls, err);
 }

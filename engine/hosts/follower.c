@@ -27,6 +27,7 @@ typedef struct {
     dsa_backend_t          *b;
     dsa_hosts_limits_t      limits;
     dsa_hosts_exchange_t    exchange;
+    dsa_hosts_memory_t     *memory;
     uint64_t                limit_ms;   /* of a step */
     dsa_hosts_step_t        step[DSA_HOSTS_DEPTH + 1];  /* one more, which
                                            entries in flight follow */
@@ -39,7 +40,9 @@ typedef struct {
 static int dsa_hosts_follow_run(dsa_hosts_following_t *s, dsa_err_t *err);
 static int dsa_hosts_follow_open(dsa_hosts_following_t *s, dsa_err_t *err);
 static int dsa_hosts_follow_ready(dsa_hosts_following_t *s, dsa_err_t *err);
-static int dsa_hosts_follow_idle(dsa_hosts_following_t *s);
+static int dsa_hosts_follow_memory(dsa_hosts_following_t *s,
+    const dsa_hosts_plan_t *plan, dsa_err_t *err);
+static int dsa_hosts_follow_idle(dsa_hosts_following_t *s, dsa_err_t *err);
 static int dsa_hosts_follow_message(dsa_hosts_following_t *s, dsa_err_t *err);
 static int dsa_hosts_follow_step(dsa_hosts_following_t *s,
     const dsa_hosts_head_t *head, dsa_err_t *err);
@@ -72,7 +75,9 @@ dsa_hosts_follow(dsa_hosts_wire_t *w, const dsa_hosts_follower_t *f,
         dsa_hosts_wire_fault(w, err->text);
 
     } else {
+        dsa_hosts_memory_end_tiers(s->memory);
         s->b->close(s->b);
+        dsa_hosts_memory_close(s->memory);
     }
 
     for (i = 0; i <= DSA_HOSTS_DEPTH; i++) {
@@ -99,8 +104,14 @@ dsa_hosts_follow_run(dsa_hosts_following_t *s, dsa_err_t *err)
     }
 
     do {
-        rc = dsa_hosts_follow_idle(s) ? dsa_hosts_follow_message(s, err)
-                                      : dsa_hosts_follow_wait(s, err);
+        rc = dsa_hosts_follow_idle(s, err);
+
+        if (rc == DSA_OK) {
+            rc = dsa_hosts_follow_message(s, err);
+
+        } else if (rc == DSA_AGAIN) {
+            rc = dsa_hosts_follow_wait(s, err);
+        }
     } while (rc == DSA_AGAIN);
 
     return rc;
@@ -147,6 +158,10 @@ dsa_hosts_follow_open(dsa_hosts_following_t *s, dsa_err_t *err)
         return DSA_ERROR;
     }
 
+    if (dsa_hosts_follow_memory(s, &plan, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
     s->limits.hosts = plan.hosts;
     s->limits.host = plan.host;
     s->limits.gpus = plan.gpus;
@@ -161,6 +176,28 @@ dsa_hosts_follow_open(dsa_hosts_following_t *s, dsa_err_t *err)
 }
 
 
+static int
+dsa_hosts_follow_memory(dsa_hosts_following_t *s, const dsa_hosts_plan_t *plan,
+    dsa_err_t *err)
+{
+    dsa_hosts_memory_conf_t  conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.backend = s->b;
+    conf.hosts = plan->hosts;
+    conf.first_rank = plan->host * plan->gpus;
+    conf.ranks = plan->gpus;
+    conf.bytes = plan->host_memory;
+    conf.tiers = plan->tiers;
+    conf.open = s->f->tiers;
+    conf.data = s->f->data;
+
+    s->memory = dsa_hosts_memory_open(&conf, err);
+
+    return s->memory != NULL ? DSA_OK : DSA_ERROR;
+}
+
+
 /* Allocates the steps, and sends READY. */
 
 static int
@@ -168,6 +205,7 @@ dsa_hosts_follow_ready(dsa_hosts_following_t *s, dsa_err_t *err)
 {
     uint32_t           i;
     struct iovec       part;
+    const dsa_host_t  *host;
     dsa_hosts_ready_t  ready;
 
     for (i = 0; i <= DSA_HOSTS_DEPTH; i++) {
@@ -180,6 +218,17 @@ dsa_hosts_follow_ready(dsa_hosts_following_t *s, dsa_err_t *err)
     memcpy(ready.fingerprint, s->b->fingerprint, sizeof(ready.fingerprint));
     ready.pages = s->b->pages;
     ready.page_bytes = s->b->page_bytes;
+
+    host = dsa_hosts_memory_host(s->memory);
+    ready.slabs = host->slabs;
+
+    for (i = 0; i < host->slabs; i++) {
+        ready.slab_pages[i] = host->slab[i].pages;
+        ready.slab_node[i] = host->slab[i].node;
+    }
+
+    memcpy(ready.node, &s->b->node[s->limits.host * s->limits.gpus],
+           s->limits.gpus * sizeof(int32_t));
 
     part.iov_base = &ready;
     part.iov_len = sizeof(ready);
@@ -201,35 +250,42 @@ dsa_hosts_follow_ready(dsa_hosts_following_t *s, dsa_err_t *err)
 
 
 /*
- * Returns 1 if the next message is to be read, and 0 if the oldest step is to
- * be waited for: when as many are in flight as may be, or when it has ended and
- * no message is there.  A step ahead is thus started while the one before it
- * runs.
+ * Reports the pages that have moved.  Returns DSA_OK if the next message is to
+ * be read, and DSA_AGAIN if the oldest step is to be waited for: when as many
+ * are in flight as may be, or when it has ended and no message is there.  A
+ * step ahead is thus started while the one before it runs.  DSA_ERROR with err.
  */
 
 static int
-dsa_hosts_follow_idle(dsa_hosts_following_t *s)
+dsa_hosts_follow_idle(dsa_hosts_following_t *s, dsa_err_t *err)
 {
     uint32_t         steps;
     struct timespec  pause = { 0, DSA_HOSTS_POLL_NS };
 
     steps = s->started - s->ended;
 
-    if (steps == 0) {
-        return 1;
-    }
-
-    if (steps == s->b->depth || s->b->ended == NULL) {
-        return 0;
-    }
-
     for ( ;; ) {
+        dsa_hosts_wire_limit(s->w, s->limit_ms);
+
+        if (dsa_hosts_memory_advance(s->memory, s->w, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        if (steps != 0 && (steps == s->b->depth || s->b->ended == NULL)) {
+            return DSA_AGAIN;
+        }
+
         if (dsa_hosts_wire_readable(s->w)) {
-            return 1;
+            return DSA_OK;
+        }
+
+        if (steps == 0) {
+            dsa_hosts_memory_wait(s->memory, s->w);
+            continue;
         }
 
         if (s->b->ended(s->b)) {
-            return 0;
+            return DSA_AGAIN;
         }
 
         (void) nanosleep(&pause, NULL);
@@ -263,6 +319,14 @@ dsa_hosts_follow_message(dsa_hosts_following_t *s, dsa_err_t *err)
         rc = dsa_hosts_follow_copy(s, &head, err);
         break;
 
+    case DSA_HOSTS_MOVE:
+        rc = dsa_hosts_memory_move(s->memory, s->w, head.bytes, err);
+        break;
+
+    case DSA_HOSTS_TIER:
+        rc = dsa_hosts_memory_tier(s->memory, s->w, head.bytes, err);
+        break;
+
     case DSA_HOSTS_BYE:
         if (head.bytes == 0 && s->started == s->ended) {
             return DSA_OK;
@@ -272,7 +336,8 @@ dsa_hosts_follow_message(dsa_hosts_following_t *s, dsa_err_t *err)
 
     default:
         return dsa_error(err, "%s has sent %s of %llu bytes; expected STEP, "
-                         "COPY, or BYE after the last step", s->w->name,
+                         "COPY, MOVE, TIER, or BYE after the last step",
+                         s->w->name,
                          dsa_hosts_type(head.type),
                          (unsigned long long) head.bytes);
     }

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 
 #include "engine/backend.h"
+#include "engine/hosts/memory.h"
 #include "engine/hosts/wire.h"
 
 
@@ -24,6 +25,8 @@ typedef struct {
                                   dsa_err_t *err);
     _Atomic uint64_t       *step_started_ms;    /* dsa_clock_ms() while a step
                                            is computed; 0: none is */
+    dsa_hosts_tiers_pt      tiers;      /* opens those behind host memory */
+    void                   *data;       /* argument of tiers */
 } dsa_hosts_follower_t;
 
 

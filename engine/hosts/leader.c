@@ -13,39 +13,11 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/hosts/connect.h"
-#include "engine/hosts/exchange.h"
-#include "engine/hosts/leader.h"
-#include "engine/hosts/plan.h"
-#include "engine/hosts/step.h"
-#include "engine/hosts/watch.h"
+#include "engine/hosts/leader_parts.h"
 
 
-#define DSA_HOSTS_DEPTH     2           /* most steps in flight */
 #define DSA_HOSTS_BLAME_MS  500         /* for the reason of another host */
 #define DSA_HOSTS_COPIES    256         /* pages of a call of copy() */
-
-
-/* Where the samples of a step in flight are put. */
-
-typedef struct {
-    dsa_hosts_slot_t       *slot;       /* [most entries] */
-    uint32_t                n;
-} dsa_hosts_flight_t;
-
-
-typedef struct {
-    const dsa_hosts_leader_t   *conf;
-    dsa_backend_t          *local;      /* the backend of this host */
-    dsa_hosts_limits_t      limits;
-    dsa_hosts_exchange_t    exchange;
-    dsa_hosts_wire_t        wire[DSA_MAX_GPUS];     /* [hosts], 0 is unused */
-    dsa_hosts_watch_t      *watch;
-    dsa_hosts_flight_t      flight[DSA_HOSTS_DEPTH];
-    uint32_t                started;    /* steps, modulo 2^32 */
-    uint32_t                ended;
-    uint32_t                failed;     /* 1: a call has failed */
-    dsa_buf_t               text;       /* of a message */
-} dsa_backend_leader_t;
 
 
 static int dsa_hosts_lead_open(dsa_backend_t *b, dsa_backend_e kind,
@@ -68,14 +40,10 @@ static int dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc,
     dsa_err_t *err);
 static int dsa_hosts_lead_results(dsa_backend_leader_t *h, dsa_err_t *err);
+static int dsa_hosts_lead_result(dsa_backend_leader_t *h, uint32_t host,
+    dsa_hosts_early_t *result, dsa_err_t *err);
 static int dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
     uint32_t n, dsa_err_t *err);
-static int dsa_hosts_lead_pin(dsa_backend_t *b, void *memory, uint64_t bytes,
-    dsa_err_t *err);
-static int dsa_hosts_lead_move(dsa_backend_t *b, dsa_move_e way,
-    uint32_t rank, const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
-static int dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way,
-    uint32_t rank, int wait, uint64_t *calls, dsa_err_t *err);
 static int dsa_hosts_lead_check(dsa_backend_t *b, dsa_err_t *err);
 static void dsa_hosts_lead_close(dsa_backend_t *b);
 
@@ -106,9 +74,18 @@ dsa_hosts_lead(dsa_backend_e kind, const dsa_backend_conf_t *conf,
     h->limits.gpus = conf->gpus;
     h->exchange.n = leader->n + 1;
     h->exchange.wire = h->wire;
+    h->host_memory = conf->host_memory;
 
     for (i = 0; i < DSA_MAX_GPUS; i++) {
         h->wire[i].fd = -1;
+    }
+
+    h->far = dsa_hosts_far_create(h->wire, h->limits.hosts, conf->gpus);
+
+    if (h->far == NULL) {
+        (void) dsa_error(err, "out of memory");
+        dsa_hosts_lead_close(b);
+        return NULL;
     }
 
     if (dsa_hosts_lead_open(b, kind, conf, err) != DSA_OK) {
@@ -124,6 +101,7 @@ static int
 dsa_hosts_lead_open(dsa_backend_t *b, dsa_backend_e kind,
     const dsa_backend_conf_t *conf, dsa_err_t *err)
 {
+    int                    rc;
     uint64_t               begin;
     dsa_backend_conf_t     own;
     dsa_backend_leader_t  *h = b->data;
@@ -186,7 +164,16 @@ dsa_hosts_lead_open(dsa_backend_t *b, dsa_backend_e kind,
         return DSA_ERROR;
     }
 
-    return dsa_hosts_lead_ready(b, begin, err);
+    if (dsa_hosts_watch_begin(h->watch, "waiting for the other hosts",
+                              h->conf->start_ms, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    rc = dsa_hosts_lead_ready(b, begin, err);
+    dsa_hosts_watch_end(h->watch);
+
+    return rc;
 }
 
 
@@ -237,7 +224,8 @@ dsa_hosts_lead_plan(dsa_backend_leader_t *h, dsa_backend_e kind,
     part.iov_len = sizeof(plan);
 
     for (i = 1; i < h->limits.hosts; i++) {
-        dsa_hosts_plan(&plan, kind, conf, i, h->conf->step_ms);
+        dsa_hosts_plan(&plan, kind, conf, i, h->conf->tiers,
+                       h->conf->step_ms);
 
         if (dsa_hosts_wire_send(&h->wire[i], DSA_HOSTS_PLAN, 0, &part, 1, err)
             != DSA_OK)
@@ -274,22 +262,31 @@ dsa_hosts_lead_flights(dsa_backend_leader_t *h, dsa_err_t *err)
 static int
 dsa_hosts_lead_ready(dsa_backend_t *b, uint64_t begin, dsa_err_t *err)
 {
-    uint32_t               i;
+    uint32_t               i, j;
     dsa_hosts_head_t       head;
     dsa_hosts_wire_t      *w;
-    dsa_hosts_ready_t      ready;
+    dsa_hosts_ready_t     *ready;
     dsa_backend_leader_t  *h = b->data;
 
     for (i = 1; i < h->limits.hosts; i++) {
         w = &h->wire[i];
+        ready = &h->ready[i];
 
-        if (dsa_hosts_watch_fault(h->watch, err) != DSA_OK
-            || dsa_hosts_wire_expect(w, DSA_HOSTS_READY, 0, sizeof(ready),
-                                     sizeof(ready), &head, err) != DSA_OK
-            || dsa_hosts_wire_read(w, &ready, sizeof(ready), err) != DSA_OK
-            || dsa_hosts_ready_check(b, &ready, w->name, err) != DSA_OK)
+        if (dsa_hosts_wire_expect(w, DSA_HOSTS_READY, 0,
+                                  sizeof(dsa_hosts_ready_t),
+                                  sizeof(dsa_hosts_ready_t), &head, err)
+            != DSA_OK
+            || dsa_hosts_wire_read(w, ready, sizeof(dsa_hosts_ready_t), err)
+               != DSA_OK
+            || dsa_hosts_ready_check(b, ready, h->limits.hosts,
+                                     h->host_memory != 0, w->name, err)
+               != DSA_OK)
         {
             return DSA_ERROR;
+        }
+
+        for (j = 0; j < h->limits.gpus; j++) {
+            b->node[i * h->limits.gpus + j] = ready->node[j];
         }
 
         dsa_log(DSA_LOG_NOTICE, "%s is ready", w->name);
@@ -333,10 +330,34 @@ dsa_hosts_lead_close(dsa_backend_t *b)
         free(h->flight[i].slot);
     }
 
+    for (i = 0; i < h->limits.hosts * DSA_HOSTS_DEPTH; i++) {
+        free(h->early[i / DSA_HOSTS_DEPTH][i % DSA_HOSTS_DEPTH].text);
+    }
+
+    dsa_hosts_far_destroy(h->far);
     dsa_hosts_exchange_close(&h->exchange);
     dsa_buf_free(&h->text);
     free(h);
     free(b);
+}
+
+
+int
+dsa_hosts_lead_begin(dsa_backend_leader_t *h, const char *what, dsa_err_t *err)
+{
+    dsa_hosts_lead_limit(h, h->conf->step_ms);
+
+    return dsa_hosts_watch_begin(h->watch, what, h->conf->step_ms, err);
+}
+
+
+int
+dsa_hosts_lead_end(dsa_backend_leader_t *h, int rc)
+{
+    dsa_hosts_watch_end(h->watch);
+    h->failed |= rc != DSA_OK;
+
+    return rc;
 }
 
 
@@ -349,9 +370,7 @@ dsa_hosts_lead_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
 
     assert(h->started - h->ended < b->depth);
 
-    dsa_hosts_lead_limit(h, h->conf->step_ms);
-
-    if (dsa_hosts_watch_begin(h->watch, "starting a step", err) != DSA_OK) {
+    if (dsa_hosts_lead_begin(h, "starting a step", err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -362,10 +381,7 @@ dsa_hosts_lead_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
         dsa_hosts_lead_blame(h, rc, err);
     }
 
-    dsa_hosts_watch_end(h->watch);
-
-    if (rc != DSA_OK) {
-        h->failed = 1;
+    if (dsa_hosts_lead_end(h, rc) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -443,9 +459,7 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
 
     assert(h->started != h->ended);
 
-    dsa_hosts_lead_limit(h, h->conf->step_ms);
-
-    if (dsa_hosts_watch_begin(h->watch, "a step", err) != DSA_OK) {
+    if (dsa_hosts_lead_begin(h, "a step", err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -453,12 +467,9 @@ dsa_hosts_lead_wait(dsa_backend_t *b, dsa_err_t *err)
     dsa_hosts_lead_blame(h, rc, err);
     rc = rc == DSA_OK ? dsa_hosts_lead_results(h, err) : rc;
 
-    dsa_hosts_watch_end(h->watch);
-
-    h->failed |= rc != DSA_OK;
     h->ended++;
 
-    return rc;
+    return dsa_hosts_lead_end(h, rc);
 }
 
 
@@ -512,6 +523,12 @@ dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc, dsa_err_t *err)
                 return;
             }
 
+            if (dsa_hosts_wire_is_aside(w, &head)
+                && w->aside(w->aside_data, w, &head, &other) == DSA_OK)
+            {
+                continue;
+            }
+
             /* the samples of an earlier step: this host did not fail first */
 
             seen[i] = 1;
@@ -525,41 +542,72 @@ dsa_hosts_lead_blame(dsa_backend_leader_t *h, int rc, dsa_err_t *err)
 static int
 dsa_hosts_lead_results(dsa_backend_leader_t *h, dsa_err_t *err)
 {
-    char                *text;
+    int                  rc;
     uint32_t             i;
-    uint64_t             most;
-    dsa_hosts_head_t     head;
-    dsa_hosts_wire_t    *w;
     dsa_hosts_flight_t  *f;
+    dsa_hosts_early_t    result;
 
     f = &h->flight[h->ended % DSA_HOSTS_DEPTH];
-    most = dsa_hosts_result_bytes(&h->limits);
 
     for (i = 1; i < h->limits.hosts; i++) {
-        w = &h->wire[i];
         h->limits.host = i;
 
-        if (dsa_hosts_wire_expect(w, DSA_HOSTS_RESULT, h->ended, 0, most,
-                                  &head, err) != DSA_OK)
-        {
+        if (dsa_hosts_lead_result(h, i, &result, err) != DSA_OK) {
             return DSA_ERROR;
         }
 
-        text = malloc(head.bytes + 1);
+        rc = dsa_hosts_result_read(f->slot, f->n, result.text, result.bytes,
+                                   &h->limits, h->wire[i].name, err);
+        free(result.text);
 
-        if (text == NULL) {
-            return dsa_error(err, "out of memory");
-        }
-
-        if (dsa_hosts_wire_read(w, text, head.bytes, err) != DSA_OK
-            || dsa_hosts_result_read(f->slot, f->n, text, head.bytes,
-                                     &h->limits, w->name, err) != DSA_OK)
-        {
-            free(text);
+        if (rc != DSA_OK) {
             return DSA_ERROR;
         }
+    }
 
-        free(text);
+    return DSA_OK;
+}
+
+
+/* Receives the samples of a host, whose text the caller frees. */
+
+static int
+dsa_hosts_lead_result(dsa_backend_leader_t *h, uint32_t host,
+    dsa_hosts_early_t *result, dsa_err_t *err)
+{
+    dsa_hosts_head_t    head;
+    dsa_hosts_wire_t   *w;
+    dsa_hosts_early_t  *early;
+
+    w = &h->wire[host];
+    early = h->early[host];
+
+    if (h->n_early[host] != 0) {
+        *result = early[0];
+        early[0] = early[1];
+        early[1].text = NULL;
+        h->n_early[host]--;
+
+        return DSA_OK;
+    }
+
+    if (dsa_hosts_wire_expect(w, DSA_HOSTS_RESULT, h->ended, 0,
+                              dsa_hosts_result_bytes(&h->limits), &head, err)
+        != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    result->bytes = head.bytes;
+    result->text = malloc(head.bytes + 1);
+
+    if (result->text == NULL) {
+        return dsa_error(err, "out of memory");
+    }
+
+    if (dsa_hosts_wire_read(w, result->text, head.bytes, err) != DSA_OK) {
+        free(result->text);
+        return DSA_ERROR;
     }
 
     return DSA_OK;
@@ -577,9 +625,7 @@ dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
 
     rc = DSA_OK;
 
-    dsa_hosts_lead_limit(h, h->conf->step_ms);
-
-    if (dsa_hosts_watch_begin(h->watch, "copying pages", err) != DSA_OK) {
+    if (dsa_hosts_lead_begin(h, "copying pages", err) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -597,43 +643,7 @@ dsa_hosts_lead_copy(dsa_backend_t *b, const dsa_page_copy_t *copy, uint32_t n,
         rc = rc == DSA_OK ? h->local->copy(h->local, copy, part, err) : rc;
     }
 
-    dsa_hosts_watch_end(h->watch);
-
-    h->failed |= rc != DSA_OK;
-
-    return rc;
-}
-
-
-/*
- * Host memory would have to be on the host of the page's rank, which the tiers
- * do not offer.  The configuration rejects it, so these are not called.
- */
-
-static int
-dsa_hosts_lead_pin(dsa_backend_t *b, void *memory, uint64_t bytes,
-    dsa_err_t *err)
-{
-    return dsa_error(err, "pages of several hosts cannot be moved to host "
-                     "memory");
-}
-
-
-static int
-dsa_hosts_lead_move(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
-    const dsa_page_move_t *move, uint32_t n, dsa_err_t *err)
-{
-    return dsa_hosts_lead_pin(b, NULL, 0, err);
-}
-
-
-static int
-dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
-    uint64_t *calls, dsa_err_t *err)
-{
-    *calls = 0;
-
-    return DSA_OK;
+    return dsa_hosts_lead_end(h, rc);
 }
 
 
@@ -641,6 +651,11 @@ static int
 dsa_hosts_lead_check(dsa_backend_t *b, dsa_err_t *err)
 {
     dsa_backend_leader_t  *h = b->data;
+
+    if (h->err.text[0] != '\0') {
+        *err = h->err;
+        return DSA_ERROR;
+    }
 
     return dsa_hosts_watch_fault(h->watch, err);
 }

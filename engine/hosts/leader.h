@@ -9,6 +9,8 @@
 
 
 #include "engine/hosts/leader_conf.h"
+#include "engine/pages/host.h"
+#include "engine/pages/tier.h"
 
 
 /*
@@ -33,6 +35,19 @@
 dsa_backend_t *dsa_hosts_lead(dsa_backend_e kind,
     const dsa_backend_conf_t *conf, const dsa_hosts_leader_t *leader,
     dsa_err_t *err);
+
+/*
+ * Adds the slabs of the other hosts to those of this host, of which conf has
+ * had a host_memory.
+ */
+void dsa_hosts_memory(dsa_backend_t *b, dsa_host_t *host);
+
+/*
+ * Replaces a tier of this host by one of all hosts, which the backend's thread
+ * uses: operations on pages of another host go there.  It must be closed before
+ * the backend.
+ */
+void dsa_hosts_tier(dsa_backend_t *b, uint32_t number, dsa_tier_t *tier);
 
 
 #endif /* _DSA_HOSTS_LEADER_H_INCLUDED_ */

@@ -7,20 +7,25 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiers.h"
 #include "engine/hosts/plan.h"
 
 
-_Static_assert(sizeof(dsa_hosts_plan_t) == 64, "PLAN has no padding");
-_Static_assert(sizeof(dsa_hosts_ready_t) == 48, "READY has no padding");
+_Static_assert(sizeof(dsa_hosts_plan_t) == 80, "PLAN has no padding");
+_Static_assert(sizeof(dsa_hosts_ready_t) == 56 + 8 * DSA_HOST_SLABS
+               + 4 * DSA_MAX_GPUS, "READY has no padding");
 
 
+static int dsa_hosts_ready_memory(const dsa_hosts_ready_t *ready,
+    uint32_t hosts, int memory, const char *name, dsa_err_t *err);
 static int dsa_hosts_plan_range(const char *name, uint64_t value,
     uint64_t least, uint64_t most, dsa_err_t *err);
 
 
 void
 dsa_hosts_plan(dsa_hosts_plan_t *plan, dsa_backend_e kind,
-    const dsa_backend_conf_t *conf, uint32_t host, uint64_t limit_ms)
+    const dsa_backend_conf_t *conf, uint32_t host, uint32_t tiers,
+    uint64_t limit_ms)
 {
     memset(plan, 0, sizeof(dsa_hosts_plan_t));
 
@@ -35,7 +40,10 @@ dsa_hosts_plan(dsa_hosts_plan_t *plan, dsa_backend_e kind,
     plan->max_tokens = conf->max_tokens;
     plan->max_seqs = conf->max_seqs;
     plan->allowed = conf->allowed;
+    plan->persistent = conf->persistent;
+    plan->tiers = tiers;
     plan->kv_memory = conf->kv_memory;
+    plan->host_memory = conf->host_memory;
     plan->limit_ms = limit_ms;
 }
 
@@ -67,6 +75,10 @@ dsa_hosts_plan_apply(dsa_backend_conf_t *conf, dsa_backend_e kind,
         { "max_running", plan->max_seqs, 1, 1U << 20 },
         { "tokens of the tokenizer", plan->allowed, 1, UINT32_MAX },
         { "kv_memory", plan->kv_memory, 0, 1ULL << 48 },
+        { "host_memory", plan->host_memory, 0, 1ULL << 48 },
+        { "persistent", plan->persistent, 0, 1 },
+        { "tiers", plan->tiers, 0,
+          plan->host_memory != 0 ? (1U << DSA_TIERS) - 1 : 0 },
         { "reserved", plan->reserved, 0, 0 },
         { "step_timeout", plan->limit_ms, 1, 24 * 3600 * 1000 }
     };
@@ -102,6 +114,8 @@ dsa_hosts_plan_apply(dsa_backend_conf_t *conf, dsa_backend_e kind,
     conf->max_seqs = plan->max_seqs;
     conf->allowed = plan->allowed;
     conf->kv_memory = plan->kv_memory;
+    conf->host_memory = plan->host_memory;
+    conf->persistent = plan->persistent;
     conf->attention = DSA_ATTENTION_DATA;
     conf->drafts = 0;
 
@@ -123,9 +137,37 @@ dsa_hosts_plan_range(const char *name, uint64_t value, uint64_t least,
 }
 
 
+static int
+dsa_hosts_ready_memory(const dsa_hosts_ready_t *ready, uint32_t hosts,
+    int memory, const char *name, dsa_err_t *err)
+{
+    uint32_t  i, most;
+
+    most = memory ? DSA_HOST_SLABS / hosts : 0;
+
+    if (ready->slabs > most || (memory && ready->slabs == 0)
+        || ready->reserved != 0)
+    {
+        return dsa_error(err, "%s has %u slabs of host memory; expected %u to "
+                         "%u", name, ready->slabs, memory ? 1 : 0, most);
+    }
+
+    for (i = 0; i < ready->slabs; i++) {
+        if (ready->slab_pages[i] == 0 || ready->slab_pages[i] > DSA_PAGES_MAX)
+        {
+            return dsa_error(err, "%s has %u pages in slab %u of its host "
+                             "memory; expected 1 to %u", name,
+                             ready->slab_pages[i], i, DSA_PAGES_MAX);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
 int
 dsa_hosts_ready_check(dsa_backend_t *b, const dsa_hosts_ready_t *ready,
-    const char *name, dsa_err_t *err)
+    uint32_t hosts, int memory, const char *name, dsa_err_t *err)
 {
     char    fingerprint[sizeof(ready->fingerprint)];
     size_t  i;
@@ -159,5 +201,5 @@ dsa_hosts_ready_check(dsa_backend_t *b, const dsa_hosts_ready_t *ready,
         b->pages = ready->pages;
     }
 
-    return DSA_OK;
+    return dsa_hosts_ready_memory(ready, hosts, memory, name, err);
 }

@@ -9,6 +9,7 @@
 
 
 #include "engine/backend.h"
+#include "engine/pages/host.h"
 
 
 /* The bytes of PLAN: what the leader has configured for all hosts. */
@@ -25,8 +26,12 @@ typedef struct {
     uint32_t            max_tokens;
     uint32_t            max_seqs;
     uint32_t            allowed;
+    uint32_t            persistent;
+    uint32_t            tiers;          /* mask of 1 << tier, of those behind
+                                           host memory */
     uint32_t            reserved;       /* 0 */
     uint64_t            kv_memory;
+    uint64_t            host_memory;    /* of each host */
     uint64_t            limit_ms;       /* of a step */
 } dsa_hosts_plan_t;
 
@@ -37,12 +42,19 @@ typedef struct {
     char                fingerprint[36];        /* of the backend */
     uint32_t            pages;          /* of each rank */
     uint64_t            page_bytes;
+    uint32_t            slabs;          /* of host memory */
+    uint32_t            reserved;       /* 0 */
+    uint32_t            slab_pages[DSA_HOST_SLABS];
+    int32_t             slab_node[DSA_HOST_SLABS];
+    int32_t             node[DSA_MAX_GPUS];     /* of its ranks; -1: not
+                                           known */
 } dsa_hosts_ready_t;
 
 
-/* Sets plan from the configuration of the leader's backend. */
+/* Sets plan from the configuration of the leader's backend and its tiers. */
 void dsa_hosts_plan(dsa_hosts_plan_t *plan, dsa_backend_e kind,
-    const dsa_backend_conf_t *conf, uint32_t host, uint64_t limit_ms);
+    const dsa_backend_conf_t *conf, uint32_t host, uint32_t tiers,
+    uint64_t limit_ms);
 
 /*
  * Sets the members of conf that the leader decides from a plan; conf has those
@@ -54,12 +66,13 @@ int dsa_hosts_plan_apply(dsa_backend_conf_t *conf, dsa_backend_e kind,
 
 /*
  * Compares what a follower has opened with the leader's backend, and lowers
- * b->pages to the least of all hosts.  DSA_ERROR with err: the weights, the
- * layout of a page or the number of pages is one that cannot be used together;
- * name is that of the follower.
+ * b->pages to the least of all hosts.  hosts is their number; memory is 1 if
+ * they have host memory.  DSA_ERROR with err: the weights, the layout of a page
+ * or the number of pages is one that cannot be used together; name is that of
+ * the follower.
  */
 int dsa_hosts_ready_check(dsa_backend_t *b, const dsa_hosts_ready_t *ready,
-    const char *name, dsa_err_t *err);
+    uint32_t hosts, int memory, const char *name, dsa_err_t *err);
 
 
 #endif /* _DSA_HOSTS_PLAN_H_INCLUDED_ */

@@ -34,15 +34,21 @@ void dsa_hosts_watch_stop(dsa_hosts_watch_t *watch);
 
 /*
  * Begins and ends a call.  The caller reads the connections itself in a call
- * that it has begun by dsa_hosts_watch_begin(), with a phrase for errors.
- * DSA_ERROR with err, and no call has begun: a connection has ended before.  A
- * call that it has begun by dsa_hosts_watch_open() has the time limit of the
- * start, and does not read them.
+ * that it has begun by dsa_hosts_watch_begin(), with a phrase for errors and a
+ * time limit; 0: none.  DSA_ERROR with err, and no call has begun: a connection
+ * has ended before.  A call that it has begun by dsa_hosts_watch_open() has the
+ * time limit of the start, and does not read them.
  */
 int dsa_hosts_watch_begin(dsa_hosts_watch_t *watch, const char *what,
-    dsa_err_t *err);
+    uint64_t limit_ms, dsa_err_t *err);
 void dsa_hosts_watch_open(dsa_hosts_watch_t *watch);
 void dsa_hosts_watch_end(dsa_hosts_watch_t *watch);
+
+/*
+ * The thread calls arrived() once, when a connection has something to read.  It
+ * may be a message that the caller expects anyway.
+ */
+void dsa_hosts_watch_listen(dsa_hosts_watch_t *watch);
 
 /* DSA_ERROR with err: a connection has ended between calls. */
 int dsa_hosts_watch_fault(dsa_hosts_watch_t *watch, dsa_err_t *err);

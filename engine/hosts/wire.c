@@ -40,6 +40,10 @@ dsa_hosts_type(uint32_t type)
         [DSA_HOSTS_READY] = "READY",
         [DSA_HOSTS_STEP] = "STEP",
         [DSA_HOSTS_COPY] = "COPY",
+        [DSA_HOSTS_MOVE] = "MOVE",
+        [DSA_HOSTS_MOVED] = "MOVED",
+        [DSA_HOSTS_TIER] = "TIER",
+        [DSA_HOSTS_TIERED] = "TIERED",
         [DSA_HOSTS_DATA] = "DATA",
         [DSA_HOSTS_RESULT] = "RESULT",
         [DSA_HOSTS_BYE] = "BYE",
@@ -308,8 +312,18 @@ dsa_hosts_wire_expect(dsa_hosts_wire_t *w, dsa_hosts_type_e type,
     uint32_t number, uint64_t least, uint64_t most, dsa_hosts_head_t *head,
     dsa_err_t *err)
 {
-    if (dsa_hosts_wire_head(w, head, err) != DSA_OK) {
-        return DSA_ERROR;
+    for ( ;; ) {
+        if (dsa_hosts_wire_head(w, head, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        if (!dsa_hosts_wire_is_aside(w, head)) {
+            break;
+        }
+
+        if (w->aside(w->aside_data, w, head, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
     }
 
     if (head->type == type && head->number == number && head->bytes >= least
@@ -324,6 +338,33 @@ dsa_hosts_wire_expect(dsa_hosts_wire_t *w, dsa_hosts_type_e type,
                      (unsigned long long) head->bytes, dsa_hosts_type(type),
                      number, (unsigned long long) least,
                      (unsigned long long) most);
+}
+
+
+int
+dsa_hosts_wire_is_aside(const dsa_hosts_wire_t *w,
+    const dsa_hosts_head_t *head)
+{
+    return w->aside != NULL && (head->type == DSA_HOSTS_MOVED
+                                || head->type == DSA_HOSTS_TIERED);
+}
+
+
+int
+dsa_hosts_wire_peek(const dsa_hosts_wire_t *w, dsa_hosts_head_t *head)
+{
+    ssize_t  n;
+
+    n = recv(w->fd, head, sizeof(dsa_hosts_head_t), MSG_PEEK|MSG_DONTWAIT);
+
+    if (n == 0 || (n == -1 && errno != EAGAIN && errno != EWOULDBLOCK
+                   && errno != EINTR))
+    {
+        head->type = DSA_HOSTS_FAULT;
+        return 1;
+    }
+
+    return n == (ssize_t) sizeof(dsa_hosts_head_t);
 }
 
 

@@ -29,12 +29,20 @@
  *                                 <--    READY   fingerprint, pages
  *     STEP    entries of a step   -->
  *     COPY    pages between ranks -->
+ *     MOVE    pages of a rank     -->
+ *             to or from host
+ *             memory
+ *                                 <--    MOVED   one MOVE has ended
+ *     TIER    a page of a tier    -->
+ *             behind host memory
+ *                                 <--    TIERED  one TIER has ended
  *     DATA    exchange of ranks  <-->    DATA
  *                                 <--    RESULT  samples of a step
  *     BYE                         -->
  *
- * A follower that cannot go on sends FAULT with a text, in place of any other
- * message, and closes the connection.
+ * A follower sends MOVED and TIERED between any other messages.  One that
+ * cannot go on sends FAULT with a text, in place of any other message, and
+ * closes the connection.
  */
 
 #define DSA_HOSTS_NAME      320         /* bytes of a name, with NUL */
@@ -49,6 +57,10 @@ typedef enum {
     DSA_HOSTS_READY,
     DSA_HOSTS_STEP,
     DSA_HOSTS_COPY,
+    DSA_HOSTS_MOVE,
+    DSA_HOSTS_MOVED,
+    DSA_HOSTS_TIER,
+    DSA_HOSTS_TIERED,
     DSA_HOSTS_DATA,
     DSA_HOSTS_RESULT,
     DSA_HOSTS_BYE,
@@ -72,12 +84,22 @@ typedef struct {
  * with the name.
  */
 
-typedef struct {
+typedef struct dsa_hosts_wire_s  dsa_hosts_wire_t;
+
+struct dsa_hosts_wire_s {
     int                 fd;             /* non-blocking; -1: none */
     uint64_t            deadline_ms;    /* dsa_clock_ms(); UINT64_MAX: none */
     uint64_t            limit_ms;       /* for the error, how long that was */
     char                name[DSA_HOSTS_NAME];   /* of the peer */
-} dsa_hosts_wire_t;
+
+    /*
+     * Reads what follows the head of a MOVED or TIERED that comes before the
+     * expected message.  NULL: these are not expected, either.
+     */
+    int               (*aside)(void *data, dsa_hosts_wire_t *w,
+                               const dsa_hosts_head_t *head, dsa_err_t *err);
+    void               *aside_data;
+};
 
 
 /*
@@ -100,6 +122,16 @@ int dsa_hosts_wire_send(dsa_hosts_wire_t *w, dsa_hosts_type_e type,
 int dsa_hosts_wire_expect(dsa_hosts_wire_t *w, dsa_hosts_type_e type,
     uint32_t number, uint64_t least, uint64_t most, dsa_hosts_head_t *head,
     dsa_err_t *err);
+
+/* Returns 1 if aside() reads what follows this head. */
+int dsa_hosts_wire_is_aside(const dsa_hosts_wire_t *w,
+    const dsa_hosts_head_t *head);
+
+/*
+ * Returns 1 if a whole head has arrived, which the next call receives, or the
+ * connection has ended, and then it is that of a FAULT.
+ */
+int dsa_hosts_wire_peek(const dsa_hosts_wire_t *w, dsa_hosts_head_t *head);
 
 /* Receives a head of any type; FAULT is an error with its text. */
 int dsa_hosts_wire_head(dsa_hosts_wire_t *w, dsa_hosts_head_t *head,

@@ -457,7 +457,9 @@ dsa_conf_tiers(dsa_conf_reader_t *r)
 
     conf = r->conf;
 
-    if (conf->cache.addresses == 0) {
+    /* a follower has as much host memory as its leader */
+
+    if (conf->cache.addresses == 0 || conf->follow != NULL) {
         return DSA_OK;
     }
 

@@ -19,7 +19,7 @@
 
 static const char  *dsa_conf_follower[] = {
     "model", "listen", "host_secret", "backend", "gpus", "log_level",
-    "step_timeout", "start_timeout"
+    "step_timeout", "start_timeout", "redis_cache"
 };
 
 
@@ -147,13 +147,6 @@ dsa_conf_leads(dsa_conf_reader_t *r)
                              conf->drafts);
     }
 
-    if (conf->host_memory != 0) {
-        return dsa_conf_fail(r, "\"host_memory\" is not possible over several "
-                             "\"hosts\", because a page would have to be in "
-                             "the memory of the host of its GPU; expected "
-                             "none, and no \"redis_cache\"");
-    }
-
     if (conf->random) {
         return dsa_conf_fail(r, "\"weights random\" is not possible over "
                              "several \"hosts\", which compare the "
@@ -212,6 +205,6 @@ dsa_conf_follows(dsa_conf_reader_t *r, const char *name, unsigned line)
     return dsa_conf_fail(r, "\"%s\" is the leader's, because this host follows "
                          "another one (\"listen %s\"); expected only model, "
                          "listen, host_secret, backend, gpus, log_level, "
-                         "step_timeout and start_timeout", name,
+                         "step_timeout, start_timeout and redis_cache", name,
                          r->conf->follow);
 }

@@ -20,6 +20,7 @@
 #include "engine/hosts/follower.h"
 #include "engine/service/follower.h"
 #include "engine/service/replica.h"
+#include "engine/service/tiers.h"
 
 
 #define DSA_FOLLOWER_BEAT_MS    100     /* of the heartbeat */
@@ -158,6 +159,8 @@ dsa_follower_serve(dsa_follower_t *f)
     f->follower.kind = f->conf->backend;
     f->follower.open = dsa_backend_open;
     f->follower.step_started_ms = &f->vitals->step_started_ms;
+    f->follower.tiers = dsa_service_follow_tiers;
+    f->follower.data = (void *) (uintptr_t) f->conf;
 
     rc = pthread_create(&f->thread, NULL, dsa_follower_thread, f);
 

@@ -58,7 +58,7 @@ static int dsa_replica_threads(dsa_replica_t *r, dsa_err_t *err);
 static int dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err);
 static dsa_backend_t *dsa_replica_lead(dsa_replica_t *r,
     const dsa_backend_conf_t *backend, dsa_err_t *err);
-static void dsa_replica_failed(void *data);
+static void dsa_replica_nudge(void *data);
 static void dsa_replica_fault(void *data, const char *text);
 static int dsa_replica_listen(dsa_replica_t *r, dsa_err_t *err);
 static void dsa_replica_close(dsa_replica_t *r);
@@ -379,8 +379,10 @@ dsa_replica_lead(dsa_replica_t *r, const dsa_backend_conf_t *backend,
     leader->secret = &conf->secret;
     leader->start_ms = conf->start_timeout_ms / 4 * 3;
     leader->step_ms = (conf->step_timeout_ms + 3) / 4 * 3;
+    leader->tiers = dsa_service_tier_mask(conf);
     leader->open = dsa_backend_open;
-    leader->failed = dsa_replica_failed;
+    leader->failed = dsa_replica_nudge;
+    leader->arrived = dsa_replica_nudge;
     leader->abort = dsa_replica_fault;
     leader->data = r;
 
@@ -391,7 +393,7 @@ dsa_replica_lead(dsa_replica_t *r, const dsa_backend_conf_t *backend,
 /* Called in the thread that watches the hosts. */
 
 static void
-dsa_replica_failed(void *data)
+dsa_replica_nudge(void *data)
 {
     dsa_replica_t  *r;
 

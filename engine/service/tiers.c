@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "engine/hosts/leader.h"
 #include "engine/pages/redis.h"
 #include "engine/service/tiers.h"
 
@@ -20,20 +21,28 @@
 #define DSA_TIERS_TIMEOUT_MS    200
 
 
-/*
- * Opens a tier that wakes st, if conf has it; otherwise *tier stays as it is,
- * zeroed.  DSA_ERROR with err: nothing is open.
- */
+/* Whom a tier wakes, in its threads. */
+
+typedef struct {
+    void              (*wake)(void *data);
+    void               *data;
+} dsa_service_wake_t;
+
+
+/* Opens a tier that conf has.  DSA_ERROR with err: it is not open. */
 typedef int (*dsa_service_tier_pt)(const dsa_conf_t *conf,
-    const dsa_backend_t *backend, dsa_step_t *st, dsa_tier_t *tier,
-    dsa_err_t *err);
+    const dsa_backend_t *backend, const dsa_service_wake_t *wake,
+    dsa_tier_t *tier, dsa_err_t *err);
 
 
-static int dsa_service_host(const dsa_conf_t *conf,
-    const dsa_backend_t *backend, dsa_host_t *host, dsa_err_t *err);
+static int dsa_service_host(const dsa_conf_t *conf, dsa_backend_t *backend,
+    dsa_host_t *host, dsa_err_t *err);
+static int dsa_service_slower_open(const dsa_conf_t *conf, uint32_t mask,
+    const dsa_backend_t *backend, const dsa_service_wake_t *wake,
+    dsa_tier_t *tier, dsa_err_t *err);
 static int dsa_service_redis(const dsa_conf_t *conf,
-    const dsa_backend_t *backend, dsa_step_t *st, dsa_tier_t *tier,
-    dsa_err_t *err);
+    const dsa_backend_t *backend, const dsa_service_wake_t *wake,
+    dsa_tier_t *tier, dsa_err_t *err);
 
 
 /* The tiers behind host memory, by number. */
@@ -43,12 +52,19 @@ static const dsa_service_tier_pt  dsa_service_slower[DSA_TIERS] = {
 };
 
 
+uint32_t
+dsa_service_tier_mask(const dsa_conf_t *conf)
+{
+    return conf->cache.addresses != 0 ? 1U << DSA_TIER_REDIS : 0;
+}
+
+
 int
 dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_step_t *st, dsa_host_t *host, dsa_sched_conf_t *sched, dsa_err_t *err)
 {
-    uint32_t     i;
-    dsa_tier_t  *tier;
+    uint32_t            i;
+    dsa_service_wake_t  wake = { dsa_step_nudge, st };
 
     if (conf->host_memory == 0) {
         return DSA_OK;
@@ -60,9 +76,52 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
 
     sched->host = host;
 
+    if (dsa_service_slower_open(conf, dsa_service_tier_mask(conf), backend,
+                                &wake, sched->tier, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    for (i = DSA_TIER_SLOWER; i < DSA_TIERS && conf->followers != 0; i++) {
+        if (sched->tier[i].submit != NULL) {
+            dsa_hosts_tier(backend, i, &sched->tier[i]);
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+int
+dsa_service_follow_tiers(void *data, uint32_t mask,
+    const dsa_backend_t *backend, void (*wake)(void *data), void *wake_data,
+    dsa_tier_t *tier, dsa_err_t *err)
+{
+    const dsa_conf_t    *conf = data;
+    dsa_service_wake_t   woken = { wake, wake_data };
+
+    if ((mask & ~dsa_service_tier_mask(conf)) != 0) {
+        return dsa_error(err, "the leader has \"redis_cache\", and this host "
+                         "none; expected one on all hosts, of the same Redis");
+    }
+
+    return dsa_service_slower_open(conf, mask, backend, &woken, tier, err);
+}
+
+
+/* Opens the tiers of a mask, or none. */
+
+static int
+dsa_service_slower_open(const dsa_conf_t *conf, uint32_t mask,
+    const dsa_backend_t *backend, const dsa_service_wake_t *wake,
+    dsa_tier_t *tier, dsa_err_t *err)
+{
+    uint32_t  i;
+
     for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
-        if (dsa_service_slower[i](conf, backend, st, &sched->tier[i], err)
-            != DSA_OK)
+        if ((mask >> i & 1) != 0
+            && dsa_service_slower[i](conf, backend, wake, &tier[i], err)
+               != DSA_OK)
         {
             break;
         }
@@ -73,10 +132,9 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
     }
 
     while (i-- > DSA_TIER_SLOWER) {
-        tier = &sched->tier[i];
-
-        if (tier->submit != NULL) {
-            tier->close(tier->data);
+        if (tier[i].submit != NULL) {
+            tier[i].close(tier[i].data);
+            tier[i].submit = NULL;
         }
     }
 
@@ -85,16 +143,21 @@ dsa_service_tiers(const dsa_conf_t *conf, dsa_backend_t *backend,
 
 
 static int
-dsa_service_host(const dsa_conf_t *conf, const dsa_backend_t *backend,
+dsa_service_host(const dsa_conf_t *conf, dsa_backend_t *backend,
     dsa_host_t *host, dsa_err_t *err)
 {
     uint32_t  i;
     uint64_t  pages;
 
-    if (dsa_host_open(host, conf->host_memory, backend->page_bytes, err)
+    if (dsa_host_open_part(host, conf->host_memory, backend->page_bytes,
+                           conf->followers + 1, err)
         != DSA_OK)
     {
         return DSA_ERROR;
+    }
+
+    if (conf->followers != 0) {
+        dsa_hosts_memory(backend, host);
     }
 
     pages = 0;
@@ -113,13 +176,9 @@ dsa_service_host(const dsa_conf_t *conf, const dsa_backend_t *backend,
 
 static int
 dsa_service_redis(const dsa_conf_t *conf, const dsa_backend_t *backend,
-    dsa_step_t *st, dsa_tier_t *tier, dsa_err_t *err)
+    const dsa_service_wake_t *wake, dsa_tier_t *tier, dsa_err_t *err)
 {
     dsa_redis_conf_t  cache;
-
-    if (conf->cache.addresses == 0) {
-        return DSA_OK;
-    }
 
     /* pages of different weights must not have the same keys */
 
@@ -138,8 +197,8 @@ dsa_service_redis(const dsa_conf_t *conf, const dsa_backend_t *backend,
     cache.timeout_ms = DSA_TIERS_TIMEOUT_MS;
     cache.page_bytes = backend->page_bytes;
     cache.fingerprint = backend->fingerprint;
-    cache.wake = dsa_step_nudge;
-    cache.wake_data = st;
+    cache.wake = wake->wake;
+    cache.wake_data = wake->data;
 
     return dsa_redis_tier(tier, &cache, err);
 }

@@ -253,7 +253,9 @@ check_ready(const uint8_t *data, size_t size)
         b->pages = 5;
         b->page_bytes = 7;
 
-        if (dsa_hosts_ready_check(b, &ready, "host", &err) == DSA_OK) {
+        if (dsa_hosts_ready_check(b, &ready, 2, data[0] & 1, "host", &err)
+            == DSA_OK)
+        {
             must(b->pages >= 1 && b->pages <= 5 && ready.page_bytes == 7);
 
         } else {

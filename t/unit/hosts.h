@@ -51,6 +51,7 @@ typedef struct {
                                            follower_main() */
     dsa_backend_t    *(*open)(dsa_backend_e kind,
                               const dsa_backend_conf_t *conf, dsa_err_t *err);
+    dsa_hosts_tiers_pt  tiers;
     int               (*serve)(dsa_hosts_wire_t *w);    /* in place of
                                            dsa_hosts_follow(); NULL: that */
     pid_t               pid;
@@ -125,6 +126,7 @@ follower_run(const follower_t *f, int pipe)
     conf.backend.model = f->model;
     conf.backend.gpus = f->gpus;
     conf.open = f->open;
+    conf.tiers = f->tiers;
 
     for (i = 0; i < f->gpus; i++) {
         conf.backend.gpu[i] = f->gpu + i;
@@ -238,6 +240,12 @@ hosts_failed(void *data)
 }
 
 
+static inline void
+hosts_arrived(void *data)
+{
+}
+
+
 /*
  * On a machine that is busy, a call may return later than a second after a host
  * has ended, and then this is called, too.  The call returns all the same.
@@ -278,6 +286,7 @@ hosts_init(hosts_t *h, const char *model, uint32_t n, uint32_t gpus)
     h->leader.step_ms = HOSTS_STEP_MS;
     h->leader.open = dsa_backend_open;
     h->leader.failed = hosts_failed;
+    h->leader.arrived = hosts_arrived;
     h->leader.abort = hosts_abort;
     h->leader.data = h;
 }

@@ -68,6 +68,7 @@ typedef struct {
 static request_t  requests[REQUESTS];
 
 static uint32_t  join_drafts;           /* of the backends */
+static dsa_host_t  *join_host;          /* of the schedulers; NULL: none */
 static uint32_t  first_tokens;          /* of all answers, and */
 static uint32_t  equal_tokens;          /* of them, those of one rank */
 
@@ -140,6 +141,7 @@ sched_open(dsa_backend_t *b)
     conf.max_waiting = REQUESTS;
     conf.max_waiting_per_tenant = REQUESTS;
     conf.context = PAGES * DSA_PAGE_TOKENS;
+    conf.host = join_host;
 
     s = dsa_sched_create(b, &conf, &handler, &err);
     must(s != NULL ? DSA_OK : DSA_ERROR, &err);

@@ -125,6 +125,12 @@ test_leader(void **state)
     assert_int_equal(dsa_backend_hosts(&backend), 4);
     dsa_conf_free(&conf);
 
+    good(&conf, LEADER "host_memory 1g; redis_cache 127.0.0.1:6379;");
+    dsa_conf_backend_of(&conf, 0, &backend);
+    assert_int_equal(backend.host_memory, 1 << 30);
+    assert_int_equal(backend.persistent, 1);
+    dsa_conf_free(&conf);
+
     good(&conf, "model m; listen unix:x; backend cpu;");
     assert_int_equal(conf.followers, 0);
     dsa_conf_backend_of(&conf, 0, &backend);
@@ -188,10 +194,9 @@ test_refused(void **state)
         "most 16 GPUs of a replica");
     bad(LEADER "speculate 3;", "\"speculate 3\" is not possible over several "
         "\"hosts\"; expected auto or off");
-    bad(LEADER "host_memory 1g;", "\"host_memory\" is not possible over "
-        "several \"hosts\"");
-    bad(LEADER "host_memory 1g; redis_cache 127.0.0.1:6379;",
-        "\"host_memory\" is not possible");
+    bad(LEADER "redis_cache 127.0.0.1:6379;",
+        "\"redis_cache\" needs \"host_memory\"");
+    bad(FOLLOWER "host_memory 1g;", "\"host_memory\" is the leader's");
     bad(LEADER "step_timeout 0;", "\"step_timeout\" is 0");
     bad(LEADER "backend null;", "several hosts need \"backend cuda\" or "
         "\"backend cpu\"");

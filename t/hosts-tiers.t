@@ -1,0 +1,220 @@
+#!/usr/bin/perl
+
+# Copyright (C) The nginx-dsa authors
+#
+# A replica over two hosts with host memory and Redis: prefixes are found in the
+# memory of the host of their rank, and in Redis after a restart, and the
+# answers are those of two ranks in one process without any tier.
+
+use strict;
+use warnings;
+
+use Test::More;
+
+use lib 't/lib';
+use DSA::Fake qw/ ask /;
+use DSA::Test;
+
+my $page = 64;
+my $prompts = 6;
+my $t = DSA::Test->new('hosts-tiers');
+my $redis = $t->start_redis(password => 'secret');
+my $secret = write_file($t->path('secret'), 'f' x 64 . "\n");
+my $cache = "127.0.0.1:$redis->{port} password_file=" . $t->path('cache.pw')
+            . ' ttl=1h connections=2';
+my %own = (model => "$DSA::Test::root/demo/model", backend => 'cpu');
+my %conf = (%own, kv_memory => '12m', speculate => 'off');
+
+write_file($t->path('cache.pw'), "secret\n");
+chmod 0600, $secret or die "chmod: $!\n";
+
+
+sub follower {
+    my ($name, @more) = @_;
+
+    my $port = DSA::Test::free_port();
+    my $file = write_file($t->path("$name.conf"), join '', map { "$_;\n" }
+                          "model $own{model}", 'backend cpu',
+                          "listen 127.0.0.1:$port", "host_secret $secret",
+                          @more);
+    my $proc = $t->spawn($name, $t->build . '/dsa-engine', '-c', $file);
+
+    $proc->{port} = $port;
+    $proc->{ready} = sub { $proc->output =~ /waits for the leader/ };
+    $proc->wait_ready(60);
+
+    return $proc;
+}
+
+
+my $follower = follower('follower', "redis_cache $cache");
+my %hosts = (hosts => "127.0.0.1:$follower->{port}", host_secret => $secret,
+             host_memory => '64m', redis_cache => $cache);
+
+$t->start_engine(name => 'one', conf => { %conf, name => 'one', gpus => 2 });
+
+my $leader = $t->start_engine(name => 'leader', conf => {
+    %conf, %hosts, name => 'leader', log_level => 'debug' });
+
+$t->start_nginx();
+
+
+sub sessions {
+    my ($n) = @_;
+
+    wait_until(sub { ($t->metrics->{dsa_sessions} // 0) == $n }, 60,
+               "$n sessions");
+}
+
+sessions(2);
+
+
+# Answers of one model to prompts that run together, so that both ranks have
+# some: the choices with their probabilities, and the cached tokens by tier.
+
+sub chats {
+    my ($model, @text) = @_;
+
+    my (@answer, %tokens);
+    my @stream = map {
+        $t->stream({ %{ ask($_, max_tokens => 12, temperature => 0, seed => 1,
+                            logprobs => JSON::PP::true,
+                            stream_options => { include_usage =>
+                                                JSON::PP::true }) },
+                     model => $model }, head => 0)
+    } @text;
+
+    for my $s (@stream) {
+        $s->read_head();
+
+        my @events = $s->events;
+        my $m = DSA::HTTP->gather(@events);
+        my $d = $m->{usage}{prompt_tokens_details};
+
+        # an event has as many tokens as its step, or several
+
+        push @answer, join '|', $m->{done}, $m->{content} // '',
+                      map { "$_->{token} $_->{logprob}" }
+                      map { @{ $_->{json}{choices}[0]{logprobs}{content}
+                               || [] } }
+                      grep { $_->{json} && @{ $_->{json}{choices} } } @events;
+
+        $tokens{$_} += $d->{"${_}_tokens"} for qw/ gpu host redis /;
+        $tokens{hit} += int(($m->{usage}{prompt_tokens} - 1) / $page) * $page;
+    }
+
+    return (\@answer, \%tokens);
+}
+
+
+my @text = map { "$_ " . 'cat dog ' x 400 } 1 .. $prompts;
+my @other = map { "other $_ " . 'sun ' x 800 } 1 .. $prompts;
+
+my ($want) = chats('one', @text);
+my ($want_other) = chats('one', @other);
+
+like($want->[0], qr/^1\|.+ -?\d/s, 'two ranks of one process answer');
+
+my ($got, $tokens) = chats('leader', @text);
+
+is_deeply($got, $want, 'two hosts give the same answers');
+is($tokens->{gpu} + $tokens->{host} + $tokens->{redis}, 0,
+   'and nothing was cached');
+
+
+# Host memory: the ranks have pages for two of the prompts.
+
+($got) = chats('leader', @other);
+is_deeply($got, $want_other, 'others overwrite their pages');
+
+($got, $tokens) = chats('leader', @text);
+is_deeply($got, $want, 'from host memory: the same answers');
+cmp_ok($tokens->{host}, '>=', $tokens->{hit} / 2, 'most is found there');
+
+for my $rank (0, 1) {
+    like($leader->output, qr/saved from rank $rank to host memory/,
+         "rank $rank has saved pages");
+    like($leader->output, qr/loaded from host memory on rank $rank\n/,
+         "and has loaded some");
+}
+
+unlike($leader->output, qr/does not have it/, 'none was lost');
+
+
+# Redis: both hosts write to it, and read after a restart of both.
+
+sub kv_keys {
+    return grep { /^dsa1:kv:/ } $t->redis($redis)->keys('dsa1:kv:*');
+}
+
+wait_until(sub { kv_keys() >= $tokens->{hit} / $page }, 60,
+           'the pages in Redis');
+
+sub child { (DSA::Process::children($_[0]->pid))[0] || 0 }
+
+
+# The process that dies takes the other one with it.
+
+sub restart {
+    my ($who) = @_;
+
+    my $from = length $leader->output;
+    my %before = map { $_->{name} => child($_) } $follower, $leader;
+
+    kill 'KILL', child($who);
+    wait_until(sub {
+        !grep { my $pid = child($_); !$pid || $pid == $before{$_->{name}} }
+              $follower, $leader
+    }, 60, 'both processes');
+    wait_until(sub {
+        substr($leader->output, $from) =~ /replica 0: model leader/
+    }, 60, 'the leader');
+    sessions(2);
+
+    return $from;
+}
+
+my $from = restart($follower);
+($got, $tokens) = chats('leader', @text);
+is_deeply($got, $want, 'from Redis after a restart: the same answers');
+cmp_ok($tokens->{redis}, '>=', $tokens->{hit} / 2, 'most is found there');
+like(substr($leader->output, $from), qr/loaded from host memory on rank $_\n/,
+     "on rank $_") for 0, 1;
+
+
+# Pages of Redis that are damaged or gone are computed.
+
+$from = restart($leader);
+
+for my $key (kv_keys()) {
+    $t->redis($redis)->cmd('SETRANGE', $key, 5000, 'damaged');
+}
+
+($got, $tokens) = chats('leader', @text);
+is_deeply($got, $want, 'with damaged pages in Redis: the same answers');
+is($tokens->{redis}, 0, 'none of them was used');
+
+restart($leader);
+$t->redis($redis)->cmd('FLUSHALL');
+($got, $tokens) = chats('leader', @text);
+is_deeply($got, $want, 'without pages in Redis: the same answers');
+is($tokens->{redis}, 0, 'nothing was found');
+
+
+# A host without the Redis of its leader.
+
+my $bare = follower('bare');
+my $file = write_file($t->path('run.conf'), join '', map { "$_;\n" }
+                      "model $own{model}", 'backend cpu', "listen unix:"
+                      . $t->path('run.sock'), "hosts 127.0.0.1:$bare->{port}",
+                      "host_secret $secret", 'host_memory 64m',
+                      "redis_cache $cache");
+my $out = `timeout 60 @{[$t->build]}/dsa-engine -c $file 2>&1`;
+
+is($? >> 8, 1, 'a follower without redis_cache');
+like($out, qr/: host 127\.0\.0\.1:$bare->{port}: the leader has "redis_cache"/,
+     'is named');
+
+ok($_->alive, "$_->{name} runs") for $follower, $bare, $leader;
+
+$t->done;
