@@ -14,8 +14,13 @@
  * SERVING_PRECISION.  A sequence may be computed beside others, in chunks,
  * after a prefix that was found again, or again after a preemption: the
  * probabilities of its tokens are those that it has alone, up to
- * SERVING_BOUND.
+ * SERVING_BOUND.  SERVING_OPEN opens the backend, if dsa_backend_open() does
+ * not.
  */
+
+#ifndef SERVING_OPEN
+#define SERVING_OPEN    dsa_backend_open
+#endif
 
 #include <math.h>
 #include <setjmp.h>
@@ -136,7 +141,7 @@ start(engine_t *e, uint32_t pages, uint32_t budget)
                                          drafts != 0, 64 * pages);
 #endif
 
-    e->backend = dsa_backend_open(SERVING_BACKEND, &conf, &err);
+    e->backend = SERVING_OPEN(SERVING_BACKEND, &conf, &err);
     if (e->backend == NULL) {
         fail_msg("%s", err.text);
     }
