@@ -21,6 +21,7 @@
 #define DSA_NODE_COST       4
 #define DSA_NODE_OPS        8
 #define DSA_NODE_EXCHANGE   16          /* a file for --exchange; alone */
+#define DSA_NODE_HOSTS      32          /* without a GPU; alone */
 
 
 #define DSA_NODE_MODELS     4
@@ -34,11 +35,15 @@ typedef struct {
     const char             *csv;        /* file; NULL: none */
     uint32_t                gpus;
     dsa_attention_e         attention;
+    const char             *n_hosts;
+    const char             *network;
+    dsa_node_hosts_t        hosts;      /* of these two, and gpus */
     unsigned                tables;
 } dsa_node_options_t;
 
 
 static int dsa_node_options(dsa_node_options_t *o, int argc, char **argv);
+static int dsa_node_hosts_options(dsa_node_options_t *o);
 static int dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err);
 static int dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
     const dsa_node_exchange_t *x, FILE *csv, dsa_err_t *err);
@@ -62,6 +67,16 @@ dsa_bench_node(int argc, char **argv, const char *usage)
 
     if (o.tables == DSA_NODE_EXCHANGE) {
         rc = dsa_node_exchange_measure(o.model[0], o.gpus, &err);
+
+        if (rc != DSA_OK) {
+            (void) fprintf(stderr, "dsa bench: %s\n", err.text);
+        }
+
+        return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
+    }
+
+    if (o.tables == DSA_NODE_HOSTS) {
+        rc = dsa_node_hosts_table(o.model[0], &o.hosts, &err);
 
         if (rc != DSA_OK) {
             (void) fprintf(stderr, "dsa bench: %s\n", err.text);
@@ -99,7 +114,7 @@ dsa_node_table_named(unsigned *tables, const char *name)
     size_t  i;
 
     static const char *const  names[] = { "decode", "prefill", "cost",
-                                          "ops", "exchange" };
+                                          "ops", "exchange", "hosts" };
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
@@ -127,6 +142,8 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         { "attention", required_argument, NULL, 'a' },
         { "exchange", required_argument, NULL, 'x' },
         { "only", required_argument, NULL, 'o' },
+        { "hosts", required_argument, NULL, 'h' },
+        { "network", required_argument, NULL, 'n' },
         { "csv", required_argument, NULL, 'c' },
         { NULL, 0, NULL, 0 }
     };
@@ -134,6 +151,8 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
     memset(o, 0, sizeof(dsa_node_options_t));
     optind = 1;
     o->gpus = DSA_NODE_GPUS;
+    o->n_hosts = "2";
+    o->network = "50";                 /* 400 Gb/s */
 
     for ( ;; ) {
         c = dsa_option("dsa bench node", argc, argv, "", options);
@@ -189,6 +208,14 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 
             break;
 
+        case 'h':
+            o->n_hosts = optarg;
+            break;
+
+        case 'n':
+            o->network = optarg;
+            break;
+
         case 'c':
             o->csv = optarg;
             break;
@@ -198,7 +225,9 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         }
     }
 
-    if (o->tables == DSA_NODE_EXCHANGE && (o->gpus == 1 || o->models > 1)) {
+    if ((o->tables == DSA_NODE_EXCHANGE && (o->gpus == 1 || o->models > 1))
+        || dsa_node_hosts_options(o) != DSA_OK)
+    {
         return DSA_ERROR;
     }
 
@@ -216,6 +245,34 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
     }
 
     return o->models > 0 && optind == argc ? DSA_OK : DSA_ERROR;
+}
+
+
+/* Sets o->hosts, whose table is made alone. */
+
+static int
+dsa_node_hosts_options(dsa_node_options_t *o)
+{
+    char  *end;
+
+    o->hosts.gpus = o->gpus;
+    o->hosts.n = (uint32_t) strtoul(o->n_hosts, &end, 10);
+
+    if (*end != '\0' || o->hosts.n < 2 || o->hosts.n > DSA_MAX_GPUS) {
+        return DSA_ERROR;
+    }
+
+    o->hosts.network = strtod(o->network, &end);
+
+    if (*end != '\0' || !(o->hosts.network > 0)) {
+        return DSA_ERROR;
+    }
+
+    return (o->tables & DSA_NODE_HOSTS) != 0
+           && (o->tables != DSA_NODE_HOSTS || o->models > 1
+               || o->attention == DSA_ATTENTION_TENSOR
+               || o->hosts.n * o->gpus > DSA_MAX_GPUS)
+           ? DSA_ERROR : DSA_OK;
 }
 
 

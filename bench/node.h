@@ -31,6 +31,7 @@
  *     node_exchange    exchanges, measured between two GPUs
  *     node_times       these times as a file, and the sum over a step
  *     node_table       tables
+ *     node_hosts       bounds for several hosts, which are computed
  */
 
 #define DSA_NODE_GPUS       8           /* unless --gpus gives another one */
@@ -236,6 +237,17 @@ int dsa_node_prefill_table(dsa_node_t *n, const dsa_node_exchange_t *x,
     FILE *csv, dsa_err_t *err);
 int dsa_node_cost_table(dsa_node_t *n, const dsa_node_exchange_t *x,
     FILE *csv, dsa_err_t *err);
+
+/* node_hosts.c: a table for hosts of H100; DSA_ERROR with err. */
+
+typedef struct {
+    uint32_t                n;
+    uint32_t                gpus;       /* of each */
+    double                  network;    /* GB/s of a GPU to other hosts */
+} dsa_node_hosts_t;
+
+int dsa_node_hosts_table(const char *model, const dsa_node_hosts_t *hosts,
+    dsa_err_t *err);
 
 
 #endif /* _DSA_BENCH_NODE_H_INCLUDED_ */

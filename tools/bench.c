@@ -23,8 +23,9 @@ static const char  dsa_bench_usage[] =
     "       dsa bench comm [--gpus N]\n"
     "       dsa bench node --model DIR... [--gpus N]\n"
     "                      [--attention data|tensor] [--kv fp8|bf16]\n"
-    "                      [--only decode|prefill|cost|ops|exchange]...\n"
+    "                      [--only decode|prefill|cost|ops|exchange|hosts]...\n"
     "                      [--exchange FILE] [--csv FILE]\n"
+    "                      [--hosts N] [--network GB/S]\n"
     "\n"
     "Measures the page cache in Redis or the CUDA backend, and prints tables.\n"
     "All but cache is in the program dsa-cuda, which a build with nvcc has.\n"
@@ -44,7 +45,9 @@ static const char  dsa_bench_usage[] =
     "  node      what a node of N (8) GPUs would do, measured on one of them,\n"
     "            for each model; --kv: the format of a dense model's latents;\n"
     "            \"--only exchange\" measures the exchanges between two GPUs\n"
-    "            and prints the FILE for --exchange\n";
+    "            and prints the FILE for --exchange; \"--only hosts\"\n"
+    "            computes without a GPU what N (2) hosts of H100 would do at\n"
+    "            least, with GB/S (50) between hosts for each GPU\n";
 
 
 /* What is NULL measures a GPU, and is not in this program. */
