@@ -5,6 +5,7 @@
 
 
 #include "base/tiers.h"
+#include "engine/hosts/plan.h"
 #include "t/unit/hosts.h"
 
 
@@ -38,6 +39,7 @@ static dsa_backend_t  *b;
 static dsa_host_t      memory;          /* its slabs: here, there */
 static uint64_t        calls[DSA_MOVES];
 static store_t         store;
+static int           (*serve)(dsa_hosts_wire_t *w);     /* of the follower */
 
 
 static int
@@ -190,6 +192,7 @@ begin(void)
     memset(calls, 0, sizeof(calls));
     hosts_init(&hosts, MODEL, 1, 1);
     hosts.follower[0].tiers = store_open;
+    hosts.follower[0].serve = serve;
     hosts.leader.tiers = 1U << DSA_TIER_REDIS;
     hosts_start(&hosts);
 
@@ -464,6 +467,136 @@ test_refused(void **state)
 }
 
 
+/*
+ * A follower that opens the backend as it should, and then answers MOVE or TIER
+ * by what it must not send.
+ */
+
+typedef struct {
+    dsa_hosts_type_e        type;
+    uint32_t                number;
+    uint32_t                bytes;
+    uint32_t                word[6];
+    const char             *why;
+} junk_t;
+
+
+static const junk_t  *junk;
+
+
+static int
+serve_junk(dsa_hosts_wire_t *w)
+{
+    char                 skip[4096];
+    dsa_err_t            err;
+    struct iovec         part;
+    dsa_backend_t       *own;
+    dsa_hosts_head_t     head;
+    dsa_hosts_plan_t     plan;
+    dsa_hosts_ready_t    ready;
+    dsa_backend_conf_t   conf;
+
+    dsa_hosts_wire_limit(w, HOSTS_STEP_MS);
+    memset(&conf, 0, sizeof(conf));
+    conf.model = MODEL;
+    conf.gpus = 1;
+
+    if (dsa_hosts_wire_head(w, &head, &err) != DSA_OK
+        || dsa_hosts_wire_read(w, &plan, sizeof(plan), &err) != DSA_OK
+        || dsa_hosts_plan_apply(&conf, DSA_BACKEND_CPU, &plan, &err) != DSA_OK)
+    {
+        return 1;
+    }
+
+    own = dsa_backend_open(DSA_BACKEND_CPU, &conf, &err);
+
+    if (own == NULL) {
+        return 1;
+    }
+
+    memset(&ready, 0, sizeof(ready));
+    memcpy(ready.fingerprint, own->fingerprint, sizeof(ready.fingerprint));
+    ready.pages = own->pages;
+    ready.page_bytes = own->page_bytes;
+    ready.slabs = 1;
+    ready.slab_pages[0] = 8;
+    part.iov_base = &ready;
+    part.iov_len = sizeof(ready);
+    (void) dsa_hosts_wire_send(w, DSA_HOSTS_READY, 0, &part, 1, &err);
+
+    if (dsa_hosts_wire_head(w, &head, &err) != DSA_OK
+        || head.bytes > sizeof(skip)
+        || dsa_hosts_wire_read(w, skip, head.bytes, &err) != DSA_OK)
+    {
+        return 1;
+    }
+
+    part.iov_base = (void *) (uintptr_t) junk->word;
+    part.iov_len = junk->bytes;
+    (void) dsa_hosts_wire_send(w, junk->type, junk->number, &part, 1, &err);
+
+    /* until the leader has read it and closes */
+
+    while (dsa_hosts_wire_read(w, skip, 1, &err) == DSA_OK) {
+        /* void */
+    }
+
+    return 0;
+}
+
+
+static void
+test_junk(void **state)
+{
+    size_t           i;
+    uint64_t         ended;
+    dsa_err_t        err;
+    dsa_digest_t     digest;
+    dsa_page_move_t  m = { 1, NULL, 0, 1, digest.byte, NULL };
+
+    static const junk_t  cases[] = {
+        { DSA_HOSTS_MOVED, 0, 16, { DSA_MOVE_OUT, 0 }, "sent MOVED 0 of rank "
+          "0, without a MOVE" },
+        { DSA_HOSTS_MOVED, 0, 16, { DSA_MOVE_OUT, 2 }, "rank 2, without" },
+        { DSA_HOSTS_MOVED, 0, 16, { DSA_MOVE_IN, 1 }, "sent MOVED 1 of rank 1, "
+          "without a MOVE" },
+        { DSA_HOSTS_MOVED, 0, 16, { DSA_MOVES, 1 }, "sent MOVED 2 of rank 1" },
+        { DSA_HOSTS_MOVED, 0, 8, { 0 }, "sent MOVED of 8 bytes; expected 16" },
+        { DSA_HOSTS_TIERED, 0, 16, { 0, 1 }, "sent TIERED 0 with result 1" },
+        { DSA_HOSTS_TIERED, 0, 16, { UINT32_MAX, 1 }, "sent TIERED 4294967295 "
+          "with" },
+        { DSA_HOSTS_TIERED, 0, 24, { 0 }, "sent TIERED of 24 bytes; expected "
+          "16" },
+        { DSA_HOSTS_RESULT, 0, 0, { 0 }, "sent RESULT 0 of 0 bytes while it "
+          "moves pages" },
+        { DSA_HOSTS_READY, 7, 4, { 0 }, "sent READY 7 of 4 bytes while it "
+          "moves pages" }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        junk = &cases[i];
+        serve = serve_junk;
+        begin();
+
+        tag_of(&digest, 'a');
+        must(b->move(b, DSA_MOVE_OUT, 1, &m, 1, &err), &err);
+        assert_int_equal(b->moved(b, DSA_MOVE_OUT, 1, 1, &ended, &err),
+                         DSA_ERROR);
+
+        if (strstr(err.text, hosts.follower[0].address) == NULL
+            || strstr(err.text, cases[i].why) == NULL)
+        {
+            fail_msg("case %zu: \"%s\" does not contain \"%s\"", i, err.text,
+                     cases[i].why);
+        }
+
+        end(0);
+    }
+
+    serve = NULL;
+}
+
+
 /* A follower that hangs while it moves pages is named. */
 
 static void
@@ -498,6 +631,7 @@ main(void)
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_tier),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_junk),
         cmocka_unit_test(test_hangs)
     };
 
