@@ -28,6 +28,7 @@ typedef struct {
     dsa_hosts_limits_t      limits;
     dsa_hosts_exchange_t    exchange;
     dsa_hosts_memory_t     *memory;
+    uint32_t                moves;      /* 1: there is host memory */
     uint64_t                limit_ms;   /* of a step */
     dsa_hosts_step_t        step[DSA_HOSTS_DEPTH + 1];  /* one more, which
                                            entries in flight follow */
@@ -192,6 +193,7 @@ dsa_hosts_follow_memory(dsa_hosts_following_t *s, const dsa_hosts_plan_t *plan,
     conf.open = s->f->tiers;
     conf.data = s->f->data;
 
+    s->moves = plan->host_memory != 0;
     s->memory = dsa_hosts_memory_open(&conf, err);
 
     return s->memory != NULL ? DSA_OK : DSA_ERROR;
@@ -252,8 +254,9 @@ dsa_hosts_follow_ready(dsa_hosts_following_t *s, dsa_err_t *err)
 /*
  * Reports the pages that have moved.  Returns DSA_OK if the next message is to
  * be read, and DSA_AGAIN if the oldest step is to be waited for: when as many
- * are in flight as may be, or when it has ended and no message is there.  A
- * step ahead is thus started while the one before it runs.  DSA_ERROR with err.
+ * are in flight as may be and no page can move, or when it has ended and no
+ * message is there.  A step ahead is thus started, and pages move, while a step
+ * runs.  DSA_ERROR with err.
  */
 
 static int
@@ -271,7 +274,9 @@ dsa_hosts_follow_idle(dsa_hosts_following_t *s, dsa_err_t *err)
             return DSA_ERROR;
         }
 
-        if (steps != 0 && (steps == s->b->depth || s->b->ended == NULL)) {
+        if (steps != 0 && (s->b->ended == NULL
+                           || (steps == s->b->depth && !s->moves)))
+        {
             return DSA_AGAIN;
         }
 
@@ -354,11 +359,12 @@ dsa_hosts_follow_step(dsa_hosts_following_t *s, const dsa_hosts_head_t *head,
     dsa_hosts_step_t        *step;
     const dsa_hosts_step_t  *before;
 
-    if (head->number != s->started
+    if (head->number != s->started || s->started - s->ended == s->b->depth
         || head->bytes > dsa_hosts_step_bytes(&s->limits))
     {
         return dsa_error(err, "%s has sent step %u of %llu bytes; expected "
-                         "step %u of at most %llu", s->w->name, head->number,
+                         "step %u of at most %llu, and no more than the "
+                         "backend has room for", s->w->name, head->number,
                          (unsigned long long) head->bytes, s->started,
                          (unsigned long long) dsa_hosts_step_bytes(&s->limits));
     }
