@@ -233,7 +233,8 @@ typedef struct {
                                            dsa_backend_plan() only; 0: those of
                                            the GPUs of this machine */
     uint64_t            host_memory;    /* bytes for pages in host memory, for
-                                           dsa_backend_plan() only; 0: none */
+                                           dsa_backend_plan() and other hosts
+                                           only; 0: none */
     uint32_t            max_tokens;     /* most input tokens of a step, on all
                                            GPUs together */
     uint32_t            max_seqs;       /* most sequences in a step, on each

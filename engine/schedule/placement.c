@@ -182,6 +182,13 @@ dsa_sched_longest(const dsa_sched_t *s, const dsa_seq_t *seq, uint32_t ranks)
         i++;
     }
 
+    if (dsa_pages_host_of(s->pages, s->ranks - 1) == 0) {
+
+        /* there is one host, so that all ranks have its memory */
+
+        return ranks;
+    }
+
     for ( /* void */ ; i < n; i++) {
         found = ranks & dsa_pages_host_near(s->pages, &seq->digest[i]);
 
