@@ -444,7 +444,6 @@ dsa_hosts_memory_advance(dsa_hosts_memory_t *m, dsa_hosts_wire_t *w,
     dsa_err_t *err)
 {
     uint32_t        i, rank, way;
-    eventfd_t       woken;
     dsa_tier_op_t  *op, *next;
 
     for (rank = 0; m->moving != 0 && rank < m->conf.ranks; rank++) {
@@ -458,8 +457,6 @@ dsa_hosts_memory_advance(dsa_hosts_memory_t *m, dsa_hosts_wire_t *w,
     if (m->n_ops == 0) {
         return DSA_OK;
     }
-
-    (void) eventfd_read(m->wake, &woken);
 
     for (i = DSA_TIER_SLOWER; i < DSA_TIERS; i++) {
         if (m->tier[i].submit == NULL) {
@@ -602,6 +599,7 @@ dsa_memory_refused(dsa_hosts_memory_t *m, dsa_hosts_wire_t *w, dsa_err_t *err)
 void
 dsa_hosts_memory_wait(dsa_hosts_memory_t *m, const dsa_hosts_wire_t *w)
 {
+    eventfd_t        woken;
     struct pollfd    p[2] = { { w->fd, POLLIN, 0 }, { m->wake, POLLIN, 0 } };
     struct timespec  pause = { 0, DSA_MEMORY_POLL_NS };
 
@@ -611,4 +609,13 @@ dsa_hosts_memory_wait(dsa_hosts_memory_t *m, const dsa_hosts_wire_t *w)
     }
 
     (void) poll(p, 2, -1);
+
+    /*
+     * a tier also wakes without an operation that has ended; what has ended
+     * since then is collected by the caller now
+     */
+
+    if (p[1].revents != 0) {
+        (void) eventfd_read(m->wake, &woken);
+    }
 }

@@ -149,6 +149,10 @@ store_open(void *data, uint32_t mask, const dsa_backend_t *backend,
         return dsa_error(err, "other tiers");
     }
 
+    /* it may wake without an operation, as Redis does when it connects */
+
+    wake(wake_data);
+
     store.page_bytes = backend->page_bytes;
     tier[DSA_TIER_REDIS] = store_tier;
 
