@@ -40,10 +40,10 @@ sub new {
                               $host->address . ":$listen",
                               "127.0.0.1:$target");
 
-    wait_until(sub { -S $sock }, 30, 'the proxy');
+    # its socket exists before it listens
 
-    $self->{control} = IO::Socket::UNIX->new(Peer => $sock)
-        or die "$sock: $!\n";
+    wait_until(sub { $self->{control} = IO::Socket::UNIX->new(Peer => $sock) },
+               30, 'the proxy');
     $self->{control}->autoflush(1);
 
     return $self;
