@@ -28,7 +28,7 @@ my $journal = $t->path('journal');
 # Each step of a slow engine exceeds a target, which would limit prompts.
 
 my %conf = (backend => 'null rate=0', drain_timeout => '200ms', name => 'm',
-            journal => $journal, step_target => 0);
+            journal => $journal, token_target => 0);
 my @engine = map { $t->start_engine(name => "null$_", conf => \%conf) } 0 .. 1;
 
 $t->start_redis();
@@ -295,7 +295,7 @@ $small->done;
 my $pair = DSA::Test->new('pair');
 my $both = $pair->start_engine(conf => {
     backend => 'null rate=20', drain_timeout => '200ms', replicas => 2,
-    name => 'm', step_target => 0 });
+    name => 'm', token_target => 0 });
 
 $pair->start_nginx();
 $pair->wait_sessions(2);

@@ -56,7 +56,7 @@ sub start_host {
 
     $host->call('start_engine', name => $name, conf => {
         name => 'null', backend => 'null rate=' . RATE, kv_memory => $memory,
-        step_target => 0, drain_timeout => '500ms',
+        token_target => 0, drain_timeout => '500ms',
         journal => $t->path("$name.journal") });
     $host->{conf} = {
         workers => 2,

@@ -128,7 +128,7 @@ $t->done;
 
 $real->start_engine(conf => {
     backend => 'null rate=10', name => 'm', max_running => 1, max_waiting => 4,
-    step_target => 0 });
+    token_target => 0 });
 
 $before = time;
 

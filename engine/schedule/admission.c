@@ -299,6 +299,7 @@ dsa_sched_wait(dsa_sched_t *s, dsa_seq_t *seq, int first)
     seq->state = DSA_SEQ_WAITING;
     t->n_new += !seq->started;
     t->n_waiting++;
+    t->waiting_tokens += seq->n_tokens;
     s->n_waiting++;
 }
 
@@ -344,6 +345,7 @@ dsa_sched_admit(dsa_sched_t *s, dsa_tenant_t *t, uint32_t ranks,
     dsa_seq_remove(&t->waiting, seq);
     t->n_new -= !seq->started;
     t->n_waiting--;
+    t->waiting_tokens -= seq->n_tokens;
     s->n_waiting--;
 
     dsa_sched_enter(s, seq);

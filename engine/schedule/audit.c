@@ -290,9 +290,11 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
 {
     uint32_t          i, j, n, unstarted, prefill, running, pages;
     uint32_t          on[DSA_MAX_GPUS] = { 0 };
+    uint64_t          tokens;
     const dsa_seq_t  *seq;
 
     n = 0;
+    tokens = 0;
     unstarted = 0;
 
     for (seq = t->waiting.first; seq != NULL; seq = seq->next) {
@@ -307,6 +309,7 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
         }
 
         unstarted += !seq->started;
+        tokens += seq->n_tokens;
         n++;
     }
 
@@ -347,6 +350,13 @@ dsa_sched_audit_tenant(const dsa_sched_t *s, const dsa_tenant_t *t,
             return dsa_error(err, "a tenant counts %u sequences on rank %u; "
                              "expected %u", t->n_on[i], i, on[i]);
         }
+    }
+
+    if (t->waiting_tokens != tokens) {
+        return dsa_error(err, "a tenant counts %llu tokens that wait; "
+                         "expected %llu",
+                         (unsigned long long) t->waiting_tokens,
+                         (unsigned long long) tokens);
     }
 
     if (t->n_waiting != n || t->n_new != unstarted || t->n_prefill != prefill

@@ -11,8 +11,6 @@
 #include "engine/schedule/state.h"
 
 
-static void dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
-    uint64_t duration_us);
 static int dsa_sched_verified(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint64_t now);
 static int dsa_sched_computed(dsa_sched_t *s, dsa_seq_t *seq, uint32_t n);
@@ -81,35 +79,6 @@ dsa_sched_collect(dsa_sched_t *s, dsa_err_t *err)
     dsa_sched_compact(s);
 
     return DSA_OK;
-}
-
-
-/* Prompts are in the time of a step, and how many tokens they had varies. */
-
-static void
-dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
-    uint64_t duration_us)
-{
-    uint32_t  i, made, verified;
-
-    dsa_pace_measure(&s->pace, duration_us, step->n_decodes, step->n_prefill);
-
-    if (step->n_prefill != 0) {
-        return;
-    }
-
-    made = 0;
-    verified = 0;
-
-    for (i = 0; i < step->n_batch; i++) {
-        verified += step->batch[i].n_draft;
-
-        if (step->batch[i].next != NULL) {
-            made += *step->batch[i].n_next;
-        }
-    }
-
-    dsa_spec_measure(&s->drafts, duration_us, step->n_decodes, verified, made);
 }
 
 
@@ -441,6 +410,7 @@ dsa_sched_stop(dsa_sched_t *s, dsa_seq_t *seq)
         dsa_seq_remove(&t->waiting, seq);
         t->n_new -= !seq->started;
         t->n_waiting--;
+        t->waiting_tokens -= seq->n_tokens;
         s->n_waiting--;
         dsa_sched_unload(s, seq);
         return;

@@ -186,7 +186,7 @@ dsa_sched_available(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t prefix)
     dsa_sched_expected(seq, prefix, expected);
 
     return dsa_tiers_available(s->tiers, seq->rank, &seq->digest[prefix],
-                               n - prefix, expected, s->pace.token);
+                               n - prefix, expected, s->cost.token);
 }
 
 
@@ -292,7 +292,7 @@ dsa_sched_load_limit(const dsa_sched_t *s, const dsa_seq_t *seq)
         return UINT64_MAX;
     }
 
-    token = s->pace.token != 0 ? s->pace.token : DSA_LOAD_TOKEN_US;
+    token = s->cost.token != 0 ? s->cost.token : DSA_LOAD_TOKEN_US;
     pages = seq->fetch->ready + DSA_LOAD_ADVANCE * seq->fetch_pages;
 
     return seq->fetch->begin_us

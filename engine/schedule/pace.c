@@ -7,85 +7,65 @@
 #include "engine/schedule/pace.h"
 
 
-/* weights of the newest step in the moving averages */
-
-#define DSA_PACE_BASE       0.25
-#define DSA_PACE_PREFILL    0.5
-#define DSA_PACE_TOKEN      0.25
-
-#define DSA_PACE_GROWTH     4.0         /* times the measured chunk */
+#define DSA_PACE_ROOM       0.25        /* least time of prompts, of that of
+                                           answers */
+#define DSA_PACE_SPREAD     2.0         /* times the mean error */
+#define DSA_PACE_MOST       0.25        /* of the expected time */
 
 
-uint32_t
-dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes, uint32_t budget)
+double
+dsa_pace_limit(const dsa_pace_t *p, double base, double error)
 {
-    double  room, most, limit;
+    double  limit, margin, least;
 
-    if (p->target == 0 || decodes == 0) {
-        return budget;
-    }
+    margin = DSA_PACE_SPREAD * error;
+    margin = margin < DSA_PACE_MOST ? margin : DSA_PACE_MOST;
 
-    limit = DSA_PACE_GROWTH * p->chunk;
+    limit = p->token / (1 + margin);
+    least = base * (1 + DSA_PACE_ROOM);
 
-    if (p->extra > 0) {
-        room = p->target - p->base;
-        room = room > p->base / 4 ? room : p->base / 4;
-        most = room * p->chunk / p->extra;
-        limit = most < limit ? most : limit;
-    }
-
-    limit = limit > DSA_PACE_LEAST ? limit : DSA_PACE_LEAST;
-
-    return limit < (double) budget ? (uint32_t) limit : budget;
+    return limit > least ? limit : least;
 }
 
 
-static double
-dsa_pace_average(double average, double value, double weight)
+double
+dsa_pace_late(const dsa_pace_t *p, const dsa_pace_late_t *l, double share)
 {
-    return average + weight * (value - average);
+    double  late;
+
+    late = l->late - (p->earned - l->earned) * share;
+
+    return late > 0 ? late : 0;
+}
+
+
+int
+dsa_pace_may_wait(const dsa_pace_t *p, const dsa_pace_late_t *l, double share,
+    uint32_t answers)
+{
+    double  all, own;
+
+    all = dsa_pace_late(p, &p->all, 1);
+    own = dsa_pace_late(p, l, share);
+
+    return (all == 0 || all + answers <= DSA_PACE_LATE)
+           && (own == 0 || own + answers <= DSA_PACE_LATE * share);
 }
 
 
 void
-dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
-    uint32_t prefill)
+dsa_pace_waits(dsa_pace_t *p, dsa_pace_late_t *l, double share,
+    uint32_t answers)
 {
-    double  duration, token;
+    p->all.late = dsa_pace_late(p, &p->all, 1) + answers;
+    p->all.earned = p->earned;
+    l->late = dsa_pace_late(p, l, share) + answers;
+    l->earned = p->earned;
+}
 
-    duration = (double) duration_us;
 
-    if (prefill != 0) {
-        token = decodes != 0 && p->base < duration ? duration - p->base
-                                                   : duration;
-        token /= prefill;
-        p->token = p->token != 0
-                   ? dsa_pace_average(p->token, token, DSA_PACE_TOKEN)
-                   : token;
-    }
-
-    if (decodes == 0) {
-        return;
-    }
-
-    if (prefill == 0) {
-        p->base = p->base != 0
-                  ? dsa_pace_average(p->base, duration, DSA_PACE_BASE)
-                  : duration;
-        return;
-    }
-
-    if (p->base > duration) {
-        p->base = duration;
-    }
-
-    if (p->chunk == 0) {
-        p->chunk = prefill;
-        p->extra = duration - p->base;
-        return;
-    }
-
-    p->chunk = dsa_pace_average(p->chunk, prefill, DSA_PACE_PREFILL);
-    p->extra = dsa_pace_average(p->extra, duration - p->base,
-                                DSA_PACE_PREFILL);
+void
+dsa_pace_answers(dsa_pace_t *p, uint32_t answers)
+{
+    p->earned += (double) answers / DSA_PACE_EARN;
 }

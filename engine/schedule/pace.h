@@ -12,60 +12,82 @@
 
 
 /*
- * Step target: limits the prefill part of a step that also has decodes, so
- * that the step, which is the time between two tokens of each answer, takes
- * about target.  Three moving averages are measured:
+ * The two targets: the time between two tokens of an answer, which is that of
+ * a step, and the time from the submission of a prompt to its first token.
  *
- *     base     duration of steps with decodes and without prefill; the newest
- *              step has a weight of 1/4
- *     chunk    prefill tokens of a step with decodes and prefill; 1/2
- *     extra    duration of such a step in excess of base; 1/2
+ *     token    A step with answers should take at most token, by the expected
+ *              cost of its rows (cost.h): the prompts get the rows that fit.
+ *              Where answers alone take more than 4/5 of it, prompts have a
+ *              quarter of the answers' time instead.  Costs that vary are
+ *              expected to be higher, by twice their mean relative difference
+ *              and at most by a quarter.
+ *     first    When the prompts of a tenant would not all have their first
+ *              token within first, the token target gives way, but only for
+ *              few tokens: such a step takes up to DSA_PACE_LONG times the
+ *              target, and each of its answers is counted as late.
  *
- * The predicted duration of a step with n prefill tokens is
- * base + n * extra / chunk, so that the limit for n is
+ * The count of late tokens falls by one for DSA_PACE_EARN answers in steps.  A
+ * step may be long if the count stays below DSA_PACE_LATE with its answers, or
+ * was 0 before.  So of n tokens at most n / 200 + 160 are late, or n / 200 and
+ * those of one step where a step has more than 160 answers: in the long run the
+ * 99th percentile of the time between tokens keeps the target, and when both
+ * targets cannot be met the time to the first token gives way.  160 tokens are
+ * enough to begin a burst of prompts with long steps, as long as few answers
+ * are there to wait.
  *
- *     max(target - base, base / 4) * chunk / extra
- *
- * Where decodes alone take longer than the target, no limit can meet it; then
- * prefill has a quarter of their time, so that prompts still make progress.
- * The limit is at most 4 * chunk, because the rate of small chunks is measured
- * too inaccurately to predict large ones, and at least DSA_PACE_LEAST, so that
- * prefill always proceeds.
- *
- * base is not measured while prompts keep arriving.  If it is too low then,
- * the difference is a part of extra, and the limit still converges to steps of
- * the target's duration.  If it is too high, a step with prefill is shorter
- * than base, and base becomes that step's duration.
+ * Tenants share the late tokens by weight: a tenant has a count of its own,
+ * which falls as slowly as its share of the weights of all tenants that have
+ * requests, and its limit is this share of DSA_PACE_LATE.  A tenant that floods
+ * a replica is always late; it uses up its own late tokens, not those of
+ * others.
  */
 
-#define DSA_PACE_LEAST      16          /* prefill tokens of a step */
+#define DSA_PACE_LEAST      16          /* prompt rows of a rank in each step
+                                           with prompts, whatever they cost */
+#define DSA_PACE_LONG       8           /* times the target */
+#define DSA_PACE_EARN       200
+#define DSA_PACE_LATE       160
 
 
-/*
- * A fourth average, over all steps with prefill, is the time of a prompt token:
- * the duration of the step, or with decodes what exceeds base, divided by the
- * prefill tokens; the newest step has a weight of 1/4.
- */
+/* A count of late tokens.  Zeroed memory is none. */
 
 typedef struct {
-    double              target;         /* us; 0: no limit */
-    double              base;           /* us; 0: not measured yet */
-    double              chunk;          /* tokens; 0: not measured yet */
-    double              extra;          /* us */
-    double              token;          /* us; 0: not measured yet */
+    double              late;
+    double              earned;         /* dsa_pace_t.earned at that time */
+} dsa_pace_late_t;
+
+
+typedef struct {
+    double              token;          /* us; 0: no target */
+    double              first;          /* us; 0: no target */
+    double              earned;         /* late tokens, by all answers so far */
+    dsa_pace_late_t     all;
 } dsa_pace_t;
 
 
 /*
- * The most prefill tokens, at most budget, of a step with this number of
- * decodes.
+ * The time of a step whose answers are expected to take base us; error is the
+ * mean relative difference of steps from what is expected.
  */
-uint32_t dsa_pace_limit(const dsa_pace_t *p, uint32_t decodes,
-    uint32_t budget);
+double dsa_pace_limit(const dsa_pace_t *p, double base, double error);
 
-/* A step has taken this long. */
-void dsa_pace_measure(dsa_pace_t *p, uint64_t duration_us, uint32_t decodes,
-    uint32_t prefill);
+/* What a late count is now.  share: of the weights, 0 < share <= 1. */
+double dsa_pace_late(const dsa_pace_t *p, const dsa_pace_late_t *l,
+    double share);
+
+/*
+ * 1 if a step with so many answers may be long because of a tenant with this
+ * count and share.
+ */
+int dsa_pace_may_wait(const dsa_pace_t *p, const dsa_pace_late_t *l,
+    double share, uint32_t answers);
+
+/* A step with answers is long because of this tenant. */
+void dsa_pace_waits(dsa_pace_t *p, dsa_pace_late_t *l, double share,
+    uint32_t answers);
+
+/* A step with so many answers is made. */
+void dsa_pace_answers(dsa_pace_t *p, uint32_t answers);
 
 
 #endif /* _DSA_PACE_H_INCLUDED_ */

@@ -12,6 +12,7 @@
 
 #include "base/map.h"
 #include "engine/backend.h"
+#include "engine/schedule/pace.h"
 #include "engine/schedule/request.h"
 
 
@@ -98,6 +99,7 @@ struct dsa_tenant_s {
     uint32_t            weight;
     uint32_t            n_seqs;         /* waiting and running */
     uint32_t            n_waiting;
+    uint64_t            waiting_tokens; /* of them, to compute or to find */
     uint32_t            n_new;          /* waiting, never admitted */
     uint32_t            n_prefill;
     uint32_t            n_running;      /* see dsa_policy_run() */
@@ -107,6 +109,8 @@ struct dsa_tenant_s {
     uint64_t            deferred;       /* number of the last step in which its
                                            first waiting request was left in
                                            the queue, although it fits */
+    dsa_pace_late_t     late;           /* tokens of answers, because of its
+                                           prompts */
 
     /* Private to policy. */
 

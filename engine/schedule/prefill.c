@@ -37,15 +37,16 @@ static dsa_seq_t *dsa_sched_pick(const dsa_sched_t *s, const dsa_tenant_t *t);
 static uint32_t dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t);
 static int dsa_sched_shares_next(const dsa_seq_list_t *list,
     const dsa_seq_t *seq);
-static uint32_t dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank);
+static uint32_t dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank,
+    uint32_t start);
+static uint32_t dsa_sched_prompt_start(const dsa_sched_t *s, dsa_seq_t *seq);
 static uint32_t dsa_sched_prompt_room(const dsa_sched_t *s, dsa_seq_t *seq);
 
 
 int
 dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
 {
-    uint32_t           i, n, admitted;
-    uint64_t           most;
+    uint32_t           i, n, start, admitted;
     dsa_seq_t         *seq;
     dsa_tenant_t      *t;
     dsa_sched_rank_t  *rank;
@@ -57,14 +58,7 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
     }
 
     s->next->n_decodes = s->next->n_batch;
-    s->prefill_limit = dsa_pace_limit(&s->pace, s->next->n_decodes, budget);
-    most = (uint64_t) s->prefill_limit * s->ranks;
-    budget = most < budget ? (uint32_t) most : budget;
-
-    for (i = 0; i < s->ranks; i++) {
-        s->rank[i].decode_tokens = s->rank[i].tokens;
-    }
-
+    dsa_sched_pace(s);
     dsa_policy_enqueue(&s->policy);
 
     while (budget != 0) {
@@ -88,7 +82,10 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
         n = n < budget ? n : budget;
         n = n < DSA_SCHED_QUANTUM ? n : DSA_SCHED_QUANTUM;
 
+        start = dsa_sched_prompt_start(s, seq);
+
         dsa_sched_schedule(s, seq, n);
+        dsa_sched_afforded(s, seq, n, start);
         dsa_sched_prefilled(s, seq, n);
         dsa_policy_charge(&s->policy, t, n);
         budget -= n;
@@ -102,6 +99,8 @@ dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err)
             s->next->n_prefill = n;
         }
     }
+
+    dsa_sched_paced(s);
 
     t = dsa_policy_end(&s->policy, s->n_live > admitted);
 
@@ -177,7 +176,7 @@ dsa_sched_open(const dsa_sched_t *s, const dsa_tenant_t *t)
     for (i = 0; i < s->ranks; i++) {
         rank = &s->rank[i];
 
-        if (dsa_sched_rank_room(s, i) != 0) {
+        if (dsa_sched_rank_room(s, i, 0) != 0) {
             room |= 1U << i;
         }
 
@@ -268,19 +267,31 @@ dsa_sched_pick(const dsa_sched_t *s, const dsa_tenant_t *t)
 }
 
 
-/* Prefill tokens that a rank can still have in the step. */
+/* Prompt tokens after start that a rank can still have in the step. */
 
 static uint32_t
-dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank)
+dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank, uint32_t start)
 {
-    uint32_t                 all, prefill;
-    const dsa_sched_rank_t  *r;
+    uint32_t  most;
 
-    r = &s->rank[rank];
-    all = s->backend->rank_tokens - r->tokens;
-    prefill = s->prefill_limit - (r->tokens - r->decode_tokens);
+    most = s->backend->rank_tokens - s->rank[rank].tokens;
+    most = most < s->conf.token_budget ? most : s->conf.token_budget;
 
-    return all < prefill ? all : prefill;
+    return dsa_sched_affords(s, rank, start, most);
+}
+
+
+/* The tokens of a prompt that are computed or have entered the step. */
+
+static uint32_t
+dsa_sched_prompt_start(const dsa_sched_t *s, dsa_seq_t *seq)
+{
+    uint32_t  entry;
+
+    entry = *dsa_sched_entry(s, seq);
+
+    return seq->scheduled
+           + (entry != DSA_NO_BATCH_ENTRY ? s->next->batch[entry].n_input : 0);
 }
 
 
@@ -289,24 +300,25 @@ dsa_sched_rank_room(const dsa_sched_t *s, uint32_t rank)
 static uint32_t
 dsa_sched_prompt_room(const dsa_sched_t *s, dsa_seq_t *seq)
 {
-    uint32_t  i, n, room, entry;
+    uint32_t  i, n, room, start;
     uint64_t  most;
 
+    start = dsa_sched_prompt_start(s, seq);
+
     if (seq->copies == NULL) {
-        return dsa_sched_rank_room(s, seq->rank);
+        return dsa_sched_rank_room(s, seq->rank, start);
     }
 
     room = UINT32_MAX;
 
     for (i = 0; i < s->ranks; i++) {
-        n = dsa_sched_rank_room(s, i);
+        n = dsa_sched_rank_room(s, i, start);
         room = n < room ? n : room;
     }
 
     /* a part of the tokens that it has already may be rounded up */
 
-    entry = *dsa_sched_entry(s, seq);
-    n = entry != DSA_NO_BATCH_ENTRY ? s->next->batch[entry].n_input : 0;
+    n = start - seq->scheduled;
     most = ((uint64_t) dsa_sched_part(s, seq, n) + room) * s->ranks - n;
 
     return most < UINT32_MAX ? (uint32_t) most : UINT32_MAX;

@@ -71,7 +71,8 @@ dsa_sched_open(dsa_backend_t *backend, const dsa_sched_conf_t *conf,
     s->routes = dsa_model_config_moe_layers(&backend->config)
                 * backend->config.num_experts_per_tok;
     dsa_spec_init(&s->drafts, backend->drafts, conf->adapt_drafts);
-    s->pace.target = 1000.0 * conf->step_target_ms;
+    s->pace.token = 1000.0 * conf->token_target_ms;
+    s->pace.first = 1000.0 * conf->first_token_target_ms;
 
     if (s->conf.clock_us == NULL) {
         s->conf.clock_us = dsa_sched_monotonic;

@@ -58,9 +58,11 @@ typedef struct {
     uint32_t            max_waiting;    /* in excess of those that can run */
     uint32_t            max_waiting_per_tenant;     /* as max_waiting */
     uint32_t            context;        /* tokens, prompt and answer */
-    uint32_t            step_target_ms; /* limits the prefill part of steps
-                                           that have decodes, see pace.h; 0:
-                                           no limit */
+    uint32_t            token_target_ms;        /* between two tokens of an
+                                           answer, see pace.h; 0: no target */
+    uint32_t            first_token_target_ms;  /* from the addition of a
+                                           request to its first token; 0: no
+                                           target */
     uint32_t            adapt_drafts;   /* 1: the drafts of the backend are the
                                            most, see drafts.h; 0: as many as
                                            there is room for */

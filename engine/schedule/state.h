@@ -8,6 +8,7 @@
 #define _DSA_SCHED_STATE_H_INCLUDED_
 
 
+#include "engine/schedule/cost.h"
 #include "engine/schedule/drafts.h"
 #include "engine/schedule/pace.h"
 #include "engine/schedule/scheduler.h"
@@ -17,7 +18,7 @@
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
  * downwards in this order: scheduler.c, reload.c, step.c, masks.c, prefill.c,
- * admission.c, placement.c, finish.c, rollout.c, load.c, ranks.c.
+ * timing.c, admission.c, placement.c, finish.c, rollout.c, load.c, ranks.c.
  */
 
 #define DSA_NO_RANK     UINT32_MAX
@@ -58,6 +59,10 @@ typedef struct {
     uint32_t            tokens;         /* of the step that is being made */
     uint32_t            decode_tokens;  /* of them, not of prompts; valid while
                                            its prefill part is being made */
+    dsa_cost_load_t     load;           /* of the step that is being made, with
+                                           the drafts of the last one */
+    double              drafts;         /* DSA_COST_DRAFTS of the step that
+                                           ended last */
 } dsa_sched_rank_t;
 
 
@@ -71,6 +76,7 @@ struct dsa_sched_s {
     dsa_sched_stats_t   stats;
     dsa_policy_t        policy;
     dsa_pace_t          pace;
+    dsa_cost_t          cost;
     dsa_spec_t          drafts;
 
     uint32_t            ranks;
@@ -103,8 +109,14 @@ struct dsa_sched_s {
     uint64_t            ended;          /* steps */
     uint64_t            made;           /* steps, with those that had no entry
                                            and were not started */
-    uint32_t            prefill_limit;  /* prefill tokens of each rank in the
-                                           step that is being made */
+
+    /* of the step that is being made; INFINITY: without a limit */
+
+    double              token_us;       /* its time by the token target */
+    double              step_us;        /* and the time that it may take */
+    dsa_tenant_t       *danger;         /* because of which it may be longer,
+                                           or NULL */
+
     dsa_page_copy_t    *copy;           /* [ranks][pages of a context]; NULL
                                            with one rank */
     uint32_t            n_copy;
@@ -173,6 +185,30 @@ int dsa_sched_next_mask(void *owner, const uint32_t *tokens, uint32_t n,
  * dsa_sched_step().
  */
 int dsa_sched_prefills(dsa_sched_t *s, uint32_t budget, dsa_err_t *err);
+
+
+/* timing.c */
+
+/* Begins the prefill part of the step: sets what its time may be. */
+void dsa_sched_pace(dsa_sched_t *s);
+
+/*
+ * Of `most` rows of a prompt after start tokens, those that a rank has time for
+ * in the step.
+ */
+uint32_t dsa_sched_affords(const dsa_sched_t *s, uint32_t rank,
+    uint32_t start, uint32_t most);
+
+/* n tokens of a prompt after start tokens have entered the step. */
+void dsa_sched_afforded(dsa_sched_t *s, const dsa_seq_t *seq, uint32_t n,
+    uint32_t start);
+
+/* Ends the prefill part of the step: counts late tokens. */
+void dsa_sched_paced(dsa_sched_t *s);
+
+/* A step has taken this long. */
+void dsa_sched_measure(dsa_sched_t *s, const dsa_sched_step_t *step,
+    uint64_t duration_us);
 
 
 /* admission.c */

@@ -107,8 +107,11 @@ static const dsa_directive_t  dsa_directives[] = {
     { "drain_timeout", dsa_conf_time, 1, 1, DSA_CONF_OFFSET(drain_timeout_ms),
       0, DSA_CONF_DAY },
 
-    { "step_target", dsa_conf_time, 1, 1, DSA_CONF_OFFSET(step_target_ms),
+    { "token_target", dsa_conf_time, 1, 1, DSA_CONF_OFFSET(token_target_ms),
       0, 60 * 1000 },
+
+    { "first_token_target", dsa_conf_time, 1, 1,
+      DSA_CONF_OFFSET(first_token_target_ms), 0, 60 * 60 * 1000 },
 
     { "step_timeout", dsa_conf_time, 1, 1, DSA_CONF_OFFSET(step_timeout_ms),
       0, DSA_CONF_DAY },
@@ -175,7 +178,8 @@ dsa_conf_parse(dsa_conf_t *conf, const char *path, const char *text,
     conf->attention = DSA_ATTENTION_DATA;
     conf->adapt_drafts = 1;
     conf->drain_timeout_ms = 30 * 1000;
-    conf->step_target_ms = 50;
+    conf->token_target_ms = 100;
+    conf->first_token_target_ms = 2 * 1000;
     conf->step_timeout_ms = 60 * 1000;
     conf->start_timeout_ms = 30 * 60 * 1000;
     conf->max_waiting = UINT32_MAX;

@@ -72,7 +72,8 @@ typedef struct {
     uint64_t            host_memory;    /* bytes, of each replica; 0: none */
     dsa_conf_cache_t    cache;          /* needs host_memory */
     uint64_t            drain_timeout_ms;
-    uint64_t            step_target_ms; /* of a step with prefill; 0: none */
+    uint64_t            token_target_ms;    /* 0: none */
+    uint64_t            first_token_target_ms;  /* 0: none */
     uint64_t            step_timeout_ms;    /* 0: none */
     uint64_t            start_timeout_ms;   /* 0: none */
     uint32_t            replicas;

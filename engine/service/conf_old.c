@@ -22,6 +22,10 @@ static const dsa_conf_old_t  dsa_conf_olds[] = {
     { "max_waiting_per_tenant",
       "use \"max_waiting N per_tenant=N\" instead" },
 
+    { "step_target",
+      "use \"token_target TIME\" for the time between tokens, and "
+      "\"first_token_target TIME\" for the time to the first one" },
+
     { "slots",
       "remove it, because the number follows from max_running and "
       "max_waiting" },

@@ -341,7 +341,8 @@ dsa_replica_backend(void *data, dsa_step_t *st, dsa_err_t *err)
     sched.max_running = conf->max_running;
     sched.token_budget = conf->token_budget;
     sched.adapt_drafts = conf->adapt_drafts;
-    sched.step_target_ms = (uint32_t) conf->step_target_ms;
+    sched.token_target_ms = (uint32_t) conf->token_target_ms;
+    sched.first_token_target_ms = (uint32_t) conf->first_token_target_ms;
     sched.max_waiting = conf->max_waiting;
     sched.max_waiting_per_tenant = conf->max_waiting_per_tenant;
     sched.context = b->config.max_position_embeddings;

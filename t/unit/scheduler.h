@@ -14,7 +14,7 @@
  * must have the same cache before them.
  *
  * The backend has a clock of its own: a step takes base_us, and token_us for
- * each input token of the rank that has the most.
+ * each input token of the rank that has the most; or what cost() returns.
  *
  * With max_drafts it returns drafts of the next tokens: the first next_right of
  * a sequence are the tokens that the answer will have, and those behind them
@@ -47,6 +47,7 @@
 typedef struct {
     uint32_t            n;
     uint32_t            n_tokens;       /* of the rank with the most */
+    uint64_t            us;             /* of cost() */
     uint32_t            n_outputs[MAX_SEQS];
     uint32_t            token[MAX_SEQS][DSA_MAX_OUTPUTS];
     uint32_t            accepted[MAX_SEQS];
@@ -62,7 +63,9 @@ typedef struct {
 } in_flight_t;
 
 
-typedef struct {
+typedef struct fake_s  fake_t;
+
+struct fake_s {
     dsa_backend_t       base;
     in_flight_t         step[2];        /* in-flight steps */
     uint32_t            first;
@@ -81,6 +84,8 @@ typedef struct {
     uint64_t            now_us;
     uint64_t            base_us;
     uint64_t            token_us;
+    uint64_t          (*cost)(fake_t *f, const dsa_batch_seq_t *seq,
+                              uint32_t n);      /* us of a step, or NULL */
 
     /* of the last step, and of all */
 
@@ -95,7 +100,7 @@ typedef struct {
     uint64_t            tenant_tokens[TENANTS];
     uint32_t            tenant_seqs[TENANTS];
     uint32_t            tenant_rank[TENANTS];   /* of its last sequence */
-} fake_t;
+};
 
 
 typedef struct {
@@ -189,7 +194,8 @@ static uint64_t  billed_cached;
 
 static uint32_t  max_waiting = 100000;
 static uint32_t  max_per_tenant = 100000;
-static uint32_t  step_target_ms;
+static uint32_t  token_target_ms;
+static uint32_t  first_token_target_ms;
 
 
 /* The cache entry at a position of a block table of a rank. */
@@ -557,6 +563,7 @@ fake_start(dsa_backend_t *b, dsa_batch_seq_t *seq, uint32_t n_seqs,
     assert_true(f->n_tokens <= f->max_tokens);
     f->all_tokens += f->n_tokens;
     now->n_tokens = 0;
+    now->us = f->cost != NULL ? f->cost(f, seq, n_seqs) : 0;
 
     for (i = 0; i < b->ranks; i++) {
         if (f->rank_tokens[i] > now->n_tokens) {
@@ -634,7 +641,8 @@ fake_wait(dsa_backend_t *b, dsa_err_t *err)
                old->n_next[i] * sizeof(uint32_t));
     }
 
-    f->now_us += f->base_us + f->token_us * old->n_tokens;
+    f->now_us += f->cost != NULL ? old->us
+                                 : f->base_us + f->token_us * old->n_tokens;
     f->first = (f->first + 1) % 2;
     f->in_flight--;
 
@@ -747,7 +755,8 @@ fake_conf(dsa_sched_conf_t *conf, fake_t *f, uint32_t max_running,
     conf->max_waiting = max_waiting;
     conf->max_waiting_per_tenant = max_per_tenant;
     conf->context = 100000;
-    conf->step_target_ms = step_target_ms;
+    conf->token_target_ms = token_target_ms;
+    conf->first_token_target_ms = first_token_target_ms;
     conf->clock_us = fake_clock;
     conf->clock_data = f;
 }

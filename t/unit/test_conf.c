@@ -102,7 +102,8 @@ static const struct {
     { BASE "start_timeout 5H;", FIELD(start_timeout_ms), 5 * 3600000 },
     { BASE "drain_timeout 1d;", FIELD(drain_timeout_ms), 86400000 },
     { BASE "drain_timeout 0;", FIELD(drain_timeout_ms), 0 },
-    { BASE "step_target 20ms;", FIELD(step_target_ms), 20 },
+    { BASE "token_target 20ms;", FIELD(token_target_ms), 20 },
+    { BASE "first_token_target 1m;", FIELD(first_token_target_ms), 60000 },
     { BASE "step_timeout 2;", FIELD(step_timeout_ms), 2000 },
     { BASE "start_timeout 0;", FIELD(start_timeout_ms), 0 },
     { BASE "log_level debug;", FIELD(log_level), DSA_LOG_DEBUG },
@@ -187,7 +188,8 @@ test_defaults(void **state)
     assert_int_equal(conf.replicas, 1);
     assert_true(conf.rate == 50);
     assert_int_equal(conf.drain_timeout_ms, 30000);
-    assert_int_equal(conf.step_target_ms, 50);
+    assert_int_equal(conf.token_target_ms, 100);
+    assert_int_equal(conf.first_token_target_ms, 2000);
     assert_int_equal(conf.step_timeout_ms, 60000);
     assert_int_equal(conf.start_timeout_ms, 1800000);
     assert_int_equal(conf.log_level, DSA_LOG_INFO);
@@ -665,8 +667,9 @@ static const fault_t  faults[] = {
       "drain_timeout" },
     { BASE "drain_timeout 25000m;", "drain_timeout" },
     { BASE "drain_timeout s;", "drain_timeout" },
-    { BASE "step_target 2m;", "\"step_target\" is \"2m\"; expected a time "
+    { BASE "token_target 2m;", "\"token_target\" is \"2m\"; expected a time "
       "from 0ms to 1m" },
+    { BASE "first_token_target 2d;", "first_token_target" },
     { BASE "step_timeout -1;", "step_timeout" },
     { BASE "log_level loud;", "expected error, warn, notice, info or debug" },
     { BASE "start_timeout 2d;", "start_timeout" },
@@ -682,6 +685,9 @@ static const fault_t  faults[] = {
     { BASE "max_waiting_per_tenant 9;", "engine.conf:1: "
       "\"max_waiting_per_tenant\" is obsolete; use \"max_waiting N "
       "per_tenant=N\" instead" },
+    { BASE "step_target 50ms;", "engine.conf:1: \"step_target\" is obsolete; "
+      "use \"token_target TIME\" for the time between tokens, and "
+      "\"first_token_target TIME\" for the time to the first one" },
     { BASE "slots 50000;", "\"slots\" is obsolete; remove it, because the "
       "number follows from max_running and max_waiting" },
     { BASE "submit_ring 64m;", "\"submit_ring\" is obsolete; remove it" },
@@ -764,7 +770,9 @@ test_each_directive(void **state)
         "context_length;", "context_length x;", "context_length 1;",
         "context_length 2000000000;",
         "drain_timeout;", "drain_timeout x;", "drain_timeout 2d;",
-        "step_target;", "step_target x;", "step_target 2m;",
+        "token_target;", "token_target x;", "token_target 2m;",
+        "first_token_target;", "first_token_target x;",
+        "first_token_target 2d;",
         "step_timeout;", "step_timeout x;", "step_timeout 2d;",
         "start_timeout;", "start_timeout x;", "start_timeout 2d;",
         "socket_group;", "socket_group no-such-group;",

@@ -183,7 +183,7 @@ test_cut_many(void **state)
 
     /* at this rate every step exceeds a target, which would limit prompts */
 
-    engine_start(&e, "a.sock", "rate=5; drain_timeout 10m; step_target 0;");
+    engine_start(&e, "a.sock", "rate=5; drain_timeout 10m; token_target 0;");
     connect_to(&c, e.sock);
 
     replies = calloc(n, sizeof(reply_t));

@@ -2,8 +2,8 @@
 /*
  * Copyright (C) The nginx-dsa authors
  *
- * step_target: the prefill part of steps that have decodes, on a scripted
- * backend with a clock of its own (scheduler.h).
+ * token_target and first_token_target: the prompts in steps that have answers,
+ * on a scripted backend with a clock of its own (scheduler.h).
  */
 
 
@@ -26,128 +26,119 @@
 #define PROMPT      20000
 
 
-/* Steps of base us and rate us per prefill token, as the limit permits. */
-
-static uint64_t
-pace_steps(dsa_pace_t *p, uint32_t n, double base, double rate)
-{
-    uint32_t  i, limit;
-    uint64_t  duration;
-
-    duration = 0;
-
-    for (i = 0; i < n; i++) {
-        limit = dsa_pace_limit(p, CHATS, BUDGET);
-        duration = (uint64_t) (base + rate * limit);
-        dsa_pace_measure(p, duration, CHATS, limit);
-    }
-
-    return duration;
-}
-
+/* The limit of a step, by its answers and by how exact predictions are. */
 
 static void
 test_limit(void **state)
 {
-    uint32_t    i;
     dsa_pace_t  p;
 
     memset(&p, 0, sizeof(p));
+    p.token = 50000;
 
-    /* no target */
+    assert_true(dsa_pace_limit(&p, 10000, 0) == 50000);
+    assert_true(dsa_pace_limit(&p, 0, 0) == 50000);
 
-    assert_int_equal(dsa_pace_limit(&p, CHATS, BUDGET), BUDGET);
+    /* answers take most of the target, or more: a quarter of their time */
 
-    /* no decodes */
+    assert_true(dsa_pace_limit(&p, 40000, 0) == 50000);
+    assert_true(dsa_pace_limit(&p, 44000, 0) == 55000);
+    assert_true(dsa_pace_limit(&p, 80000, 0) == 100000);
 
-    p.target = 50000;
-    assert_int_equal(dsa_pace_limit(&p, 0, BUDGET), BUDGET);
+    /* costs that vary by 5 %, and by half */
 
-    /* nothing measured yet, and a small budget */
-
-    assert_int_equal(dsa_pace_limit(&p, CHATS, BUDGET), DSA_PACE_LEAST);
-    assert_int_equal(dsa_pace_limit(&p, CHATS, 5), 5);
-
-    /* steps of 10 ms, then 0.1 ms for each of 16 tokens */
-
-    for (i = 0; i < 5; i++) {
-        dsa_pace_measure(&p, 10000, CHATS, 0);
-    }
-
-    dsa_pace_measure(&p, 11600, CHATS, 16);
-
-    /* (50 - 10) / 0.1 = 400, but at most four times as many as measured */
-
-    assert_int_equal(dsa_pace_limit(&p, CHATS, BUDGET), 64);
-
-    for (i = 0; i < 10; i++) {
-        dsa_pace_measure(&p, 20000, CHATS, 100);
-    }
-
-    assert_in_range(dsa_pace_limit(&p, CHATS, BUDGET), 350, 400);
-
-    /* steps without decodes are not measured */
-
-    for (i = 0; i < 10; i++) {
-        dsa_pace_measure(&p, 1000000, 0, 2000);
-    }
-
-    assert_in_range(dsa_pace_limit(&p, CHATS, BUDGET), 350, 400);
+    assert_in_range((uint32_t) dsa_pace_limit(&p, 10000, 0.05), 45454, 45455);
+    assert_true(dsa_pace_limit(&p, 10000, 0.5) == 40000);
 }
 
 
-/* The duration comes near the target, whatever is known before. */
+/*
+ * Steps of so many answers that want to be long all the time: how many tokens
+ * are late, of all that a tenant alone, or one with a quarter of the weights,
+ * makes wait.
+ */
 
-static void
-test_converges(void **state)
+static double
+late_of(uint32_t answers, double share, uint64_t *tokens)
 {
-    uint32_t    i;
-    dsa_pace_t  p;
+    double           late;
+    uint32_t         i;
+    dsa_pace_t       p;
+    dsa_pace_late_t  l;
 
-    static const struct {
-        double  base;           /* as measured */
-        double  real;           /* as it is while prompts arrive */
-        double  rate;
-    } cases[] = {
-        { 10000, 10000, 100 },
-        { 0, 10000, 100 },
-        { 2000, 30000, 500 },
-        { 45000, 10000, 100 },
-        { 80000, 10000, 100 },
-        { 49999, 20000, 30 }
-    };
+    memset(&p, 0, sizeof(p));
+    memset(&l, 0, sizeof(l));
+    late = 0;
+    *tokens = 0;
 
-    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        memset(&p, 0, sizeof(p));
-        p.target = 50000;
-        p.base = cases[i].base;
+    for (i = 0; i < 20000; i++) {
+        dsa_pace_answers(&p, answers);
+        *tokens += answers;
 
-        (void) pace_steps(&p, 40, cases[i].real, cases[i].rate);
-        assert_in_range(pace_steps(&p, 1, cases[i].real, cases[i].rate),
-                        45000, 55000);
+        if (dsa_pace_may_wait(&p, &l, share, answers)) {
+            dsa_pace_waits(&p, &l, share, answers);
+            late += answers;
+        }
     }
 
-    /* cheap tokens: the budget is the limit */
+    return late;
+}
+
+
+static void
+test_late(void **state)
+{
+    double    late;
+    uint32_t  i;
+    uint64_t  tokens;
+
+    static const uint32_t  answers[] = { 1, 7, 64, 128, 512, 4096 };
+
+    for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+        late = late_of(answers[i], 1, &tokens);
+        assert_true(late >= (double) tokens / 200);
+        assert_true(late <= (double) tokens / 200
+                            + (answers[i] < 160 ? 160 : answers[i]));
+
+        late = late_of(answers[i], 0.25, &tokens);
+        assert_true(late >= (double) tokens / 800);
+        assert_true(late <= (double) tokens / 800
+                            + (answers[i] < 40 ? 40 : answers[i]));
+    }
+}
+
+
+/* Two tenants share what is late: one that wants all of it gets its part. */
+
+static void
+test_late_tenants(void **state)
+{
+    double           late[2] = { 0 };
+    uint32_t         i, j;
+    dsa_pace_t       p;
+    dsa_pace_late_t  l[2];
 
     memset(&p, 0, sizeof(p));
-    p.target = 50000;
-    p.base = 10000;
-    assert_int_equal(pace_steps(&p, 40, 10000, 1), 10000 + BUDGET);
+    memset(l, 0, sizeof(l));
 
-    /* decodes exceed the target: a quarter of their time is for prefill */
+    for (i = 0; i < 60000; i++) {
+        dsa_pace_answers(&p, 10);
 
-    memset(&p, 0, sizeof(p));
-    p.target = 5000;
-    p.base = 10000;
-    assert_in_range(pace_steps(&p, 40, 10000, 100), 12000, 13000);
+        /* the first one always wants to, the second one in each tenth step */
 
-    /* tokens are so slow that this is less than the least chunk */
+        for (j = 0; j < 2; j++) {
+            if ((j == 0 || i % 10 == 0)
+                && dsa_pace_may_wait(&p, &l[j], 0.5, 10))
+            {
+                dsa_pace_waits(&p, &l[j], 0.5, 10);
+                late[j] += 10;
+                break;
+            }
+        }
+    }
 
-    memset(&p, 0, sizeof(p));
-    p.target = 5000;
-    p.base = 10000;
-    assert_int_equal(pace_steps(&p, 40, 10000, 1000),
-                     10000 + 1000 * DSA_PACE_LEAST);
+    assert_in_range((uint32_t) late[0], 1400, 1600);
+    assert_in_range((uint32_t) late[1], 1400, 1600);
 }
 
 
@@ -165,7 +156,7 @@ bench_start(bench_t *b, uint32_t target_ms)
 {
     uint32_t  i;
 
-    step_target_ms = target_ms;
+    token_target_ms = target_ms;
     b->c = calloc(CHATS + 1, sizeof(client_t));
     assert_non_null(b->c);
     b->s = start(&b->f, 1000, 8, BUDGET);
@@ -202,7 +193,8 @@ bench_finish(bench_t *b)
     check_free(b->s);
     finish(b->s, b->f);
     free(b->c);
-    step_target_ms = 0;
+    token_target_ms = 0;
+    first_token_target_ms = 0;
 }
 
 
@@ -273,12 +265,44 @@ test_recovers(void **state)
     assert_int_equal(n, 10);
     n = bench_read(&b, 10, &longest);
     assert_int_equal(n, 10);
-    assert_in_range(longest, 40000, 60000);
+    assert_in_range(longest, 30000, 60000);
 
     b.f->token_us = 100;
     (void) bench_read(&b, 15, &longest);
     (void) bench_read(&b, 5, &longest);
     assert_in_range(longest, 40000, 60000);
+
+    bench_finish(&b);
+}
+
+
+/* A page-in: one step takes 100 times as long, and few steps notice. */
+
+static void
+test_outlier(void **state)
+{
+    bench_t   b;
+    uint32_t  n;
+    uint64_t  longest;
+
+    bench_start(&b, 50);
+    (void) bench_read(&b, 20, &longest);
+
+    b.f->base_us = 1000000;
+    (void) bench_read(&b, 1, &longest);
+    b.f->base_us = 10000;
+
+    /* the step after it had been made before it ended */
+
+    (void) bench_read(&b, 1, &longest);
+
+    for (n = 0; n < 4; n++) {
+        (void) bench_read(&b, 1, &longest);
+        assert_in_range(longest, 20000, 55000);
+    }
+
+    (void) bench_read(&b, 5, &longest);
+    assert_in_range(longest, 40000, 55000);
 
     bench_finish(&b);
 }
@@ -295,6 +319,7 @@ test_least(void **state)
 
     bench_start(&b, 5);
     b.f->token_us = 1000;
+    (void) bench_read(&b, 5, &longest);
 
     for (n = 0; n < 20; n++) {
         assert_int_equal(bench_read(&b, 1, &longest), 1);
@@ -316,7 +341,7 @@ test_alone(void **state)
     client_t     *c;
     dsa_sched_t  *s;
 
-    step_target_ms = 50;
+    token_target_ms = 50;
     c = calloc(1, sizeof(client_t));
     assert_non_null(c);
     s = start(&f, 1000, 8, BUDGET);
@@ -336,7 +361,7 @@ test_alone(void **state)
     check_free(s);
     finish(s, f);
     free(c);
-    step_target_ms = 0;
+    token_target_ms = 0;
 }
 
 
@@ -347,12 +372,14 @@ main(void)
 
     const struct CMUnitTest  pace[] = {
         cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_converges)
+        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_late_tenants)
     };
 
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_recovers),
+        cmocka_unit_test(test_outlier),
         cmocka_unit_test(test_least),
         cmocka_unit_test(test_alone)
     };

@@ -497,7 +497,7 @@ test_drafts(void **state)
 
 
 /*
- * step_target limits the prefill tokens of each rank: 400 tokens of 0.1 ms fit
+ * token_target limits the prefill tokens of each rank: 400 tokens of 0.1 ms fit
  * 50 ms beside the decodes, on one rank, or on both.
  */
 
@@ -511,9 +511,9 @@ check_pace(uint32_t prompts)
     dsa_sched_t  *s;
 
     c = clients(8);
-    step_target_ms = 50;
+    token_target_ms = 50;
     s = start_ranks(&f, 2, 1000, 8, 2048);
-    step_target_ms = 0;
+    token_target_ms = 0;
     f->base_us = 10000;
     f->token_us = 100;
 
