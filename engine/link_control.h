@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/tiers.h"
+#include "base/token_times.h"
 #include "engine/link_ring.h"
 #include "engine/link_version.h"
 
@@ -89,6 +90,10 @@ typedef struct {
                                                the replica started, without
                                                those that were removed from
                                                its full queue */
+    _Atomic uint64_t    token_times[DSA_TOKEN_TIMES + 1];   /* tokens of an
+                                               answer after its first one, by
+                                               the time since the one before */
+    _Atomic uint64_t    token_us;           /* sum of these times */
 } dsa_link_control_t;
 
 
@@ -107,6 +112,8 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, tier) == 552
                && offsetof(dsa_link_control_t, step_timeout_ms) == 912
                && offsetof(dsa_link_control_t, ended) == 920
+               && offsetof(dsa_link_control_t, token_times) == 928
+               && offsetof(dsa_link_control_t, token_us) == 1192
                && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 

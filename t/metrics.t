@@ -79,6 +79,26 @@ is($m->{"dsa_engine_pages$engine"}, 100, 'pages');
 is($m->{"dsa_engine_pages_used$engine"}, 25, 'pages in use');
 
 
+# times between tokens in the engine: 1, 2, ... 33 tokens of each class
+
+my %times = map { /^dsa_engine_token_seconds_(\w+)\{pool="v32",engine="[^"]*"
+                   (?:,le="([^"]*)")?\}$/x
+                  ? ($2 // $1 => $m->{$_}) : () } keys %$m;
+is(scalar(keys %times), 35, 'a bounded number of series');
+is(join(' ', @times{qw/ 0.001 5 +Inf count sum /}), '0 0 0 0 0.000000',
+   'no token yet');
+
+ctl($fake, join ' ', 'times', 1 .. 33, 12345678);
+$m = $t->metrics;
+is($m->{"dsa_engine_token_seconds_bucket{pool=\"v32\",engine=\"unix:"
+        . $fake->sock . "\",le=\"$$_[0]\"}"}, $$_[1], "within $$_[0] s")
+    for [ '0.001', 1 ], [ '0.0015', 3 ], [ '0.1', 231 ], [ 5, 528 ],
+        [ '+Inf', 561 ];
+is($m->{"dsa_engine_token_seconds_sum$engine"}, '12.345678', 'their sum');
+is($m->{"dsa_engine_token_seconds_count$engine"}, 561, 'and number');
+is(prometheus_errors($t->get('/metrics')->{body}), '', 'well-formed');
+
+
 # the tiers of an engine's cache, as its control block has them
 
 my @words = qw/ pages used_pages hit_tokens_total read_pages_total

@@ -18,6 +18,7 @@ static int dsa_sched_prefilled_part(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b);
 static int dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq,
     const dsa_batch_seq_t *b, uint32_t n, uint64_t now);
+static void dsa_sched_count_times(dsa_sched_t *s, uint64_t us, uint32_t n);
 static dsa_batch_seq_t *dsa_sched_follower(dsa_sched_t *s,
     const dsa_seq_t *seq);
 static int dsa_sched_resolve(dsa_sched_t *s, dsa_seq_t *seq);
@@ -240,14 +241,11 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
 {
     int                  finish;
     uint32_t             i, end;
+    uint64_t             last_us;
     const dsa_sample_t  *samples;
 
     samples = b->sample;
-
-    if (seq->sampled == 0) {
-        seq->first_us = now;
-    }
-
+    last_us = seq->last_us;
     seq->last_us = now;
 
     /* a later step in flight may have scheduled another sample */
@@ -265,6 +263,13 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
             end = 1;
             break;
         }
+    }
+
+    if (seq->sampled == 0) {
+        seq->first_us = now;
+
+    } else {
+        dsa_sched_count_times(s, now - last_us, i + end);
     }
 
     seq->sampled += i + end;
@@ -298,6 +303,16 @@ dsa_sched_sampled(dsa_sched_t *s, dsa_seq_t *seq, const dsa_batch_seq_t *b,
     }
 
     return dsa_seq_reserve(seq, dsa_pages_of(seq->n_tokens + 1));
+}
+
+
+/* The next n tokens of an answer came us after the one before them. */
+
+static void
+dsa_sched_count_times(dsa_sched_t *s, uint64_t us, uint32_t n)
+{
+    s->stats.token_us += us;
+    s->stats.token_times[dsa_token_time(us / n)] += n;
 }
 
 

@@ -9,6 +9,7 @@
 
 
 #include "base/error.h"
+#include "base/token_times.h"
 #include "engine/backend.h"
 #include "engine/pages/host.h"
 #include "engine/pages/tier.h"
@@ -128,6 +129,10 @@ typedef struct {
                                                token */
     uint64_t            decode_tokens;      /* by which they were continued,
                                                with end tokens */
+    uint64_t            token_times[DSA_TOKEN_TIMES + 1];   /* tokens of an
+                                               answer after its first one, by
+                                               the time since the one before */
+    uint64_t            token_us;           /* sum of these times */
     uint64_t            copied_tokens;      /* of cached ones: in pages that
                                                were copied from other ranks,
                                                each copy counted */

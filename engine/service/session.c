@@ -759,6 +759,13 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
     atomic_store_explicit(&c->decodes, stats->decodes, memory_order_relaxed);
     atomic_store_explicit(&c->decode_tokens, stats->decode_tokens,
                           memory_order_relaxed);
+
+    for (i = 0; i <= DSA_TOKEN_TIMES; i++) {
+        atomic_store_explicit(&c->token_times[i], stats->token_times[i],
+                              memory_order_relaxed);
+    }
+
+    atomic_store_explicit(&c->token_us, stats->token_us, memory_order_relaxed);
     atomic_store_explicit(&c->running, stats->running, memory_order_relaxed);
     atomic_store_explicit(&c->waiting, stats->waiting, memory_order_relaxed);
     atomic_store_explicit(&c->pages, stats->pages, memory_order_relaxed);

@@ -31,6 +31,7 @@ typedef enum {
     NGX_HTTP_DSA_ENGINE_DECODE_TOKENS,
     NGX_HTTP_DSA_ENGINE_DRAFT_TOKENS,
     NGX_HTTP_DSA_ENGINE_ACCEPTED_TOKENS,
+    NGX_HTTP_DSA_ENGINE_TOKEN_TIMES,
     NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE,
     NGX_HTTP_DSA_ENGINE_METRICS
 } ngx_http_dsa_engine_metric_e;
@@ -67,6 +68,10 @@ static void ngx_http_dsa_prometheus_engine(dsa_buf_t *b,
     const ngx_str_t *pool, ngx_http_dsa_session_t *s,
     ngx_http_dsa_engine_metric_e metric);
 static void ngx_http_dsa_prometheus_accepted(dsa_buf_t *b,
+    const ngx_str_t *pool, ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_prometheus_times(dsa_buf_t *b,
+    const ngx_str_t *pool, ngx_http_dsa_session_t *s);
+static void ngx_http_dsa_prometheus_time(dsa_buf_t *b, const char *what,
     const ngx_str_t *pool, ngx_http_dsa_session_t *s);
 static uint64_t ngx_http_dsa_prometheus_engine_value(
     ngx_http_dsa_session_t *s, ngx_http_dsa_engine_metric_e metric);
@@ -115,6 +120,9 @@ static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
 
     { "dsa_engine_accepted_draft_tokens_total", "counter",
       "Drafts that became a part of an answer, by position in the step." },
+
+    { "dsa_engine_token_seconds", "histogram",
+      "Between two tokens of an answer, in the engine." },
 
     { "dsa_engine_heartbeat_age_seconds", "gauge",
       "Time since its last heartbeat." }
@@ -249,6 +257,11 @@ ngx_http_dsa_prometheus_engine(dsa_buf_t *b, const ngx_str_t *pool,
         return;
     }
 
+    if (metric == NGX_HTTP_DSA_ENGINE_TOKEN_TIMES) {
+        ngx_http_dsa_prometheus_times(b, pool, s);
+        return;
+    }
+
     value = ngx_http_dsa_prometheus_engine_value(s, metric);
 
     ngx_http_dsa_prometheus_names(b, ngx_http_dsa_engine_metrics[metric].name,
@@ -280,6 +293,53 @@ ngx_http_dsa_prometheus_accepted(dsa_buf_t *b, const ngx_str_t *pool,
         dsa_buf_printf(b, ",position=\"%u\"} %" PRIu64 "\n", (unsigned) i,
                        value);
     }
+}
+
+
+static void
+ngx_http_dsa_prometheus_times(dsa_buf_t *b, const ngx_str_t *pool,
+    ngx_http_dsa_session_t *s)
+{
+    uint64_t             count;
+    ngx_uint_t           i;
+    dsa_link_control_t  *control;
+
+    control = s->link.control;
+    count = 0;
+
+    for (i = 0; i < DSA_TOKEN_TIMES; i++) {
+        count += control->token_times[i];
+
+        ngx_http_dsa_prometheus_time(b, "_bucket", pool, s);
+        dsa_buf_printf(b, ",le=\"%.9g\"} %" PRIu64 "\n",
+                       (double) dsa_token_bounds[i] / 1000000, count);
+    }
+
+    count += control->token_times[i];
+
+    ngx_http_dsa_prometheus_time(b, "_bucket", pool, s);
+    dsa_buf_printf(b, ",le=\"+Inf\"} %" PRIu64 "\n", count);
+    ngx_http_dsa_prometheus_time(b, "_sum", pool, s);
+    dsa_buf_printf(b, "} %.6f\n", (double) control->token_us / 1000000);
+    ngx_http_dsa_prometheus_time(b, "_count", pool, s);
+    dsa_buf_printf(b, "} %" PRIu64 "\n", count);
+}
+
+
+/* A sample of the histogram up to its labels. */
+
+static void
+ngx_http_dsa_prometheus_time(dsa_buf_t *b, const char *what,
+    const ngx_str_t *pool, ngx_http_dsa_session_t *s)
+{
+    char  name[64];
+
+    (void) snprintf(name, sizeof(name), "%s%s",
+                    ngx_http_dsa_engine_metrics[NGX_HTTP_DSA_ENGINE_TOKEN_TIMES]
+                        .name,
+                    what);
+
+    ngx_http_dsa_prometheus_names(b, name, pool, s);
 }
 
 

@@ -52,7 +52,8 @@
  * answered by a line: go [N], drain 0|1, alive 0|1|2 (0: alive_ms stops in the
  * past; 2: in the future), step AGE LIMIT (ms: since when a step runs, 0: none,
  * and how long it may), load RUNNING WAITING [ENDED], corrupt KIND, mute 0|1
- * (1: the worker is not woken), page BYTES, tier N V..., close (all sessions),
+ * (1: the worker is not woken), page BYTES, tier N V..., times N... US (classes
+ * of dsa_engine_token_seconds and their sum), close (all sessions),
  * live (requests), sessions, script FILE (as script=).  "tier" sets the words
  * of a tier in all control blocks, in their order, also in a session whose
  * version of the link has no tiers.
@@ -213,6 +214,40 @@ set_tier(const char *text)
 }
 
 
+/* The tokens of each class of times, and the sum of the times in us. */
+
+static void
+set_times(const char *text)
+{
+    int                  i;
+    char                *p;
+    size_t               n;
+    uint64_t             value;
+    dsa_link_control_t  *control;
+
+    p = (char *) text;
+
+    for (n = 0; n <= DSA_TOKEN_TIMES + 1; n++) {
+        value = strtoull(p, &p, 10);
+
+        for (i = 0; i < FAKE_SESSIONS; i++) {
+            if (!fake.sessions[i].open) {
+                continue;
+            }
+
+            control = fake.sessions[i].link.control;
+
+            if (n <= DSA_TOKEN_TIMES) {
+                atomic_store(&control->token_times[n], value);
+
+            } else {
+                atomic_store(&control->token_us, value);
+            }
+        }
+    }
+}
+
+
 static void
 command(int fd, char *text)
 {
@@ -255,6 +290,9 @@ command(int fd, char *text)
 
     } else if (strncmp(text, "tier ", 5) == 0) {
         set_tier(text + 5);
+
+    } else if (strncmp(text, "times ", 6) == 0) {
+        set_times(text + 6);
 
     } else if (strncmp(text, "page ", 5) == 0) {
         for (i = 0; i < FAKE_SESSIONS; i++) {

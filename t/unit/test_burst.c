@@ -72,6 +72,49 @@ evaluate(result_t *r, double *gap, uint32_t gaps, double *first,
 }
 
 
+/* The scheduler has counted the same times between tokens. */
+
+static void
+check_times(const dsa_sched_t *s, const double *gap)
+{
+    double             sum;
+    uint32_t           i, k, n;
+    uint64_t           counted;
+    dsa_sched_stats_t  stats;
+
+    static const uint32_t  ms[] = { 30, 35, 40, 100, 120, 400, 5000 };
+
+    dsa_sched_stats(s, &stats);
+    sum = 0;
+
+    for (i = 0; i < GAPS; i++) {
+        sum += gap[i];
+    }
+
+    assert_in_range(stats.token_us, (uint64_t) (1000 * sum) - GAPS,
+                    (uint64_t) (1000 * sum) + GAPS);
+
+    for (k = 0; k < sizeof(ms) / sizeof(ms[0]); k++) {
+        n = 0;
+        counted = 0;
+
+        /* gap has no exact us */
+
+        for (i = 0; i < GAPS; i++) {
+            n += gap[i] < ms[k] + 0.0005;
+        }
+
+        for (i = 0; i < DSA_TOKEN_TIMES; i++) {
+            if (dsa_token_bounds[i] <= 1000 * ms[k]) {
+                counted += stats.token_times[i];
+            }
+        }
+
+        assert_int_equal(n, counted);
+    }
+}
+
+
 static uint64_t
 gpu_cost(fake_t *f, const dsa_batch_seq_t *seq, uint32_t n)
 {
@@ -142,6 +185,7 @@ schedule(result_t *r, uint32_t token, uint32_t first_token)
     }
 
     evaluate(r, gap, gaps, first, CHATS, f->now_us / 1000.0);
+    check_times(s, gap);
 
     for (i = 0; i < CHATS; i++) {
         check(&c[i], ANSWER, DSA_FINISH_LENGTH);

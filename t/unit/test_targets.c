@@ -428,8 +428,11 @@ test_starve(void **state)
 static void
 test_drafts(void **state)
 {
-    double    ms;
-    server_t  v;
+    double             ms;
+    uint32_t           i;
+    uint64_t           n, least, most;
+    server_t           v;
+    dsa_sched_stats_t  stats;
 
     max_outputs = 5;
     max_drafts = 4;
@@ -441,6 +444,25 @@ test_drafts(void **state)
     assert_in_range((uint32_t) ms, 500, 2500);
     assert_int_equal(v.late, 0);
     assert_true(v.f->drafts > 1000);
+
+    /* with two right drafts in each step, a token has a third of its time */
+
+    dsa_sched_stats(v.s, &stats);
+    n = 0;
+    least = 0;
+    most = 0;
+
+    for (i = 0; i < DSA_TOKEN_TIMES; i++) {
+        n += stats.token_times[i];
+        least += i != 0 ? stats.token_times[i] * dsa_token_bounds[i - 1] : 0;
+        most += stats.token_times[i] * (dsa_token_bounds[i] + 1);
+    }
+
+    assert_int_equal(n, stats.completion_tokens - ANSWERS - 1);
+    assert_in_range(stats.token_us, least, most);
+
+    ms = stats.token_us / 1000.0 / (double) n;
+    assert_true(ms > 10 && ms < TARGET / 2.5);
     server_finish(&v);
 
     max_outputs = 1;
