@@ -86,7 +86,7 @@ LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             redis_schema/*.c engine/*.c engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
-            bench/cache.c)
+            bench/cache.c bench/routing.c bench/skew.c)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine
@@ -197,6 +197,11 @@ $(BUILD)/dsa: $(TOOL_OBJ) $(BUILD)/libdsa.a
 
 $(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(CHECK_OBJ) \
                    $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
+$(BUILD)/t/test_routing: $(BUILD)/obj/t/unit/test_routing.o \
+                         $(BUILD)/obj/bench/routing.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 

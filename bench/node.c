@@ -34,6 +34,7 @@ typedef struct {
     const char             *exchange;   /* file; NULL: left out */
     const char             *csv;        /* file; NULL: none */
     uint32_t                gpus;
+    double                  zipf;
     dsa_attention_e         attention;
     const char             *n_hosts;
     const char             *network;
@@ -93,10 +94,16 @@ dsa_bench_node(int argc, char **argv, const char *usage)
     }
 
     (void) printf("%s.  One of %u GPUs, random weights, the fullest GPU's "
-                  "work with random routing.  Bounds: HBM %.0f GB/s, FP8 %.0f "
-                  "and BF16 %.0f TFLOPS, link %.0f GB/s, as measured on two "
-                  "H200.\n", prop.name, o.gpus, DSA_BENCH_HBM,
-                  DSA_BENCH_FP8, DSA_BENCH_BF16, DSA_BENCH_LINK);
+                  "work with random routing", prop.name, o.gpus);
+
+    if (o.zipf != 0) {
+        (void) printf(" like Zipf's with exponent %g", o.zipf);
+    }
+
+    (void) printf(".  Bounds: HBM %.0f GB/s, FP8 %.0f and BF16 %.0f TFLOPS, "
+                  "link %.0f GB/s, as measured on two H200.\n",
+                  DSA_BENCH_HBM, DSA_BENCH_FP8, DSA_BENCH_BF16,
+                  DSA_BENCH_LINK);
 
     rc = dsa_node_models(&o, &err);
 
@@ -145,6 +152,7 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         { "hosts", required_argument, NULL, 'h' },
         { "network", required_argument, NULL, 'n' },
         { "csv", required_argument, NULL, 'c' },
+        { "zipf", required_argument, NULL, 'z' },
         { NULL, 0, NULL, 0 }
     };
 
@@ -218,6 +226,13 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 
         case 'c':
             o->csv = optarg;
+            break;
+
+        case 'z':
+            if (dsa_bench_zipf(&o->zipf, optarg) != DSA_OK) {
+                return DSA_ERROR;
+            }
+
             break;
 
         default:
@@ -315,6 +330,7 @@ dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err)
         rc = dsa_node_open(&n, o->model[i], o->gpus, o->attention, o->kv, err);
 
         if (rc == DSA_OK) {
+            n.zipf = o->zipf;
             rc = dsa_node_tables(o, &n, exchange, csv, err);
             dsa_node_close(&n);
         }
@@ -368,6 +384,14 @@ dsa_node_ops_table(dsa_node_t *n, const dsa_node_step_t *step,
 {
     if (dsa_node_input(n, step, err) != DSA_OK) {
         return DSA_ERROR;
+    }
+
+    if (dsa_node_gathers(n)) {
+        (void) printf("\nThe fullest GPU has %.0f experts with a token, and "
+                      "%.2f times the mean of their rows.\n",
+                      n->load.experts,
+                      n->load.pairs * n->gpus
+                      / ((double) n->step.batch * n->router.k));
     }
 
     (void) printf("\n| MoE layer, %s, %u tokens | us |\n|---|---|\n", what,

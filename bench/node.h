@@ -64,6 +64,7 @@ typedef struct {
     dsa_cuda_counters_t    *counters;
     dsa_cuda_gemm_t        *gemm;
     uint32_t                gpus;       /* of the node */
+    double                  zipf;       /* of the routing, see routing.h */
     dsa_attention_e         attention;
     const char             *model;      /* the name of its directory */
     int                     dense;      /* layers attend to all positions */

@@ -485,7 +485,8 @@ dsa_link_moe(dsa_link_t *link, uint32_t batch, double *us)
             live[i] = i < tokens ? 0 : -1;
         }
 
-        rc = dsa_bench_routing(expert, &link->config, link->slot, batch + g)
+        rc = dsa_bench_routing(expert, &link->config, link->slot, 0,
+                               batch + g)
              == DSA_OK ? 0 : (int) cudaErrorMemoryAllocation;
         rc = rc != 0 ? rc : (int) cudaSetDevice((int) g);
         rc = rc != 0 ? rc : (int) cudaMemcpy(link->gpu[g].expert, expert,

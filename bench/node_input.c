@@ -301,7 +301,7 @@ dsa_node_input_experts(dsa_node_t *n)
     rc = chosen == NULL || local == NULL ? cudaErrorMemoryAllocation : 0;
 
     for (i = 0; i < n->sets && rc == 0; i++) {
-        if (dsa_bench_routing(chosen, &n->config, n->step.batch, i)
+        if (dsa_bench_routing(chosen, &n->config, n->step.batch, n->zipf, i)
             != DSA_OK)
         {
             rc = cudaErrorMemoryAllocation;

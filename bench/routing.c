@@ -4,6 +4,7 @@
  */
 
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,11 +33,69 @@ dsa_routing_random(uint64_t *state)
 
 
 int
+dsa_bench_zipf(double *zipf, const char *text)
+{
+    char  *end;
+
+    *zipf = strtod(text, &end);
+
+    return end != text && *end == '\0' && *zipf >= 0
+           && *zipf <= DSA_BENCH_ZIPF ? DSA_OK : DSA_ERROR;
+}
+
+
+void
+dsa_bench_popular(uint32_t *order, uint32_t experts, uint64_t seed)
+{
+    uint32_t  i, j, e;
+    uint64_t  state;
+
+    state = ~seed;
+
+    for (i = 0; i < experts; i++) {
+        order[i] = i;
+    }
+
+    for (i = experts; i > 1; i--) {
+        j = (uint32_t) (dsa_routing_random(&state) % i);
+        e = order[i - 1];
+        order[i - 1] = order[j];
+        order[j] = e;
+    }
+}
+
+
+/*
+ * A logit from -1 to 1; or one whose order is that of draws without replacement
+ * by popularity, as the Gumbel-max rule has it.  The factor keeps sigmoid() of
+ * it from being rounded to 1.
+ */
+
+static float
+dsa_routing_logit(double popularity, double zipf, uint64_t *state)
+{
+    double    u;
+    uint64_t  bits;
+
+    bits = dsa_routing_random(state) >> 40;
+
+    if (zipf == 0) {
+        return (float) bits * 0x1p-23f - 1;
+    }
+
+    u = ((double) bits + 0.5) * 0x1p-24;
+
+    return (float) (0.25 * (popularity - log(-log(u))));
+}
+
+
+int
 dsa_bench_routing(int32_t *expert, const dsa_model_config_t *s,
-    uint32_t tokens, uint64_t seed)
+    uint32_t tokens, double zipf, uint64_t seed)
 {
     float        *logits, *bias, *scratch, weight[DSA_CUDA_CHOICES];
-    uint32_t      i, e;
+    double        popularity[DSA_CUDA_EXPERTS];
+    uint32_t      i, e, order[DSA_CUDA_EXPERTS];
     uint64_t      state;
     dsa_router_t  router;
 
@@ -57,11 +116,15 @@ dsa_bench_routing(int32_t *expert, const dsa_model_config_t *s,
     bias = logits + router.experts;
     scratch = bias + router.experts;
     state = seed << 32;
+    dsa_bench_popular(order, router.experts, seed);
+
+    for (e = 0; e < router.experts; e++) {
+        popularity[order[e]] = -zipf * log(e + 1);
+    }
 
     for (i = 0; i < tokens; i++) {
         for (e = 0; e < router.experts; e++) {
-            logits[e] = (float) (dsa_routing_random(&state) >> 40) * 0x1p-23f
-                        - 1;
+            logits[e] = dsa_routing_logit(popularity[e], zipf, &state);
         }
 
         dsa_route(expert + (uint64_t) i * router.k, weight, logits, bias, 1,
@@ -149,7 +212,7 @@ dsa_bench_load(dsa_bench_load_t *load, const dsa_model_config_t *s,
     n = n > DSA_ROUTING_SAMPLES ? DSA_ROUTING_SAMPLES : n;
 
     for (i = 0; i < n; i++) {
-        if (dsa_bench_routing(expert, s, tokens, i) != DSA_OK) {
+        if (dsa_bench_routing(expert, s, tokens, 0, i) != DSA_OK) {
             free(expert);
             return DSA_ERROR;
         }

@@ -14,10 +14,17 @@
 
 
 /*
- * Experts that the router would choose for random logits: uniform, within the
- * groups that the model keeps for a token.  A trained model prefers some
- * experts, so that its fullest GPU has more to compute.
+ * Experts that the router would choose for random logits, within the groups
+ * that the model keeps for a token.  A trained model prefers some experts, so
+ * that its fullest GPU has more to compute: with zipf > 0 the n-th most popular
+ * expert is drawn first with a probability in proportion to n^-zipf, as if
+ * there were no groups.  A token has different experts, so the most popular
+ * ones have less of all pairs than that.  Which experts are popular depends on
+ * the seed, as it does on the layer in a model.
  */
+
+#define DSA_BENCH_ZIPF      4           /* the largest exponent */
+
 
 /* What one GPU of several has to compute in an MoE layer. */
 
@@ -31,10 +38,16 @@ typedef struct {
 
 /*
  * expert [tokens, k]: the experts chosen for random logits, which depend on
- * seed alone.  DSA_ERROR: no memory.
+ * seed and zipf alone.  DSA_ERROR: no memory.
  */
 int dsa_bench_routing(int32_t *expert, const dsa_model_config_t *config,
-    uint32_t tokens, uint64_t seed);
+    uint32_t tokens, double zipf, uint64_t seed);
+
+/* The exponent in a text, from 0 to DSA_BENCH_ZIPF.  DSA_ERROR: it is wrong. */
+int dsa_bench_zipf(double *zipf, const char *text);
+
+/* The experts of the same seed, the most popular one first; order [experts]. */
+void dsa_bench_popular(uint32_t *order, uint32_t experts, uint64_t seed);
 
 /*
  * Of ranks GPUs with equal numbers of whole experts, the one that has most

@@ -14,6 +14,8 @@
 static const char  dsa_bench_usage[] =
     "usage: dsa bench cache --address ADDRESS... [--connections N]\n"
     "                       [--pages N] [--page-bytes N]\n"
+    "       dsa bench routing --model DIR [--gpus N] [--tokens N]\n"
+    "                         [--zipf S]...\n"
     "       dsa bench kernels [--only OP]\n"
     "       dsa bench engine --model DIR [--layers N] [--prefill[=TOKENS]]\n"
     "                        [--decode[=BATCHxCONTEXT]] [--gpus N]\n"
@@ -24,15 +26,19 @@ static const char  dsa_bench_usage[] =
     "       dsa bench node --model DIR... [--gpus N]\n"
     "                      [--attention data|tensor] [--kv fp8|bf16]\n"
     "                      [--only decode|prefill|cost|ops|exchange|hosts]...\n"
-    "                      [--exchange FILE] [--csv FILE]\n"
+    "                      [--exchange FILE] [--csv FILE] [--zipf S]\n"
     "                      [--hosts N] [--network GB/S]\n"
     "\n"
     "Measures the page cache in Redis or the CUDA backend, and prints tables.\n"
-    "All but cache is in the program dsa-cuda, which a build with nvcc has.\n"
+    "All but cache and routing is in the program dsa-cuda, which a build with\n"
+    "nvcc has.\n"
     "\n"
     "  cache     pages written to Redis and read from there, in GB/s, and the\n"
     "            time of a probe; ADDRESS is HOST:PORT or unix:PATH, and the\n"
     "            pages are deleted after 10 minutes\n"
+    "  routing   what the fullest of N (8) GPUs has of a step of N (1024)\n"
+    "            tokens, if the popularity of experts falls as n^-S, and with\n"
+    "            the most popular ones on each GPU; no GPU is needed\n"
     "  kernels   each CUDA op and its limits; OP is a part of a name\n"
     "  engine    whole steps of a model with the config.json of DIR, random\n"
     "            weights, and as many layers as fit the GPU; with --gpus\n"
@@ -47,7 +53,8 @@ static const char  dsa_bench_usage[] =
     "            \"--only exchange\" measures the exchanges between two GPUs\n"
     "            and prints the FILE for --exchange; \"--only hosts\"\n"
     "            computes without a GPU what N (2) hosts of H100 would do at\n"
-    "            least, with GB/S (50) between hosts for each GPU\n";
+    "            least, with GB/S (50) between hosts for each GPU; --zipf:\n"
+    "            popular experts, as for routing\n";
 
 
 /* What is NULL measures a GPU, and is not in this program. */
@@ -63,6 +70,7 @@ static const struct {
     int           (*run)(int argc, char **argv, const char *usage);
 } dsa_benches[] = {
     { "cache", dsa_bench_cache },
+    { "routing", dsa_bench_skew },
     { "kernels", dsa_bench_gpu(dsa_bench_kernels) },
     { "engine", dsa_bench_gpu(dsa_bench_engine) },
     { "bits", dsa_bench_gpu(dsa_bench_bits) },

@@ -47,6 +47,7 @@ static const dsa_command_t  dsa_commands[] = {
     { "generate", dsa_cmd_generate, "continue a prompt" },
     { "logits", dsa_cmd_logits, "write the logits of each position of a text" },
     { "bench cache", dsa_cmd_bench, "measure pages in Redis" },
+    { "bench routing", dsa_cmd_bench, "compute what skewed routing costs" },
     { "bench kernels", dsa_cmd_bench, "measure the ops of a GPU (dsa-cuda)" },
     { "bench engine", dsa_cmd_bench, "measure whole steps (dsa-cuda)" },
     { "bench bits", dsa_cmd_bench,
