@@ -42,11 +42,11 @@ my %may_include = (
     'kernels/'           => [],
 
     # both ends compile the wire format, so that it depends on nothing but the
-    # sampling parameters and the numbers of the tiers: engine/link.h and
-    # engine/link_*.h
+    # sampling parameters, the numbers of the tiers and the classes of times
+    # between tokens: engine/link.h and engine/link_*.h
 
     'engine/link'        => [ 'engine/link', 'base/sampling.h',
-                              'base/tiers.h' ],
+                              'base/tiers.h', 'base/token_times.h' ],
     'engine/forward.h'   => [],
     'engine/backend.'    => [ 'base/', 'engine/checkpoint/',
                               'engine/backend.' ],
