@@ -12,6 +12,9 @@ import json
 from dataclasses import dataclass
 from typing import Callable, Optional, Tuple
 
+from tasks.habits import (STYLES, joined, parameter_style, role_about,
+                          tool_about, tool_words)
+from tasks.layouts import DONE, KEYED, LAYOUTS, OUTER, noise
 from tasks.parts import Split, drawn
 from tasks.phrase import expand
 from tasks.task import Text, Tool
@@ -69,56 +72,81 @@ def service(topic, names, about, takes, gives='', plain=False):
 # names of the fields of results
 
 FIELDS = {
-    'temp': 'temperature temp temp_c temperature_c current_temp degrees',
-    'sky': 'sky condition conditions summary description weather',
-    'wind': 'wind wind_kmh wind_speed windSpeed wind_kph',
-    'humidity': 'humidity humidity_percent rel_humidity relativeHumidity',
-    'city': 'city location place name town',
-    'title': 'title headline name heading',
-    'site': 'site source url domain link',
-    'snippet': 'snippet text summary excerpt description',
-    'price': 'price last last_price close value current',
-    'change': 'change change_percent delta pct_change',
-    'symbol': 'symbol ticker code',
-    'result': 'result converted converted_amount value amount output',
-    'rate': 'rate exchange_rate fx_rate factor',
-    'translation': 'translation translated_text translatedText output text',
-    'distance': 'distance distance_km km length_km distanceKm',
-    'minutes': 'minutes duration duration_min travel_time time_minutes eta',
-    'name': 'name title display_name label',
-    'rating': 'rating stars score',
-    'street': 'street address location street_address',
-    'opens': 'opens opening_time open_from openAt',
-    'phone': 'phone phone_number tel mobile number',
-    'mail': 'email mail email_address contact',
-    'sender': 'from sender author from_name',
-    'subject': 'subject title topic',
-    'day': 'day date when on',
-    'time': 'time start start_time at begins',
-    'event': 'event title summary name',
-    'state': 'state status value current_state',
-    'where': 'location place current_location last_seen at',
-    'file': 'name file filename path',
+    'temp': 'temperature temp temp_c temperature_c current_temp degrees t_now',
+    'sky': 'sky condition conditions summary description weather wx_text '
+           'outlook',
+    'wind': 'wind wind_kmh wind_speed windSpeed wind_kph speed_kmh',
+    'humidity': 'humidity humidity_percent rel_humidity relativeHumidity rh',
+    'city': 'city location place name town locality city_name',
+    'title': 'title headline name heading page_title',
+    'site': 'site source url domain link host website',
+    'snippet': 'snippet text summary excerpt description abstract preview',
+    'price': 'price last last_price close value current quote px',
+    'change': 'change change_percent delta pct_change day_change diff',
+    'symbol': 'symbol ticker code instrument',
+    'result': 'result converted converted_amount value amount output answer',
+    'rate': 'rate exchange_rate fx_rate factor ratio',
+    'translation': 'translation translated_text translatedText output text '
+                   'target_text translated',
+    'distance': 'distance distance_km km length_km distanceKm kilometers',
+    'minutes': 'minutes duration duration_min travel_time time_minutes eta '
+               'total_minutes durationMinutes',
+    'name': 'name title display_name label full_name item',
+    'rating': 'rating stars score avg_rating',
+    'street': 'street address location street_address addr',
+    'opens': 'opens opening_time open_from openAt from opens_at',
+    'closes': 'closes closing_time open_until closesAt until closes_at',
+    'phone': 'phone phone_number tel mobile number telephone phoneNumber',
+    'mail': 'email mail email_address contact e_mail',
+    'sender': 'from sender author from_name sent_by',
+    'subject': 'subject title topic subject_line re',
+    'day': 'day date when on date_text',
+    'time': 'time start start_time at begins hour',
+    'event': 'event title summary name entry',
+    'state': 'state status value current_state condition',
+    'where': 'location place current_location last_seen at whereabouts',
+    'file': 'name file filename path file_name',
     'size': 'size bytes size_kb length',
-    'task': 'task text title reminder',
+    'task': 'task text title reminder todo',
     'text': 'text',
-    'stock': 'stock in_stock quantity available count',
-    'cost': 'price cost amount unit_price total',
+    'stock': 'stock in_stock quantity available count qty units_left',
+    'cost': 'price cost amount unit_price total price_each',
+    'low': 'low min temp_min min_temp night lowest',
+    'high': 'high max temp_max max_temp day_temp highest',
+    'rain': 'rain rain_chance precipitation_probability pop chance_of_rain '
+            'rain_percent',
+    'index': 'index aqi air_quality_index value aqi_value',
+    'level': 'level category rating description quality',
+    'pollen': 'pollen pollen_level pollen_count_level pollenLevel',
+    'rises': 'rises sunrise sun_up sunrise_time dawn up',
+    'sets': 'sets sunset sun_down sunset_time dusk down',
+    'clock': 'time local_time current_time localTime now',
+    'ahead': 'offset utc_offset gmt_offset utcOffset tz',
+    'line': 'line route line_name service number',
+    'leaves': 'leaves departure departure_time departs dep time',
+    'stand': 'platform stop stand track bay platform_no',
+    'gate': 'gate gate_no boarding_gate departure_gate',
+    'lands': 'lands arrival arrival_time arrives arr eta',
+    'year': 'year released release_year published first_published',
+    'director': 'director directed_by directors made_by',
+    'length': 'minutes runtime runtime_minutes length duration',
+    'author': 'author written_by authors creator by',
+    'pages': 'pages page_count num_pages length',
+    'version': 'version latest latest_version current_version release',
+    'license': 'license licence license_id spdx',
+    'meaning': 'meaning definition sense gloss description',
+    'sort': 'part_of_speech word_class pos class type',
+    'against': 'opponent against other_team versus away_team',
+    'score': 'score result final_score goals outcome',
+    'starts': 'kickoff start start_time starts_at begins time',
+    'parts': 'ingredients parts needs you_need shopping_list',
+    'calories': 'calories kcal energy energy_kcal cal',
+    'protein': 'protein protein_g proteins protein_grams',
+    'holiday': 'holiday name title local_name holiday_name',
 }
 
-WRAP = 'request params input options payload query_params arguments body'
-OUTER = 'data result results response output payload items current'
-STYLES = ('snake',) * 6 + ('camel',) * 3 + ('kebab', 'pascal')
-
-
-def joined(words, style):
-    if style == 'camel':
-        return words[0] + ''.join(w.capitalize() for w in words[1:])
-
-    if style == 'pascal':
-        return ''.join(w.capitalize() for w in words)
-
-    return ('-' if style == 'kebab' else '_').join(words)
+WRAP = '''request params input options payload query_params arguments body args
+parameters data inputs filter config criteria spec'''
 
 
 class Api:
@@ -138,15 +166,16 @@ class Api:
         # one of four has another style, so that there is a name of both parts
 
         self.name = drawn(rng, lambda: joined(
-            expand(rng, rng.choice(service.names)).split(),
+            tool_words(rng, expand(rng, rng.choice(service.names)).split()),
             style if style and rng.random() < 0.75
             else rng.choice(STYLES)))
         self.known = []
         self.failing = list(failing)
         self.names = {}
         self.lists = set()
-        self.fields = {f: rng.choice(FIELDS[f].split())
-                       for f in service.gives}
+        self.fields = self.field_names(rng)
+        self.noise = noise(rng, self.fields.values())
+        self.texts = rng.random() < 0.1
         self.layout = rng.choice(LAYOUTS)
         self.outer = rng.choice(OUTER.split())
         self.done = rng.choice(DONE)
@@ -154,27 +183,48 @@ class Api:
         self.wrap = None
         self.tool = Tool(self.function(rng), self.run)
 
+    def field_names(self, rng):
+        """Returns the name of each field of a result, all different."""
+
+        keyed = rng.choice(KEYED)
+        found = {}
+
+        for f in self.service.gives:
+            names = [n for n in FIELDS[f].split() if n not in found.values()]
+            found[f] = rng.choice(names or [f])
+
+        return found if keyed is None else {f: keyed(n) for f, n
+                                            in found.items()}
+
     def function(self, rng):
         """Returns the "function" object of the tool."""
 
         described = rng.random() < 0.75
+        styled = parameter_style(rng)
+        titled = rng.random() < 0.08
         properties, needed = {}, []
 
         for p in self.service.takes:
             if not p.needed and rng.random() < 0.5:
                 continue
 
-            name = rng.choice([n for n in p.names
-                               if n not in properties] or [p.role])
+            names = [n for n in map(styled, p.names) if n not in properties]
+            name = rng.choice(names or [p.role])
             self.names[p.role] = name
-            schema = {'type': p.kind}
+            schema = {'type': 'number' if p.kind == 'integer'
+                      and rng.random() < 0.15 else p.kind}
+
+            # as libraries write it that make schemas from classes
+
+            if titled:
+                schema = {'title': name.replace('_', ' ').title(), **schema}
 
             if p.several and rng.random() < 0.3:
                 self.lists.add(p.role)
                 schema = {'type': 'array', 'items': {'type': 'string'}}
 
             if described and p.about:
-                schema['description'] = expand(rng, p.about)
+                schema['description'] = role_about(rng, expand(rng, p.about))
 
             if p.choices:
                 schema['enum'] = list(p.choices)
@@ -198,8 +248,8 @@ class Api:
         function = {'name': self.name}
 
         if described or rng.random() < 0.6:
-            function['description'] = expand(rng,
-                                             rng.choice(self.service.about))
+            function['description'] = tool_about(
+                rng, expand(rng, rng.choice(self.service.about)))
 
         if properties or rng.random() < 0.7:
             function['parameters'] = whole
@@ -260,11 +310,15 @@ class Api:
 
             return Text(made) if isinstance(made, str) else made
 
-        made = self.layout([{self.fields[f]: r[f]
-                             for f in self.service.gives if f in r}
-                            for r in records], self.outer)
+        made = self.layout([self.record(r) for r in records], self.outer)
 
         return Text(made) if isinstance(made, str) else made
+
+    def record(self, r):
+        named = {self.fields[f]: str(r[f]) if self.texts else r[f]
+                 for f in self.service.gives if f in r}
+
+        return {**named, **self.noise}
 
 
 def same(role, wanted, value):
@@ -282,67 +336,6 @@ def same(role, wanted, value):
 
 def plainly(text):
     return ' '.join(str(text).lower().replace('"', '').split()).strip(".!? '")
-
-
-# layouts of a result: (records, the name of an outer object) -> a value for
-# json.dumps, or a text
-
-def rows(records):
-    return [' | '.join(map(str, r.values())) for r in records]
-
-
-def table(records, outer):
-    return '\n'.join([' | '.join(records[0])] + rows(records)) if records \
-        else 'no rows'
-
-
-def comma_table(records, outer):
-    return '\n'.join([','.join(records[0])] + [','.join(map(str, r.values()))
-                                               for r in records]) \
-        if records else '(empty)'
-
-
-def lines(records, outer):
-    return '\n\n'.join('\n'.join(f'{k}: {v}' for k, v in r.items())
-                       for r in records) or 'No results.'
-
-
-def sentence(records, outer):
-    return '\n'.join(', '.join(f'{k} {v}' for k, v in r.items())
-                     for r in records) or 'Nothing found.'
-
-
-def bare(records, outer):
-    return records[0] if len(records) == 1 else records
-
-
-def inside(records, outer):
-    return {outer: bare(records, outer)}
-
-
-def counted(records, outer):
-    return {'count': len(records), outer: records}
-
-
-def status(records, outer):
-    return {'status': 'ok', outer: bare(records, outer)}
-
-
-def meta(records, outer):
-    return {outer: records, 'meta': {'took_ms': 12, 'page': 1}}
-
-
-LAYOUTS = (bare, bare, inside, counted, status, meta, lines, table, sentence,
-           comma_table)
-
-# results of actions: a number -> a value
-
-DONE = (lambda n: {'ok': True}, lambda n: {'success': True, 'id': n},
-        lambda n: {'status': 'ok'}, lambda n: {'status': 'success'},
-        lambda n: {'id': str(n), 'status': 'created'}, lambda n: 'OK',
-        lambda n: 'Done.', lambda n: {'result': 'done', 'error': None},
-        lambda n: {'data': {'id': n}, 'errors': []}, lambda n: {'code': 200},
-        lambda n: f'success (id {n})', lambda n: {'queued': True, 'ref': n})
 
 
 @dataclass

@@ -10,6 +10,8 @@ A kind of use is some lines:
     - a request; [a|b] is a or b, {x} is a slot of the case
     > an answer, in the same form
     + words that an answer must have, in the same form, divided by ;
+
+"\\n" in a request or answer begins a new line.
 """
 
 from dataclasses import dataclass
@@ -76,7 +78,7 @@ def kinds(service, case, text, swap='', accepts=None):
                 part[mark][-1] += ' ' + line.strip()
             else:
                 mark = line[0]
-                part[mark].append(line[2:])
+                part[mark].append(line[2:].replace('\\n', '\n'))
 
         found.append(Kind(service, case, part['='][0],
                           tuple(' '.join(part['@']).split()),
