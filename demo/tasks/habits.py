@@ -28,7 +28,7 @@ SHORT = {
     'currency': 'ccy', 'delete': 'del', 'departures': 'deps', 'device': 'dev',
     'directory': 'dir', 'distance': 'dist', 'event': 'evt',
     'exchange': 'exch', 'file': 'f', 'forecast': 'fcst', 'image': 'img',
-    'information': 'info', 'list': 'ls', 'location': 'loc', 'lookup': 'lkp',
+    'information': 'info', 'location': 'loc', 'lookup': 'lkp',
     'message': 'msg', 'number': 'num', 'order': 'ord', 'package': 'pkg',
     'price': 'prc', 'product': 'prod', 'query': 'qry', 'recipe': 'rcp',
     'record': 'rec', 'remove': 'rm', 'reservation': 'resv', 'search': 'srch',

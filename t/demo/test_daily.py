@@ -164,7 +164,12 @@ class HeldOut(unittest.TestCase):
 
         text = ' '.join(turn.user for task in tasks(family, use, 300)
                         for turn in task.turns)
-        found = set(WORD.findall(text))
+
+        # a composed place may have a name in it by chance
+
+        found = set(WORD.findall(re.sub(
+            r'\b(?:New|San|Port|Saint|Upper|El|Lake) \w+'
+            r'|\w+ (?:City|Bay|Falls|Springs)\b', '', text)))
 
         parts_of = {w for name in names.PLACES if ' ' in name
                     for w in name.split()}
@@ -252,8 +257,10 @@ class Checks(unittest.TestCase):
         found = 0
 
         for task, turn, answer, calls in self.played('daily_tool', 200):
-            if re.search('timer|reminder', calls[0].name.lower()) \
-                    and not re.search('get|list|show|read', calls[0].name):
+            name = calls[0].name.lower()
+
+            if re.search('timer|reminder', name) \
+                    and not re.search('get|list|show|read', name):
                 found += 1
                 self.assertIsNotNone(turn.check(answer, calls + calls))
 
