@@ -91,7 +91,7 @@ FIELDS = {
     'distance': 'distance distance_km km length_km distanceKm kilometers',
     'minutes': 'minutes duration duration_min travel_time time_minutes eta '
                'total_minutes durationMinutes',
-    'name': 'name title display_name label full_name item',
+    'name': 'name title display_name label full_name',
     'rating': 'rating stars score avg_rating',
     'street': 'street address location street_address addr',
     'opens': 'opens opening_time open_from openAt from opens_at',

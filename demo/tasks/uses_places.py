@@ -404,7 +404,7 @@ DEPARTURES = service('departures', '''[get|list|show|fetch|check] [departures|ne
     'line where leaves stand')
 
 HALT = ('Central Station|Main Station|Town Hall|Harbor|University|Zoo|Airport'
-        '|Market Square|West|East|Old Bridge|Hospital|Opera|City Park')
+        '|Market Square|Riverside|Old Bridge|Hospital|Opera|City Park')
 
 
 def departures_case(rng):

@@ -256,7 +256,7 @@ class Checks(unittest.TestCase):
     def test_an_action_is_done_once(self):
         found = 0
 
-        for task, turn, answer, calls in self.played('daily_tool', 200):
+        for task, turn, answer, calls in self.played('daily_tool', 600):
             name = calls[0].name.lower()
 
             if re.search('timer|reminder', name) \
