@@ -107,6 +107,9 @@ LOOK = kinds(PERSON, person_case, r'''
 - [HR|Accounting|The school] wants the email address of {name}. [Find it.|Can you look?]
 - [Could|Can] you tell me under which email [I can reach {name}|{name} can be reached]?
 - To mail {name}, what address do I use?
+- "Cc {name}", says my boss. With which address?
+- The letter came back, so I'll write an email to {name}. Where to?
+- Could I have {name}'s address for emails?
 > The address is {mail}.
 > It is {mail}.
 > {first}'s address is {mail}.
@@ -140,6 +143,11 @@ LOOK = kinds(PERSON, person_case, r'''
 - [Not the phone number, but|Only] the city for {name}.
 - {name} - from where is this person?
 - Which place does the address book give for {name}?
+- "Say hello to {name}", she said. Where does {name} live, which city?
+- I'm filling in a form about {name}: city?
+- Is {name} far away? In which city, according to the contacts?
+- Wasn't {name} from somewhere in the north? Which city is it?
+- Invitation for {name}. Which city do I write on the envelope?
 > {name} lives in {city}.
 > In {city}.
 > {first} [lives|is] in {city}.
@@ -240,6 +248,10 @@ LOOK += kinds(PARCEL, parcel_case, r'''
 - [The party is soon|I need the dress soon]. When will parcel {number} be delivered?
 - ({number}) delivery date, please.
 - I ordered [a book|a chair|pens], number {number}. On what day do I get it?
+- The courier has {number}. On what day will he ring at my door?
+- Somebody must be home for {number}. When is it due?
+- Number: {number}\nDelivery day?
+- If all goes well, when do I hold {number} in my hands?
 > [It arrives|It comes|Expect it] {day}.
 > The [day|delivery day] is {day}.
 > {number} [comes|arrives|is due]: {day}.
@@ -339,6 +351,10 @@ LOOK += kinds(PRICE, price_case, r'''
 - [Stock|Number in stock] of the item "{product}", please.
 - The {product} - do you have a few? How many exactly?
 - Availability of the {product}? [In pieces.|How many?]
+- A customer stands here and wants the {product}. How many do we have?
+- Do I have to reorder the {product}? How many are in stock?
+- Shelf is empty. How many of the {product} are in the stock room?
+- Is one {product} enough for two orders? How many do we have?
 > [There are|We have] {stock} [in stock|left|available].
 > {stock}[ are left| in stock|].
 > The stock of the {product} is {stock}.
@@ -429,6 +445,9 @@ LOOK += kinds(RECIPE, recipe_case, r'''
 - what to cook with {with} for {said} ppl in {limit}
 - [Search|Check] the recipes: {with}; {said} servings; [max.|up to] {limit}.
 - My {said} [friends|colleagues] visit me, I have {limit} and a lot of {with}. What dish is possible?
+- Note on the fridge: "{said} people tonight, {with} must go, {limit} max". So which dish?
+- I can cook for {limit}, not longer. It's {with} for {said} people. Which dish?
+- Romantic dinners are for two, mine is for {said}. With {with}, in {limit}. What do I cook?
 > [How about|Try|Make] "{name}"? It takes {minutes} minutes.
 > {name}, [ready in|done in|in] {minutes} minutes.
 > "{name}" takes {minutes} minutes[ for {people} people|].
@@ -457,6 +476,13 @@ LOOK += kinds(RECIPE, recipe_case, r'''
 - Ingredient: {with}\nPeople: {said}\nTime: {limit}\nWhat else does the recipe need?
 - Take a recipe of at most {limit} with {with} for {said} people: what's in it?
 - [Dinner tonight|Tonight]: {with}, {said} people, {limit}. Ingredients?
+- My list so far: {with}. What else for a recipe that serves {said} and takes {limit}?
+- Which things do I need apart from {with}, if I cook for {said} people in {limit}?
+- Look up a dish with {with} ({said} people, {limit}). Its ingredients?
+- Write me the ingredients: some dish with {with}, {said} servings, up to {limit}.
+- A recipe with {with} for {said}, not over {limit}. What do I have to get?
+- What does it take to cook {with} for {said} people in {limit}? The ingredients, I mean.
+- Ingredients, please. It's a dish of {with} for {said} people, and it may take {limit}.
 > [You need|You also need|It needs] {parts}.
 > {parts}.
 > [For "{name}" you need|"{name}" needs] {parts}.
@@ -522,6 +548,11 @@ LOOK += kinds(FOOD, food_case, r'''
 - [The dog ate|My brother ate] {said} of {food}! How many calories is that?
 - Calorie count for {food}. Weight: {said}.
 - [In terms of energy|In kcal], what's {said} of {food}?
+- On my plate: {said} of {food}. In kcal that is?
+- I weighed it, {said} of {food}. How many calories?
+- Swimming for an hour burns a lot. And {said} of {food} gives how many calories?
+- Don't judge me, it was {said} of {food}. Calories?
+- Calories, not protein: {said} of {food}.
 > {said} of {food} has {calories} calories.
 > [That is|It is|That makes] {calories} calories.
 > {calories} calories.
@@ -551,6 +582,13 @@ LOOK += kinds(FOOD, food_case, r'''
 - [A shake or|Meat or] {food}? I'd have {said}. How much protein is that?
 - Nutrition facts, {food}, {said}: only protein.
 - ({food}, {said}) protein in grams, please.
+- On my plate: {said} of {food}. How many grams of protein is that?
+- I weighed it, {said} of {food}. How much protein?
+- Does {said} of {food} cover my protein? How many grams is it?
+- My gym friend eats {said} of {food} a day. How much protein does he get?
+- Vegan week: what protein is there in {said} of {food}?
+- Protein, not calories: {said} of {food}.
+- [Lunch box|Lunch]: {said} of {food}. Protein content?
 > {said} of {food} has {protein} grams of protein.
 > [That is|It is] {protein} grams[ of protein|].
 > {protein} grams.

@@ -75,6 +75,11 @@ LOOK = kinds(FILM, film_case, r'''
 - [My date|My uncle] thinks Hitchcock directed "{title}". Who really did?
 - I'd like more films by the director of "{title}". Who is it?
 - {title} is film of which director?
+- Poster on my wall: "{title}". Whose film is that, who directed it?
+- The prize goes to the director of {title}. To whom, then?
+- I mix up directors. Who's the one behind the movie {title}?
+- The credits of "{title}" ran too fast. Who directed it?
+- Movie: {title}\nDirected by?
 > {title} was directed by {director}.
 > {director}.
 > [It was|The director is] {director}.
@@ -106,6 +111,11 @@ LOOK = kinds(FILM, film_case, r'''
 - The film "{title}" was released in which year?
 - in what yr did the movie {title:l} come out
 - Not the director, [the year|only the year] of the movie {title}.
+- "{title}" was on TV last night, an old film I think. From which year?
+- Archive label for the film reel "{title}": which year do I write?
+- Was I born yet when the movie {title} was released? The year?
+- The film {title} is how old, what year did it come out?
+- In cinemas since when? I mean the film {title}.
 > [It came out|It was released|{title} came out] in {year}.
 > {year}.
 > [In|It is from] {year}.
@@ -137,6 +147,11 @@ LOOK = kinds(FILM, film_case, r'''
 - how long does {title:l} go (the movie)
 - [Duration|Length in minutes], {title}, please. It's a film.
 - Minutes of the movie "{title}"?
+- I have an evening and a film, {title}. Its length in minutes?
+- Do we need a break in "{title}"? How long does the film last?
+- The projector lamp gets hot. How many minutes does {title} run?
+- Will the kids sit through the film {title}? How long is it?
+- Movie: {title}\nMinutes?
 > {title} [lasts|runs for|takes] {length} minutes.
 > {length} minutes.
 > [It lasts|It runs|It takes] {length} minutes.
@@ -189,6 +204,11 @@ LOOK += kinds(BOOK, book_case, r'''
 - [My teacher|My grandma] praises "{title}". [Whose book is it?|Who wrote it?]
 - I want to write to the author of the book {title}. Who is that?
 - Name the writer of "{title}", please.
+- On the shelf: "{title}", the author's name has faded. Who is it?
+- To order "{title}" the shop needs the author. Who wrote it?
+- Title: {title}\nWritten by?
+- I mix up authors. Who's the one that wrote {title}?
+- The exam asks about {title}. Who's the writer?
 > {title} was written by {author}.
 > {author}.
 > [It was|The author is] {author}.
@@ -220,6 +240,11 @@ LOOK += kinds(BOOK, book_case, r'''
 - [Would|Could] I manage {title} in one evening? How many pages are there?
 - How thick is the book "{title}"? I mean the pages.
 - number of pages, {title:l}, pls
+- My shelf holds only thin books. How many pages does "{title}" have?
+- Two weeks of holiday, one book: {title}. How many pages do I have to read a day? First tell me its pages.
+- Reading challenge: "{title}". Page count?
+- Title: {title}\nNumber of pages?
+- Is "{title}" under five hundred pages? How many are there?
 > {title} has {pages} pages.
 > {pages} pages.
 > {pages}.
@@ -283,6 +308,11 @@ LOOK += kinds(PACKAGE, package_case, r'''
 - how new is {name}, what version
 - I'd like the version of the last release of {name}.
 - The library {name} - what's the latest that one can install?
+- Release notes say "bump {name}". To what version, if I take the newest?
+- [Bot says|A bot says] {name} is out of date. What is current?
+- I wrote {name}==latest, which is nonsense. What number is the latest?
+- We froze our dependencies last year. {name} is at which version today?
+- Newest version number, package {name}.
 > The [latest|newest|current] version of {name} is {version}.
 > {version}.
 > {name} {version}.
@@ -314,6 +344,11 @@ LOOK += kinds(PACKAGE, package_case, r'''
 - For the notices file: {name}, licensed under what?
 - Terms of {name}? The short name of the license is enough.
 - What licence do the authors of {name} use?
+- A customer wants to know what licence our dependency {name} has.
+- Before merging: {name}, is its license permissive? Name it.
+- The README of {name} doesn't say it: which license?
+- I forked {name}. Under which license may I publish that?
+- License check, package {name}, please.
 > {name} is [licensed|published] under {license}.
 > {license}.
 > [It is|Its license is|The license is] {license}.
@@ -398,6 +433,11 @@ LOOK += kinds(HOLIDAY, holiday_case, r'''
 - Holiday list of {country} {year}, only the first entry.
 - when do people in {country} get their first day off in {year} (public holiday)
 - What do they celebrate first in {country} in {year}? A public holiday, I mean, with its date.
+- Contract work in {country}, all of {year}. What's the first public holiday I get?
+- Public holidays, {country}, {year}: what is the first one and when?
+- My calendar for {year} misses the holidays of {country}. Start with the first, please.
+- Banks in {country} close on public holidays. Which is the first in {year}, on what date?
+- Which holiday opens the year {year} in {country}? With date.
 > The first is {first}, [on|] {start}.
 > {first}, {start}.
 > [It is|That is] {first} on {start}.
@@ -425,6 +465,13 @@ LOOK += kinds(HOLIDAY, holiday_case, r'''
 - [We compare|I compare] countries: how many public holidays in {country} ({year})?
 - For the year {year}, what's the number of public holidays in {country}?
 - Does {country} have many holidays in {year}? How many?
+- How many times are the banks in {country} closed for public holidays in {year}?
+- Contract work in {country}, all of {year}. How many public holidays will there be?
+- Is it true that {country} has the most holidays? How many in {year}?
+- Public holidays {year}, {country}: just the number.
+- My calendar for {year} should have the holidays of {country}. How many are they?
+- If I work in {country} in {year}, how many public holidays do I get?
+- Can you count the holidays ({country}, {year})?
 > [There are|They have|{country} has] {n}[ in {year}|].
 > {n}[ public holidays| in {year}|].
 > [It is|That makes|I count] {n}.
@@ -490,6 +537,11 @@ LOOK += kinds(MATCH, match_case, r'''
 - [The whole pub|The whole office] talks about {team}. [What was the result?|How did their match end?]
 - [Against whom|Against which team] did {team} play last, and how did it end?
 - {team}, last match: opponent and score?
+- Everyone at work is grinning. Did {team} play? What was the score, and against whom?
+- Team: {team}\nScore of the last match?
+- My bet was on {team}. How did it end?
+- I only read headlines: "{team} again!" What's the result of their last game?
+- I was on a plane during the {team} match. The score?
 > {team} played {score} against {against}.
 > {score} against {against}.
 > [It ended|The score was|It was] {score} against {against}.
@@ -521,6 +573,11 @@ LOOK += kinds(MATCH, match_case, r'''
 - [Fan club here|As a fan], I need the date of {team}'s next match.
 - Is {team} playing [soon|this week]? When exactly?
 - Next fixture of {team}, with the time, please.
+- My season ticket is for {team}. When's the next match, day and time?
+- Team: {team}\nPlays next when?
+- Shall I record it? The next {team} game, when does it start?
+- Friends come to watch {team}. For which day and time do I invite them?
+- I work shifts. When is the next match of {team}?
 > {team} [plays|play] [on|next on|] {starts}.
 > {starts}.
 > [The next match is|They play|It is] [on|] {starts}.
@@ -582,6 +639,11 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 - Does {flight} fly as planned on {said}?
 - [I'm nervous about|I worry about] my flight ({flight}, {said}). What's its state?
 - The state of flight {flight} of {said}, thanks.
+- Taxi ordered, bags packed. Is {flight} of {said} all right?
+- Do I have to expect a delay with {flight}? I fly on {said}.
+- {said}, {flight}. The airport app is down, so please look up the status.
+- Dad sits in flight {flight}, {said}. What's its status?
+- News for flight {flight} on {said}?
 > Flight {flight} is [now |]"{state}".
 > [Status|State]: {state}.
 > {flight}: {state}.
@@ -609,6 +671,14 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 - Boarding gate, flight {flight}, {said}, please.
 - [The display is broken|I can't read the board]. What is the gate of {flight} on {said}?
 - Only the gate of {flight} ({said}), nothing else.
+- My boarding pass ({flight}, {said}) has no gate printed. Which is it?
+- I run through the airport! {flight}, {said}, which gate?
+- Is it a long way to the gate of {flight} on {said}? Which gate is it?
+- Gate for {flight}? Departure is on {said}.
+- Where do we queue for flight {flight} on {said}? The gate, I mean.
+- Meet me at the gate of {flight}, {said}. Which one is that?
+- Flight {flight} leaves on {said}. What gate shall I look for?
+- We change planes to {flight} on {said}. At which gate?
 > The gate is {gate}.
 > {gate}.
 > [Gate|Go to gate|It leaves from gate] {gate}.
@@ -635,6 +705,14 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 - Estimated arrival of {flight}, {said}, please.
 - Not the gate: I need the arrival time of {flight} on {said}.
 - By what time is {flight} there on {said}?
+- She's on flight {flight}, {said}. What time do I pick her up?
+- My parking is by the hour: when does {flight} of {said} arrive?
+- When will the passengers of {flight} be here? Date {said}.
+- Arrival board: flight {flight}, {said}, what time?
+- I promised to wave when {flight} comes in on {said}. What time?
+- Do I still catch the last train if I take {flight} on {said}? When does it land?
+- Flight {flight} starts on {said}, but when does it land?
+- Landing of {flight}? The flight is on {said}.
 > It lands at {lands}.
 > {lands}.
 > [Arrival|Landing]: {lands}.

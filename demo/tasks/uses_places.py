@@ -100,6 +100,9 @@ LOOK = kinds(ROUTE, route_case, r'''
 - [We set off|I set off] from {start} after breakfast. How long to {end}?
 - To reach {end} from {start}, how many minutes should I [plan|allow]?
 - [It's a long way|The road is long] from {start} to {end}. How long does it take?
+- The oven is on in {end}, and I'm still in {start}! How long till I'm there?
+- "Pick me up in {end}", she texts. I'm in {start}. How many minutes does that take me?
+- How far it is from {start} to {end} I know, but not how long it takes.
 > [It takes|You need|The trip takes] {minutes} minutes[ from {start} to {end}|].
 > {minutes} minutes.
 > From {start} to {end} it is {minutes} minutes.
@@ -215,6 +218,11 @@ LOOK += kinds(PLACE, place_case, r'''
 - [My boss|My mother-in-law] expects a good {what} in {city}. [Which is rated best?|Which has the highest score?]
 - Who has highest rating, looking for {what} in {city}?
 - Rank each {what} in {city}. Who's first, by stars?
+- Kind: {what}\nCity: {city}\nThe best by rating, please.
+- I only trust ratings. {what}, {city}, number one?
+- My sister swears there's a good {what} in {city}. Which has the highest rating?
+- What do people like best when it comes to a {what} in {city}? Go by rating.
+- If you had to choose a {what} in {city} by its rating, which one?
 > The best is {best}, [rated|with] {top}.
 > It is {best}, [rated|with] {top}.
 > {best} [has the highest rating, {top}|is rated {top}|({top})].
@@ -247,6 +255,10 @@ LOOK += kinds(PLACE, place_case, r'''
 - Which time opens a {what} in {city}? Only the first one.
 - [My train arrives early|I arrive at dawn] in {city}. When does the first {what} listed open?
 - whats the opening time, first {what} u find in {city:l}
+- Kind: {what}\nCity: {city}\nOpening time of the first result?
+- List each {what} in {city}, and tell me when the first of the list opens.
+- I have one errand in {city}, at a {what}. First one you find: from when on can I go?
+- A {what} in {city}, the first in your list: opening time?
 > {first_name} opens at {first_opens}.
 > [At|It opens at|From] {first_opens}[ ({first_name})|].
 > {first_opens}, at {first_name}.
@@ -316,6 +328,10 @@ LOOK += kinds(HOURS, hours_case, r'''
 - Open when? {name}, {city}.
 - [Before work|On my way to work] I stop at the {name}, {city}. Do you know when they open?
 - The opening time of "{name}" in {city}, please.
+- "Meet you at the {name} when they open", he wrote. It's in {city}. What time is that?
+- Do I have time for coffee before the {name} in {city} opens? When is that?
+- The {name}, {city}: I want to be there first. Opening time?
+- Is 7 too early for the {name} in {city}? When do they open?
 > The {name} opens at {opens}.
 > [It opens|They open] at {opens}.
 > {opens}[ in the morning|].
@@ -347,6 +363,10 @@ LOOK += kinds(HOURS, hours_case, r'''
 - Shop hours: {name} in {city}, closing time only.
 - [I left my scarf at|I have to return something to] the {name}, {city}. Until what time are they there?
 - When's closing time at "{name}", in {city}?
+- "Come before we close", writes the {name} in {city}. And when is that?
+- I still need something from the {name} in {city}. How long have I got, until what time are they open?
+- When do they lock up at the {name}, {city}?
+- Is ten in the evening too late for the {name} in {city}? When do they close?
 > The {name} closes at {closes}.
 > [It closes|They close] at {closes}.
 > {closes}[ in the evening|].
@@ -378,6 +398,10 @@ LOOK += kinds(HOURS, hours_case, r'''
 - [My order|My repair] at the {name} in {city} is late, I'll call them. [What's the number?|The number, please.]
 - number for {name}, {city} pls
 - Who can I phone at the {name} in {city}? [Just the number.|The number is enough.]
+- I'd rather talk to a human at the {name} in {city}. What number do I dial?
+- Calling ahead: {name}, {city}. The number?
+- Is there a way to phone the {name}? City: {city}.
+- Their website is down: {name}, {city}. Do you have a phone number?
 > The number [of the {name}|] is {phone}.
 > {phone}.
 > [It is|Call|You can call] {phone}.
@@ -450,6 +474,10 @@ LOOK += kinds(DEPARTURES, departures_case, r'''
 - What [goes|runs] from {stop} next? The times of {said} departures are enough.
 - Departures at {stop} (the next {said})?
 - I need {said} departure times, starting now, at {stop}.
+- My phone battery is at two percent. Quick: the next {said} departures at {stop}!
+- "{stop}", says the sign here. When do the next {said} leave?
+- Board of {stop}: {said} departures, [only the times|times only].
+- We're at {stop} with suitcases. In what order do the next {said} leave, at which times?
 > [The next {count} leave|They leave] at {times}.
 > {times}.
 > [From|At] {stop}: {times}.
@@ -477,6 +505,12 @@ LOOK += kinds(DEPARTURES, departures_case, r'''
 - From {stop}: the next {said}, and out of them the first line.
 - [Read the board|Look at the board] of {stop}, {said} entries. Which line is on top, at what time?
 - I don't care where it goes. Of the next {said} departures at {stop}, which is first?
+- Out of {said} coming departures at {stop}, I need the first: line, time.
+- Stop: {stop}\nDepartures: {count}\nWhich is first?
+- Whatever leaves {stop} first is mine. Check {said} departures: which line, what time?
+- {stop}. Ask for {said} departures, tell me the earliest one with its line.
+- Let me have the first of the next {said} departures at {stop}, with line and time.
+- Can you fetch {said} departures for {stop}? I only want to hear about the first.
 > {line} leaves first, at {first}.
 > [The first is|First comes] {line} at {first}.
 > {line}, at {first}[ to {to}|].
@@ -543,6 +577,9 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 - [Compare|Look through] hotels in {city} for a stay of {stay} from {said} and name the cheapest.
 - I have holidays! {city}, {stay}, starting on {said}. Where do I sleep for the least money?
 - From {said} on I need a roof over my head in {city} ({stay}). The cheapest one, please.
+- Wedding in {city}! We arrive on {said} and stay for {stay}. Which hotel is the cheapest?
+- Dear travel desk, I have to be in {city} for {stay} from {said}. Please name the cheapest hotel.
+- Money is short. {city}, {said}, {stay}: lowest hotel price?
 > The cheapest is {cheap} at {least}.
 > {cheap} [for|at] {least}.
 > [It is|Take|That would be] {cheap}, [for|which costs] {least}.
@@ -570,6 +607,12 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 - Search hotels ({city}, {said}, {stay}) and count them.
 - I only want to know how many hotels there are in {city} for {stay}, beginning {said}.
 - A stay of {stay} in {city} from {said} - number of free hotels?
+- Fair week in {city}: is anything free from {said} for {stay}? Tell me how many hotels.
+- How many hotels have rooms if I want {stay} in {city}, starting {said}?
+- Before we decide on {city}: from {said}, for {stay}, how many hotels are free?
+- Number of hotels available in {city}, check-in {said}, {stay}, please.
+- I'd like a choice of hotels in {city} for {stay} from {said}. How many are there?
+- Are there many free hotels in {city}? It's for {stay}, from {said}. How many?
 > [There are|I found] {n}.
 > {n}[ hotels| hotel(s)|].
 > [It is|That makes|The number is] {n}.

@@ -181,6 +181,10 @@ LOOK = kinds(WEATHER, weather_case, r'''
 - [I wonder|Let me know] how windy it is in {city}.
 - The wind in {city}, how fast is it?
 - Hows the wind over in {city}
+- Note to self: flat in {city}, balcony plants. [Which reminds me, how strong is the wind there?|So: how strong is the wind there now?]
+- Temperature doesn't matter to me, wind does. {city}, please.
+- [Subject: regatta|Re: regatta]\nWe start in {city}. Please send us the wind speed.
+- [Is today a day|Would it be a day] for kites in {city}? The wind in km/h would tell me.
 > The wind in {city} [is|blows at|has] {wind} km/h.
 > [It blows at|The wind speed is] {wind} km/h[ in {city}|].
 > {city} has [a wind|wind] of {wind} km/h.
@@ -216,6 +220,11 @@ LOOK = kinds(WEATHER, weather_case, r'''
 - How is humidity in {city} today?
 - Is it muggy in {city}? [A number would help|I'd like a number] - the humidity.
 - [Could|Can] you [find|check|read] the humidity for {city}?
+- They store cellos in {city}. [What humidity does the air have there?|How humid is the air?]
+- I moved from the desert to {city} and my hair went curly. How humid is it?
+- Humidity please, I'm in {city}.
+- Temperature is clear, sky is clear, but what's the humidity of {city}?
+- A mail from the museum in {city}: "How humid is the air outside?" [Answer that.|Can you answer?]
 > The humidity in {city} is {humidity} percent.
 > {humidity} percent[ in {city}|].
 > It is {humidity} percent humid in {city}.
@@ -248,6 +257,12 @@ LOOK = kinds(WEATHER, weather_case, r'''
 - [Dry shoes matter to me.|I hate wet shoes.] Is rain or snow falling in {city}?
 - Need I an umbrella when I am in {city}?
 - It [looked|looks] grey over {city}. Umbrella?
+- [He|She] left without a coat this morning, in {city}. Is rain or snow coming down there?
+- Do people in {city} walk under umbrellas right now?
+- Is it dry in {city}, or do I need [my|an] umbrella?
+- Two questions, but only one is for you: umbrella in {city}? (The other is whether I like rain.)
+- The pitch in {city} must be dry for the game. Does it rain or snow there?
+- Whether I need an umbrella in {city} is all I want to know.
 > [{wet}|{wet}, they have|{wet}, it says] {sky}[ in {city}|].
 > {wet}: {sky}[ in {city}|].
 > {wet}. The report [for {city}|] says {sky}.
@@ -277,6 +292,12 @@ LOOK = kinds(WEATHER, weather_case, r'''
 - Are they below freezing over in {city}?
 - Will water turn to ice outside in {city} [at the moment|right now]?
 - [I'm a gardener|We have a garden] in {city}. [Is it below zero there?|Frost now?]
+- [Could|Might] there be ice on the {city} roads, I mean, is it below zero?
+- I park outside in {city}. Does it freeze right now?
+- Yes or no: {city}, under zero?
+- Are we talking minus degrees in {city}, or not?
+- Our neighbor in {city} forgot to turn off the garden tap. Is it freezing there at the moment?
+- Does {city} have frost, yes or no, and how many degrees?
 > {cold}: {temp} degrees[ in {city}|].
 > {cold}, it is {temp} degrees[ in {city}| there| now|].
 > {cold}. [The temperature is|They have|{city} has] {temp} degrees.
@@ -376,6 +397,10 @@ LOOK += kinds(FORECAST, forecast_case, r'''
 - [The umbrella is broken|I lost my umbrella]. How likely is rain {day} in {city}?
 - Forecast for {city} {day}, but only how likely it is to rain.
 - Must I count with rain in {city} {day}? The percent please.
+- Rain is my enemy: I paint a fence in {city} {day}. How likely is it?
+- "{day}, {city}, all outdoors", says the invitation. What's the chance of rain?
+- How big is the risk that it rains in {city} {day}?
+- [Town|Place]: {city}\n[Day|When]: {day}\nChance of rain?
 > [The chance of rain|The probability of rain] [in {city}|] is {rain} percent[ {day}|].
 > {rain} percent[ for {city}| {day}|].
 > [There is|It has] a {rain} percent chance of rain[ in {city}|].
@@ -407,6 +432,11 @@ LOOK += kinds(FORECAST, forecast_case, r'''
 - What will be lowest temperature on {day} for {city}?
 - I wonder how cold a day {day} will be in {city} - the low, I mean.
 - The night is what worries me: how cold will {city} get {day}?
+- Pipes, plants, pets: what low do I prepare for in {city} {day}?
+- {day}'s minimum temperature in {city}, that's all I need.
+- If I leave my bike batteries outside {day} in {city}, how cold will they get?
+- Place: {city}\nDay: {day}\n[Minimum temperature?|Low?]
+- [Not the high|I know the high], what is the forecast low for {city} {day}?
 > [The low|The minimum|The lowest temperature] [in {city}|] is {low} degrees[ {day}|].
 > [It gets down to|It goes down to|It will be at least] {low} degrees[ in {city}|].
 > {low} degrees[ in {city}| {day}|].
@@ -469,6 +499,7 @@ LOOK += kinds(AIR, air_case, r'''
 - [We consider moving|I might move] to {city}, but [the air|air pollution] matters to me. How is it today?
 - [Location|City]: {city}\nPlease report the air quality.
 - The air quality of {city} interests me.
+- [Asthma nurse here.|I'm a nurse.] A patient in {city} wants to go out; what is the air quality index?
 > The air quality in {city} is {level}, with an index of {index}.
 > {city}: {index}, {level}.
 > [It is|The air is] {level}[ in {city}|], [the index is|AQI] {index}.
@@ -501,6 +532,12 @@ LOOK += kinds(AIR, air_case, r'''
 - I'd like the pollen level [in {city}|of {city}], not the air quality.
 - For people with hay fever: what's the pollen like in {city}?
 - Achoo! Is pollen to blame? [I'm in {city}.|{city} is where I am.]
+- Allergy season... {city} is where I live. Pollen?
+- My boy sneezes all day, we are in {city}. Can you check the pollen?
+- Should people with hay fever stay inside in {city}? The pollen level, please.
+- Place: {city}\nI want to know: pollen.
+- Does {city} have much pollen at present?
+- I don't care about smog in {city}, only about pollen. How is it?
 > The pollen level in {city} is {pollen}.
 > {pollen}[ in {city}|].
 > [Pollen|The pollen level] is {pollen}[ in {city}| there| today|].
@@ -555,6 +592,10 @@ LOOK += kinds(SUN, sun_case, r'''
 - [Yoga|Our yoga class] on the beach of {city} starts at sunrise. What time is that?
 - The sun in {city}: when is it up?
 - I get up with the sun. When would that be in {city}?
+- Tomorrow I'll hike up a hill near {city} for the sunrise. What time is it these days?
+- Place: {city}\nSunrise?
+- I drive better in daylight. When's sunrise in {city}?
+- How early is it light in {city}? I mean sunrise.
 > The sun rises at {rises}[ in {city}|].
 > [Sunrise is|It rises|It is] at {rises}[ in {city}|].
 > [At|It gets light at] {rises}.
@@ -588,6 +629,10 @@ LOOK += kinds(SUN, sun_case, r'''
 - The street lights in {city} go on at sunset. What time is that?
 - [Evening picnic|A walk in the evening] in {city}: when is sunset?
 - [Only the sunset|Sunset only], not sunrise: {city}.
+- The lamp on my terrace in {city} should go on at sunset. When is that?
+- Place: {city}\nSunset?
+- I can't stand driving in the dark. When's sunset in {city}?
+- Balloon flights in {city} end when the sun is down. At what time?
 > The sun sets at {sets}[ in {city}|].
 > [Sunset is|It sets|It goes down|It is] at {sets}[ in {city}|].
 > [At|It gets dark after] {sets}.

@@ -137,6 +137,11 @@ LOOK = kinds(SEARCH, search_case, r'''
 - Look for {query} on the web. I want only the name of the first website.
 - Site with {query}, the first one in the search?
 - [A website|One website] about {query} please, not the title, only the site.
+- My notes say "{query}: look for a good site". Which one does the search give first?
+- Which place on the web would you send me to for {query}? First result, only the site.
+- [I love|I collect everything about] {query}. [First website in the search?|Which website comes first in a search?]
+- Search terms: {query}\nWanted: site of the first result
+- The title doesn't matter. On which site is the first hit for {query}?
 > The site is {site}.
 > It is {site}.
 > Try {site}.
@@ -170,6 +175,11 @@ LOOK = kinds(SEARCH, search_case, r'''
 - [Results|Hits] for {query} - how many?
 - Please search {query}, I want the count of results only.
 - [We compare topics|I compare keywords]. How many results has {query}?
+- Is {query} a popular topic? Search and tell me the number of results.
+- Search terms: {query}\nWanted: number of results
+- We bet on how many results {query} gets in the search. Please settle it.
+- Do a search on {query} and then count what you found.
+- How long is the list of results for {query}?
 > [There are|The search has|I found] {n} [result(s)|in all].
 > It is {n}.
 > That makes {n}.
@@ -270,6 +280,11 @@ LOOK += kinds(STOCK, stock_case, r'''
 - How did the stock {symbol} develop today in percent?
 - Change in percent: {symbol}
 - Has {symbol} won or lost since yesterday? How many percent?
+- Should I cry or dance? {symbol}, daily change please.
+- I put my savings into {symbol}. What's today's movement, in percent?
+- Ticker: {symbol}\nChange today?
+- Compared with yesterday, where is {symbol}? In percent.
+- A red day or a green day for {symbol}? By how many percent?
 > {symbol} [changed by|moved by|is at] {change}.
 > [The change of {symbol} is|The change is|It is] {change}.
 > {symbol}: {change}[ today|].
@@ -386,6 +401,10 @@ LOOK += kinds(CURRENCY, currency_case, r'''
 - Rate of exchange ({amount} {origin}, {target})?
 - [For my expense report|For the accounts] I need the exchange rate: {amount} {origin} to {target}.
 - {said} {one} into {other}, at what rate?
+- From: {amount} {origin}\nTo: {target}\nRate?
+- My hotel wants to charge {said} {one} in {other}. At which rate should that be done today?
+- I know the amount, {said} {one}. What I lack is the rate to {other}.
+- Is there a good rate now if I swap {said} {one} for {other}? What is it?
 > The rate is {rate}.
 > {rate}.
 > The exchange rate [from {origin} to {target}|] is {rate}.
@@ -545,6 +564,8 @@ LOOK += kinds(MEANING, meaning_case, r'''
 - [My translation|My essay] has the word {word}. Is there an entry for it? What does it say?
 - In the dictionary, what [is written|does it say] [under|for] "{word}"?
 - [Give|Get] me the [dictionary entry|definition] for {word}.
+- It says "{word}" on the old sign over our door. Meaning?
+- I nodded when she said "{word}", but I have no clue what it means.
 > "{word}" means "{meaning}".
 > It means "{meaning}".
 > {word}: {meaning}.
@@ -577,6 +598,11 @@ LOOK += kinds(MEANING, meaning_case, r'''
 - [Please say|I need to know] which part of speech "{word}" is.
 - Which kind of a word is it, {word}?
 - Look {word} up. [Just the part of speech.|I only want to know the word class.]
+- Can one conjugate {word}, or is it no verb? Give me its part of speech.
+- Word: {word}\nPart of speech?
+- Before I use "{word}" in a sentence: is it a noun, a verb or an adjective?
+- She says {word} is a verb, he says it's a noun. What does the dictionary say?
+- {word} - which part of speech?
 > "{word}" is a {sort}.
 > It is a {sort}.
 > A {sort}.
@@ -633,6 +659,9 @@ LOOK += kinds(ZONE, zone_case, r'''
 - In {city}, what's the time?
 - [The match|The show] is live from {city}. What time is it there now?
 - [Before I text him|Before I phone her], what time is it in {city}?
+- My watch stopped in {city}. What time is it?
+- I'm up at night anyway. Is somebody in {city} awake now? What time is it there?
+- Place: {city}\nTime now?
 > It is {clock} in {city}.
 > {clock}[ in {city}|].
 > The [local time|time] in {city} is {clock}.
@@ -664,6 +693,11 @@ LOOK += kinds(ZONE, zone_case, r'''
 - [Offset|Zone] of {city} relative to UTC?
 - The time zone in {city} is what?
 - Not the time, the time zone: {city}.
+- Offset from UTC, {city}.
+- My cron job should follow {city} time. What is the UTC offset there?
+- Place: {city}\nTime zone?
+- If it's noon in UTC, I want to compute the time in {city}. What's the offset?
+- Does {city} lie before or after UTC, and by how many hours?
 > {city} is in {ahead}.
 > {ahead}[ for {city}|].
 > The time zone [of {city}|] is {ahead}.
