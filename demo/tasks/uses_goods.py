@@ -578,7 +578,7 @@ LOOK += kinds(FOOD, food_case, r'''
 - How many protein has {said} of {food}?
 - [Can|Could] you find the protein content? {food}, {said}.
 - [My doctor wants a|I need a] protein check: {said} of {food}.
-- Is {food} good for muscles? How much protein has {said}?
+- I want muscles. How much protein do I get out of {said} of {food}?
 - [A shake or|Meat or] {food}? I'd have {said}. How much protein is that?
 - Nutrition facts, {food}, {said}: only protein.
 - ({food}, {said}) protein in grams, please.

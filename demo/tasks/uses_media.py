@@ -315,10 +315,10 @@ LOOK += kinds(PACKAGE, package_case, r'''
 - Newest version number, package {name}.
 > The [latest|newest|current] version of {name} is {version}.
 > {version}.
-> {name} {version}.
+> Version {version} of {name}.
 > [It is|The latest is|It is at] {version}.
 > [The newest release|The last release] is {version}[, of {day}|].
-> {name} is at {version}[ now|].
+> The package {name} is at {version}[ now|].
 > Version {version}.
 + {version}
 
@@ -349,10 +349,10 @@ LOOK += kinds(PACKAGE, package_case, r'''
 - The README of {name} doesn't say it: which license?
 - I forked {name}. Under which license may I publish that?
 - License check, package {name}, please.
-> {name} is [licensed|published] under {license}.
+> The package {name} is [licensed|published] under {license}.
 > {license}.
 > [It is|Its license is|The license is] {license}.
-> {name}: {license}.
+> The license of {name} is {license}.
 > [License|Licence]: {license}.
 > The package has the license {license}.
 > [It uses|It comes under] {license}.
@@ -453,6 +453,9 @@ LOOK += kinds(HOLIDAY, holiday_case, r'''
 - How many bank holidays are there in {country} in {year}?
 - number of public holidays {country:l} {year}
 - {country}, {year}: how many holidays?
+- Which is larger, my luck or the number of public holidays in {country} in {year}? Tell me the latter.
+- Country: {country}. Year: {year}. [How many public holidays?|The number of public holidays, please.]
+- [HR|Payroll] asks how many public holidays {country} has in {year}.
 - [Count|Please count] the public holidays of {country} for {year}.
 - In {year}, how many days off [do people in {country} get|does everyone in {country} get] from public holidays?
 - [For the payroll|For our planning] I need the number of public holidays in {country} in {year}.

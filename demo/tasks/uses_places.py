@@ -45,7 +45,7 @@ LOOK = kinds(ROUTE, route_case, r'''
 - I [drive|go|travel] from {start} to {end}. How many [km|kilometers] is that?
 - [How long is|Tell me the length of] the way from {start} to {end}[?|]
 - {start} to {end}, how far?
-- distance {start:l} {end:l}
+- distance {start:l} to {end:l}
 - {start} - {end}[: distance?|, how many km?|: how many kilometres?]
 - [My car only does|My electric car does] 200 km on one charge. How far is {end} from {start}?
 - [I'm in|I live in|We start in] {start} and {end} is [next on the list|where we're headed]. How many [km|kilometres] lie between them?
@@ -83,7 +83,7 @@ LOOK = kinds(ROUTE, route_case, r'''
 - [What is the travel time|When I leave {start} now, how long is it] to {end}[ from {start}|]?
 - I'm in {start} and want to be in {end}. How long is the trip?
 - {start} to {end}, how long?
-- travel time {start:l} {end:l}
+- travel time {start:l} to {end:l}
 - [Duration|Travel time]: {start} - {end}[?|]
 - [I have a meeting|My concert is|The wedding is] in {end}, and I'm still in {start}. How long [does it take|will I need]?
 - [Kids ask|The children keep asking] "are we there yet". We drive from {start} to {end} - how many minutes is that?
@@ -508,6 +508,9 @@ LOOK += kinds(DEPARTURES, departures_case, r'''
 - Out of {said} coming departures at {stop}, I need the first: line, time.
 - Stop: {stop}\nDepartures: {count}\nWhich is first?
 - Whatever leaves {stop} first is mine. Check {said} departures: which line, what time?
+- If you had {said} departures of {stop} on a board, which would be at the top? Line and time.
+- Not all of the next {said} departures at {stop}, only the very first: its line and when it goes.
+- My boss takes the first thing that leaves {stop}. Look at the next {said}: which line, what time?
 - {stop}. Ask for {said} departures, tell me the earliest one with its line.
 - Let me have the first of the next {said} departures at {stop}, with line and time.
 - Can you fetch {said} departures for {stop}? I only want to hear about the first.
@@ -579,6 +582,8 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 - From {said} on I need a roof over my head in {city} ({stay}). The cheapest one, please.
 - Wedding in {city}! We arrive on {said} and stay for {stay}. Which hotel is the cheapest?
 - Dear travel desk, I have to be in {city} for {stay} from {said}. Please name the cheapest hotel.
+- My parents visit {city}. They need a room for {stay}, from {said}, and don't want to pay much. Which hotel is the cheapest?
+- Arriving {said}, leaving after {stay}, sleeping in {city}: which hotel costs the least?
 - Money is short. {city}, {said}, {stay}: lowest hotel price?
 > The cheapest is {cheap} at {least}.
 > {cheap} [for|at] {least}.
@@ -610,6 +615,8 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 - Fair week in {city}: is anything free from {said} for {stay}? Tell me how many hotels.
 - How many hotels have rooms if I want {stay} in {city}, starting {said}?
 - Before we decide on {city}: from {said}, for {stay}, how many hotels are free?
+- Rooms in {city}, {said}, {stay}: how many hotels still have some?
+- The trip to {city} is fixed: we come on {said} and leave after {stay}. How many hotels can we choose from?
 - Number of hotels available in {city}, check-in {said}, {stay}, please.
 - I'd like a choice of hotels in {city} for {stay} from {said}. How many are there?
 - Are there many free hotels in {city}? It's for {stay}, from {said}. How many?

@@ -522,7 +522,7 @@ SENSE = ('a [small|large|wooden|old|round] {thing} [for|made of] {goods}'
          '|[afraid|fond|full] of {goods}|the {part} of a {thing}'
          '|to [count|collect|throw|hide|polish] {goods}'
          '|a place where {goods} are kept|a dish of {goods}'
-         '|the sound of a {thing}|like a {thing}')
+         '|the sound of {goods}|like a {thing}')
 
 
 def meaning_case(rng):
