@@ -81,7 +81,8 @@ NEAR = {
     **{t: ('a search',) for t in (
         'local times', 'departures', 'recipes', 'nutrition facts', 'films',
         'books', 'software packages', 'public holidays', 'sports results',
-        'flights')},
+        'flights', 'units')},
+    'charging stations': ('a search', 'places nearby'),
     'contacts': ('a search', 'records', 'opening hours'), 'exchange rates': ('a search',),
     'translations': ('a search',), 'distances': ('a search',),
     'the inbox': ('messages',), 'deliveries': ('records',),

@@ -168,3 +168,26 @@ class Typed(str):
 
     def __format__(self, spec):
         return {'l': str.lower, 'u': str.upper}.get(spec, str)(self)
+
+
+METERS = (('half a kilometer', 500), ('a kilometer', 1000), ('1 km', 1000),
+          ('500 m', 500), ('two kilometers', 2000), ('1.5 km', 1500),
+          ('one and a half kilometres', 1500), ('0.5 km', 500),
+          ('five hundred meters', 500), ('a hundred meters', 100),
+          ('300 metres', 300), ('three kilometers', 3000), ('2.5 km', 2500),
+          ('half a km', 500), ('ten kilometers', 10000), ('0.8 km', 800),
+          ('two hundred metres', 200), ('a couple of kilometers', 2000))
+
+
+def meters(rng):
+    """A distance, in meters."""
+
+    if rng.random() < 0.6:
+        return rng.choice(METERS)
+
+    n = rng.randint(2, 20)
+
+    return rng.choice((
+        (f'{n} km', 1000 * n), (f'{n}km', 1000 * n), (f'{50 * n} m', 50 * n),
+        (f'{50 * n}m', 50 * n), (f'{in_words(n)} kilometres', 1000 * n),
+        (f'{50 * n} meters', 50 * n)))

@@ -455,6 +455,8 @@ LOOK += kinds(RECIPE, recipe_case, r'''
 > {name}: {minutes} minutes[, you also need {parts}|].
 > [You could cook|Cook] "{name}" in {minutes} minutes.
 > In {minutes} minutes you can have "{name}".
+> My suggestion: "{name}", {minutes} minutes.
+> A dish for you: {name}. It needs {minutes} minutes.
 + {name}; {minutes}
 
 = find what a dish of {with} for {people} people in {time} minutes needs
@@ -489,6 +491,9 @@ LOOK += kinds(RECIPE, recipe_case, r'''
 > [Ingredients|Buy|On the list]: {parts}.
 > [Get|Buy] {parts}[ for "{name}"|].
 > Besides {with} it takes {parts}.
+> The recipe "{name}" asks for {parts}.
+> The rest is {parts}.
+> You would have to get {parts}.
 + {parts}
 ''', 'with')
 
@@ -560,6 +565,8 @@ LOOK += kinds(FOOD, food_case, r'''
 > [There are|It has] {calories} calories in it.
 > {calories} kcal[ for {grams} grams|].
 > [Energy|Calories]: {calories}.
+> {calories} kcal[ in {said} of {food}|].
+> Count {calories} calories[ for that|].
 + {calories}
 
 = look up the protein in {grams} grams of {food}
@@ -596,5 +603,7 @@ LOOK += kinds(FOOD, food_case, r'''
 > [There are|It has] {protein} grams of protein in it.
 > Protein: {protein} grams.
 > [You get|You would get] {protein} grams of protein.
+> {protein} g [of protein|are in it].
+> That much {food} has {protein} grams[ of protein|].
 + {protein}
 ''', 'food')

@@ -87,6 +87,8 @@ LOOK = kinds(FILM, film_case, r'''
 > "{title}" is a film by {director}.
 > Director: {director}.
 > [That was|It is by] {director}[, {year}|].
+> The name is {director}.
+> Behind the film was {director}.
 + {director}
 
 = find when {title} came out
@@ -123,6 +125,8 @@ LOOK = kinds(FILM, film_case, r'''
 > "{title}" is [a film from|from] {year}.
 > Year: {year}.
 > The [release year|year] is {year}.
+> It was first shown in {year}.
+> That was in {year}.
 + {year}
 
 = find how long the film {title} is
@@ -158,6 +162,9 @@ LOOK = kinds(FILM, film_case, r'''
 > "{title}": {length} minutes.
 > [The length|The running time] is {length} minutes.
 > The film [goes on for|lasts] {length} minutes.
+> Plan {length} minutes[ for it|].
+> Running time: {length} minutes.
+> After {length} minutes it is over.
 + {length}
 ''', 'title', loosely)
 
@@ -216,6 +223,8 @@ LOOK += kinds(BOOK, book_case, r'''
 > "{title}" is [a book |]by {author}.
 > Author: {author}.
 > [It is by|You find it under] {author}.
+> The name is {author}.
+> The writer is {author}.
 + {author}
 
 = find how many pages {title} has
@@ -251,6 +260,9 @@ LOOK += kinds(BOOK, book_case, r'''
 > [It has|There are] {pages} pages.
 > "{title}": {pages} pages.
 > [The book has|The page count is] {pages}.
+> You have {pages} pages to read.
+> Pages: {pages}.
+> It runs to {pages} pages.
 + {pages}
 ''', 'title', loosely)
 
@@ -320,6 +332,8 @@ LOOK += kinds(PACKAGE, package_case, r'''
 > [The newest release|The last release] is {version}[, of {day}|].
 > The package {name} is at {version}[ now|].
 > Version {version}.
+> Take {version}[, the newest|].
+> The registry has {version}[ as the latest|].
 + {version}
 
 = find the license of {name}
@@ -356,6 +370,8 @@ LOOK += kinds(PACKAGE, package_case, r'''
 > [License|Licence]: {license}.
 > The package has the license {license}.
 > [It uses|It comes under] {license}.
+> {license} is its license.
+> The registry says {license}.
 + {license}
 ''', 'name')
 
@@ -445,6 +461,8 @@ LOOK += kinds(HOLIDAY, holiday_case, r'''
 > [On {start}|{start}]: {first}.
 > In {year} it is {first}, on {start}.
 > [First|First holiday]: {first} ({start}).
+> The year begins with {first}, {start}.
+> {start} is {first}[ in {country}|], the first one.
 + {first}; {start}
 
 = count the public holidays of {country} in {year}
@@ -480,6 +498,10 @@ LOOK += kinds(HOLIDAY, holiday_case, r'''
 > [It is|That makes|I count] {n}.
 > {country} has {n} in {year}.
 > [Number of holidays|Public holidays]: {n}.
+> The list has {n}[ for {year}|].
+> People there get {n}.
+> {n} in all[ in {country}|].
+> For {year} I find {n}.
 + {n}
 ''', 'country')
 
@@ -552,6 +574,8 @@ LOOK += kinds(MATCH, match_case, r'''
 > [The last match|Their last match], against {against}, ended {score}.
 > {score}, [the opponent was|against] {against}.
 > They {how}: {score} against {against}.
+> Against {against} it was {score}.
+> {team} played against {against}; the score was {score}.
 + {score}; {against}
 
 = find when {team} plays next
@@ -588,6 +612,8 @@ LOOK += kinds(MATCH, match_case, r'''
 > {team}: {starts}.
 > On {starts}.
 > [You can see them|It starts] on {starts}.
+> Be there on {starts}.
+> Their next match begins on {starts}.
 + {starts}
 ''', 'team')
 
@@ -654,6 +680,8 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 > [It is listed as|The flight is listed as|The tracker says] "{state}".
 > {flight} on {day}: {state}.
 > [The state is|The status is] "{state}"[ for {flight}|].
+> Right now it is "{state}".
+> The airport says "{state}"[ about {flight}|].
 + {state}
 
 = find the gate of flight {flight} on {day}
@@ -688,6 +716,9 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 > {flight}: gate {gate}.
 > [You board at|Boarding is at] {gate}.
 > Flight {flight} [leaves|departs] from gate {gate}.
+> Please go to {gate}.
+> It is gate {gate}[ for {flight}|].
+> They board at {gate}.
 + {gate}
 
 = find when flight {flight} on {day} lands
@@ -722,5 +753,8 @@ LOOK += kinds(FLIGHT, flight_case, r'''
 > Flight {flight} [lands|arrives|gets in] at {lands}.
 > [At|It should be there at] {lands}.
 > {flight}: {lands}.
+> Touchdown is at {lands}.
+> It gets in at {lands}.
+> Expect it at {lands}.
 + {lands}
 ''', 'flight', clearly)

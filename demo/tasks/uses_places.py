@@ -110,6 +110,8 @@ LOOK = kinds(ROUTE, route_case, r'''
 > {start} to {end}: {minutes} minutes.
 > [Plan|Allow] {minutes} minutes[ from {start} to {end}|].
 > You get to {end} in {minutes} minutes.
+> {minutes} minutes [to {end}|on the way].
+> The trip to {end} is {minutes} minutes long.
 + {minutes}
 ''', 'end')
 
@@ -266,6 +268,8 @@ LOOK += kinds(PLACE, place_case, r'''
 > {first_name}: from {first_opens}.
 > [You can go there|It is open] from {first_opens}[ on|].
 > {first_opens}[ ({first_name})|].
+> It is {first_name}, open from {first_opens}.
+> From {first_opens} you can go to {first_name}.
 + {first_opens}
 ''', 'city')
 
@@ -339,6 +343,8 @@ LOOK += kinds(HOURS, hours_case, r'''
 > [It is|They are] open from {opens}[ on|].
 > [From|At] {opens}.
 > [In {city}|] the {name} is open from {opens}.
+> They let you in from {opens}[ on|].
+> Opening time: {opens}.
 + {opens}
 
 = find when the {name} in {city} closes
@@ -374,6 +380,8 @@ LOOK += kinds(HOURS, hours_case, r'''
 > [It is|They are] open until {closes}.
 > [Until|At] {closes}.
 > [In {city}|] the {name} is open until {closes}.
+> You can stay until {closes}.
+> Closing time: {closes}.
 + {closes}
 
 = find the phone number of the {name} in {city}
@@ -409,6 +417,8 @@ LOOK += kinds(HOURS, hours_case, r'''
 > The {name} [has the number|can be reached at|is at] {phone}.
 > Phone: {phone}.
 > [Their number is|Dial] {phone}.
+> Try {phone}.
+> Here it is: {phone}.
 + {phone}
 ''', 'city')
 
@@ -485,6 +495,8 @@ LOOK += kinds(DEPARTURES, departures_case, r'''
 > The next {said} [departures|] are at {times}.
 > {stop}: {times}[, beginning with {line}|].
 > [The times are|You have departures at] {times}.
+> Something leaves at {times}.
+> On the board of {stop}: {times}.
 + {first}; {last}
 
 = find the first of the next {count} departures at {stop}
@@ -520,6 +532,9 @@ LOOK += kinds(DEPARTURES, departures_case, r'''
 > {line} to {to}, {first}, [platform|stand] {stand}.
 > [At {first}|{first}:] {line}[ to {to}|].
 > {line} [goes|leaves] at {first}[, to {to}|].
+> It is {line}, which leaves at {first}.
+> Take {line} at {first}.
+> First: {line}, {first}.
 + {line}; {first}
 ''', 'stop')
 
@@ -592,6 +607,8 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 > {least}, at {cheap}.
 > In {city} {cheap} is the cheapest: {least}.
 > [Cheapest|Lowest price]: {cheap}, {least}.
+> You pay the least at {cheap}, namely {least}.
+> I would take {cheap}: {least}.
 + {cheap}; {least}
 
 = count the hotels in {city} from {day} for {nights} nights
@@ -625,5 +642,9 @@ LOOK += kinds(HOTEL, hotel_case, r'''
 > [It is|That makes|The number is] {n}.
 > {n} [in {city}|are free|with rooms].
 > [Free|Hotels found]: {n}.
+> You can choose from {n}.
+> The search found {n}[ in {city}|].
+> {n} for {stay}[ in {city}|].
+> {city} has {n} for you.
 + {n}
 ''', 'city', clearly)

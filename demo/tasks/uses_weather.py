@@ -268,6 +268,10 @@ LOOK = kinds(WEATHER, weather_case, r'''
 > {wet}. The report [for {city}|] says {sky}.
 > {wet}, [the conditions in {city} are|conditions there:] {sky}.
 > {wet}. [Right now|Currently]: {sky}.
+> {wet} - it is reported as {sky}[ in {city}|].
+> [For {city} the answer is|The answer is] {wet}: {sky}.
+> {wet}[, I would say|]. They report {sky}[ there|].
+> [Short answer|Umbrella]: {wet}. [Reason|Sky]: {sky}.
 + {wet}; {sky}
 
 = find out whether it is below zero in {city}
@@ -303,6 +307,10 @@ LOOK = kinds(WEATHER, weather_case, r'''
 > {cold}. [The temperature is|They have|{city} has] {temp} degrees.
 > {cold}, {temp} degrees.
 > {cold}, [currently|right now] {city} has {temp} degrees.
+> {cold}, the thermometer [there |in {city} |]shows {temp} degrees.
+> [Below zero|Frost]: {cold}. [The temperature is|It is] {temp} degrees[ in {city}|].
+> [The answer is|For {city}:] {cold}, with {temp} degrees.
+> {cold} - {temp} degrees[ are measured in {city}|].
 + {cold}; {temp}
 ''', 'city')
 
@@ -408,6 +416,9 @@ LOOK += kinds(FORECAST, forecast_case, r'''
 > [They say|The forecast says] {rain} percent[ for rain|].
 > Rain: {rain} percent[ {day}|].
 > [For {day} it is|It is] {rain} percent[ in {city}|].
+> {city}: {rain} percent[ chance of rain|].
+> [Rain has|Rain is given] a chance of {rain} percent[ in {city}| {day}|].
+> [Count with|Reckon with] {rain} percent[ {day}|].
 + {rain}
 
 = find how cold it gets in {city}, {day}
@@ -443,6 +454,9 @@ LOOK += kinds(FORECAST, forecast_case, r'''
 > {city}, {day}: {low} degrees at the lowest.
 > [Expect|They expect] a low of {low} degrees.
 > Low[ in {city}|]: {low} degrees.
+> {day} the minimum [in {city} |]is {low} degrees.
+> At the coldest it is {low} degrees[ in {city}|].
+> [The forecast says|Forecast:] no colder than {low} degrees.
 + {low}
 ''', 'city')
 
@@ -507,6 +521,8 @@ LOOK += kinds(AIR, air_case, r'''
 > [The index is|AQI] {index}, [which is|that is|meaning] {level}.
 > [Right now|Currently] the index is {index} in {city}: {level}.
 > {level}: the [AQI|index] [of {city}|] is {index}.
+> The air is {level}[ there| in {city}|] ([index|AQI] {index}).
+> {city} has {level} air: {index}.
 + {index}; {level}
 
 = check the pollen in {city}
@@ -544,6 +560,9 @@ LOOK += kinds(AIR, air_case, r'''
 > {city}: pollen {pollen}.
 > [It is|They say it is] {pollen}[ in {city}|].
 > [Right now|Currently] the pollen level is {pollen}.
+> {city} has a pollen level of {pollen}.
+> Pollen today: {pollen}.
+> The report says {pollen}[ for {city}|].
 + {pollen}
 ''', 'city')
 
@@ -603,6 +622,8 @@ LOOK += kinds(SUN, sun_case, r'''
 > Sunrise[ in {city}|]: {rises}.
 > In {city} the sun comes up at {rises}.
 > {rises}[ in {city}| in the morning|].
+> You see the sun from {rises} on[ in {city}|].
+> The day begins at {rises}[ there|].
 + {rises}
 
 = find when the sun sets in {city}
@@ -640,5 +661,7 @@ LOOK += kinds(SUN, sun_case, r'''
 > Sunset[ in {city}|]: {sets}.
 > In {city} the sun goes down at {sets}.
 > {sets}[ in {city}| in the evening|].
+> The sun is up until {sets}[ in {city}|].
+> The day ends at {sets}[ there|].
 + {sets}
 ''', 'city')

@@ -187,6 +187,8 @@ LOOK = kinds(SEARCH, search_case, r'''
 > [The count is|I count|I got] {n}.
 > [Number of results|Results]: {n}.
 > [It returned|The search returned|It found] {n}.
+> The list has {n}.
+> {n} [in the list|came back|on {query}].
 + {n}
 ''', 'query', loosely)
 
@@ -292,6 +294,8 @@ LOOK += kinds(STOCK, stock_case, r'''
 > [Today|So far] {symbol} is at {change}.
 > [It moved|It changed by] {change}[ today|].
 > The [move|daily change] of {symbol}: {change}.
+> {change} [is the change|so far|since the start of the day].
+> [In percent|The movement of {symbol} in percent]: {change}.
 + {change}
 ''', 'symbol')
 
@@ -412,6 +416,9 @@ LOOK += kinds(CURRENCY, currency_case, r'''
 > {origin} to {target}: {rate}.
 > [Today's|The current] rate is {rate}.
 > At a rate of {rate}.
+> One {origin} is {rate} {target}.
+> [Rate|Exchange rate]: {rate}.
+> They would use a rate of {rate}.
 + {rate}
 ''')
 
@@ -610,6 +617,9 @@ LOOK += kinds(MEANING, meaning_case, r'''
 > [The dictionary lists it as|It is listed as] a {sort}.
 > {word} is a {sort}[ according to the dictionary|].
 > {sort}.
+> Part of speech: {sort}.
+> The word is a {sort}.
+> [It says|The entry says] {sort}.
 + {sort}
 ''', 'word')
 
@@ -669,6 +679,8 @@ LOOK += kinds(ZONE, zone_case, r'''
 > {city}: {clock}.
 > [Right now|At the moment] it is {clock}[ there| in {city}|].
 > [They have|The clock says] {clock}[ in {city}|].
+> {city} has {clock}[ now|].
+> The local clock shows {clock}.
 + {clock}
 
 = find the time zone of {city}
@@ -704,5 +716,8 @@ LOOK += kinds(ZONE, zone_case, r'''
 > [It is|They use|They have] {ahead}[ there| in {city}|].
 > {city}: {ahead}.
 > [The offset is|Its offset:] {ahead}.
+> Time zone[ of {city}|]: {ahead}.
+> Clocks in {city} follow {ahead}.
+> [That is|You need] {ahead}.
 + {ahead}
 ''', 'city')
