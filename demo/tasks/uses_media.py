@@ -376,7 +376,7 @@ LOOK += kinds(PACKAGE, package_case, r'''
 ''', 'name')
 
 HOLIDAY = service('public holidays', '''[get|list|find|look up] [public holidays|holidays|bank holidays|next holiday]
-[holiday|public holiday|holidays|calendar] [lookup|list|by country|of country|by year]
+[holiday|public holiday|holidays|bank holiday] [lookup|list|by country|of country|by year]
 [holidays] [get|for country|year]''',
 '''[Lists|Returns|Gets] the public holidays of a [country|country in a year]
 [Public holidays|Bank holidays|Days off] by country and year

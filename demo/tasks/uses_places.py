@@ -276,7 +276,7 @@ LOOK += kinds(PLACE, place_case, r'''
 HOURS = service('opening hours', '''[get|find|look up|check] [opening hours|business|business info|shop info|store details]
 [business|shop|store|venue] [info|details|lookup|entry|hours|card]
 [opening|business] [hours|times] [lookup|by name|]
-[yellow pages|phone book|city guide|directory] [lookup|entry|get|search]''',
+[yellow pages|city guide|business directory] [lookup|entry|get|search]''',
 '''[Opening hours|Hours] and phone of a [business|shop|restaurant] by name
 [Returns|Gets|Finds] [when a business opens and closes|the entry of a business]
 [Business directory|Yellow pages]: [hours, phone and street|look up one business]

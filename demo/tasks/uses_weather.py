@@ -31,7 +31,7 @@ WEATHER = service('the weather', '''[get|fetch|check|look up|show|query|read]
 current [conditions|weather|temperature]
 [how is|whats] [weather|the weather]
 [live|today|outdoor] [weather|conditions]
-[openweather|weatherbox|skycast] [get|current|query|city]'''.replace(
+[weathercast|weatherbox|skycast] [get|current|query|city]'''.replace(
     '\n  ', ' '),
 '''[Get|Returns|Fetches|Look up|Shows] the [current|latest|] weather [for|of|in]
   a [city|location|place|town]
