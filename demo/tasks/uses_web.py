@@ -524,7 +524,7 @@ MEANING = service('the dictionary', '''[define|explain|lookup|look up|get] [word
               needed=False)],
     'meaning sort')
 
-SENSE = ('a [small|large|wooden|old|round] {thing} [for|made of] {goods}'
+SENSE = ('a [small|large|wooden|heavy|round] {thing} [for|made of] {goods}'
          '|a [kind|sort|type] of {thing}|a person who sells {goods}'
          '|[afraid|fond|full] of {goods}|the {part} of a {thing}'
          '|to [count|collect|throw|hide|polish] {goods}'
