@@ -176,11 +176,13 @@ PARCEL = service('deliveries', '''[track|trace] [parcel|package|shipment|order|d
 
 
 def parcel_case(rng):
+    state = one_of(rng, 'in transit|delivered|delivered|delayed|at customs'
+                        '|out for delivery|being packed|returned|delivered'
+                        '|waiting for pickup|cancelled')
+
     return dict(number=one_of(rng, 'A|B|KX|ORD-|P-|TR|#|')
-                + str(rng.randrange(1000, 999999)),
-                state=one_of(rng, 'in transit|delivered|delayed|at customs'
-                                  '|out for delivery|being packed|returned'
-                                  '|waiting for pickup|cancelled'),
+                + str(rng.randrange(1000, 999999)), state=state,
+                done='yes' if state == 'delivered' else 'no',
                 where=rng.choice(names.PLACES),
                 day=one_of(rng, DAY))
 
@@ -224,6 +226,41 @@ LOOK += kinds(PARCEL, parcel_case, r'''
 > Last seen in {where}: {state}.
 > [It was last scanned|It is] in {where} and the state is "{state}".
 + {state}; {where}
+
+= find out whether {number} was delivered
+@ number
+- [Has|Was] my [parcel|order|package] {number} [already |]delivered?
+- Is {number} delivered[ yet| or not|]?
+- {number} delivered, yes or no?
+- did {number} get delivered[ yet|]
+- [My neighbor says|The kids say] the courier was here. Has {number} been delivered?
+- [The shop wrote|They claim] that {number} has been delivered. Is it so?
+- Check if [delivery|parcel|order] {number} has been [handed over|delivered].
+- [I was out all day|I was in the shower]. Did they deliver {number}?
+- Can I stop waiting for {number}, has it been delivered?
+- [Tell me|I want to know] whether {number} was delivered.
+- Delivered or not: {number}?
+- My [customer|sister] should have {number} by now. Is it delivered?
+- Parcel: {number}\nDelivered?
+- Was the delivery of {number} done?
+- Did the parcel with the number {number} reach its receiver, that is, is it delivered?
+- Has the status of {number} become "delivered"?
+- [Before I complain|Before I write an angry mail]: is {number} really not delivered?
+- I don't see {number} anywhere in the hall. Does the tracking say that it was delivered?
+- If {number} is delivered I can go to bed. Is it?
+- Yes or no, was shipment {number} delivered?
+- Should {number} be at the door, I mean has it been delivered?
+- Please see if somebody delivered {number}[ today| already|].
+- The present is in {number}. [Has it been delivered?|Is it delivered?]
+- Order {number}: delivered?
+> {done}, the state is "{state}".
+> {done}: {state}.
+> {done}. [It says|The tracking says] "{state}".
+> {done}, {number} is {state}.
+> {done}, [it is|the parcel is] {state}.
+> {done} - [the state|its state] is {state}.
+> {done}, [according to the tracking|as of now] it is {state}.
++ {done}; {state}
 
 = find when {number} arrives
 @ number

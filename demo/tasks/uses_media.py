@@ -536,7 +536,7 @@ def match_case(rng):
     return dict(team=Typed(team(rng)), against=team(rng),
                 score=f'{mine}:{other}', starts=f'{day} {clock(rng)}',
                 how='won' if mine > other else 'lost' if mine < other
-                else 'drew')
+                else 'drew', won='yes' if mine > other else 'no')
 
 
 LOOK += kinds(MATCH, match_case, r'''
@@ -554,7 +554,7 @@ LOOK += kinds(MATCH, match_case, r'''
 - Team: {team}\nLast result?
 - [Tell|Give] me [the last score of {team}|how {team} did].
 - [No spoilers until now, but|Okay, I'm ready]: the score of {team}'s last match?
-- Did {team} win? [What's the score?|The score, please.]
+- Never mind who scored for {team}. [What's the score?|The score, please.]
 - [Can|Could] you find out how {team} played?
 - whats the score in the last {team} game
 - How ended the last match of {team}?
@@ -577,6 +577,40 @@ LOOK += kinds(MATCH, match_case, r'''
 > Against {against} it was {score}.
 > {team} played against {against}; the score was {score}.
 + {score}; {against}
+
+= find out whether {team} won
+@ team
+- Did {team} win[ their last match| last time|]?
+- I can't believe it. Did {team} really win?
+- {team:l} win?
+- {team}, did they win?
+- [I hear cheering|People are singing] in the street. Did {team} win?
+- [My friend bet|I bet] on {team}. Did they win?
+- Was it a win for {team}?
+- [Check|See] whether {team} won[ the last match|].
+- Please tell me that {team} won!
+- [The kids|My twins] are fans of {team}. Did they win their last game?
+- Win or no win for {team}?
+- Has {team} won its last match?
+- Can I wear my {team} scarf with pride, did they win?
+- Team: {team}\nDid they win?
+- The last match of {team} - a win?
+- Yes or no: did {team} win the last time?
+- I went to bed at half time. Did {team} win in the end?
+- My barber will talk about {team}. Did they win?
+- Is it true that {team} won?
+- did {team} pull it off, i mean did they win
+- The {team} fans look sad. Didn't they win?
+- Whether {team} won is all I want to know.
+- I only want to hear if {team} won.
+> {won}, {score} against {against}.
+> {won}: {score}[ against {against}|].
+> {won}. [They {how}|{team} {how}] {score}[ against {against}|].
+> {won}, it was {score}[ against {against}|].
+> {won}, [the score|their score] was {score}.
+> {won} - {score}.
+> {won}, they {how}[ against {against}|], {score}.
++ {won}; {score}
 
 = find when {team} plays next
 @ team

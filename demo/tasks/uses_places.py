@@ -294,12 +294,15 @@ FIRM = ('bakery|pharmacy|cafe|bookshop|cinema|florist|museum|pizzeria|bank'
 
 
 def hours_case(rng):
-    opens, closes = rng.randrange(6, 12), rng.randrange(16, 24)
+    opens, closes = rng.randrange(6, 12), rng.randrange(16, 23)
+    hour = rng.choice((rng.randrange(5, opens), rng.randrange(opens + 1, 16),
+                       rng.randrange(closes + 1, 24)))
 
     return dict(name=Typed(f'{rng.choice(names.ADJECTIVES)} '
                            f'{rng.choice(names.NOUNS)} {one_of(rng, FIRM)}'
                            .title()),
-                city=Typed(rng.choice(names.PLACES)),
+                city=Typed(rng.choice(names.PLACES)), hour=f'{hour:02}:00',
+                open='yes' if opens < hour < closes else 'no',
                 opens=f'{opens:02}:{rng.choice("03")}0',
                 closes=f'{closes:02}:{rng.choice("03")}0',
                 phone=f'0{rng.randrange(10, 999)} '
@@ -383,6 +386,39 @@ LOOK += kinds(HOURS, hours_case, r'''
 > You can stay until {closes}.
 > Closing time: {closes}.
 + {closes}
+
+= find out whether the {name} in {city} is open at {hour}
+@ name city
+- Is the {name} in {city} open at {hour}?
+- Can I go to the {name} in {city} at {hour}?
+- {name}, {city}, {hour}: open or closed?
+- I [finish work|get off the train] at {hour}. Is the {name} in {city} open then?
+- Is {hour} a time when the {name} in {city} is open?
+- [Will|Would] I find the {name} in {city} open at {hour}?
+- is {name:l} ({city:l}) open at {hour}
+- My friend wants to meet at {hour} at the {name} in {city}. Do they have open then?
+- [Check|See] whether the {name} in {city} is open at {hour}.
+- At {hour}, are there still people at the {name}, {city}, to serve me?
+- At {hour} I could be at the {name} in {city}. Is it open?
+- Business: {name}\nCity: {city}\nOpen at {hour}?
+- {hour} at the {name} ({city}) - does that work with their hours?
+- If I come to the {name} in {city} at {hour}, is it open?
+- Open at {hour}? I mean the {name} in {city}.
+- The {name} in {city}, has it open by {hour}?
+- I can be there at {hour}. Is that within the hours of the {name} in {city}?
+- Are they open if I go to the {name} in {city} around {hour}?
+- [The parcel|My order] waits at the {name} in {city}, and I'm free at {hour}. Are they open then?
+- Someone said the {name} in {city} is open at {hour}. Is it?
+- {hour} is when I have time. The {name}, in {city}, open then?
+- Would the {name} of {city} let me in at {hour}, is it open?
+> {open}, it is open from {opens} to {closes}.
+> {open}: {opens} to {closes}.
+> {open}. [The hours are|They are there from] {opens} to {closes}.
+> {open}, [the {name}|it] opens at {opens} and closes at {closes}.
+> {open}, their hours are {opens} to {closes}.
+> {open}[, at least|] according to the hours: {opens} to {closes}.
+> {open}. From {opens} to {closes} [it is open|they are open].
++ {open}; {opens}; {closes}
 
 = find the phone number of the {name} in {city}
 @ name city

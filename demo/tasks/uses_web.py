@@ -210,12 +210,15 @@ STOCK = service('stock prices', '''[get|fetch|check|show|query] [stock|share] [p
 
 
 def stock_case(rng):
+    sign = rng.choice('+-')
+
     return dict(symbol=Typed(''.join(
                     rng.choice('ABCDEFGHIJKLMNOPRSTUVWXZ')
                     for _ in range(rng.choice((3, 4))))),
                 price=f'{rng.randrange(2, 900)}.{rng.randrange(10, 100)}',
-                change=f'{rng.choice("+-")}{rng.randrange(0, 9)}.'
-                       f'{rng.randrange(1, 10)}%')
+                change=f'{sign}{rng.randrange(0, 9)}.'
+                       f'{rng.randrange(1, 10)}%',
+                way='up' if sign == '+' else 'down')
 
 
 LOOK += kinds(STOCK, stock_case, r'''
@@ -260,10 +263,44 @@ LOOK += kinds(STOCK, stock_case, r'''
 > [It costs|It trades at] {price}.
 + {price}
 
+= find out whether {symbol} is up or down
+@ symbol
+- Is {symbol} up or down[ today|]?
+- {symbol}: up or down?
+- up or down, {symbol:l}?
+- Did {symbol} gain or lose today?
+- Is my {symbol} share in the red[ today|]?
+- [Smile or frown?|Champagne or tears?] Is {symbol} up?
+- [Check|See] whether {symbol} is up[ today|].
+- Is {symbol} in the green or in the red?
+- My stock is {symbol}. Is it rising?
+- [The news|My paper] says that {symbol} falls. Is it down?
+- Which way does {symbol} go today, up or down?
+- I'd like to know if {symbol} is up or down.
+- In what direction did {symbol} move?
+- [Grandpa|My boss] asks whether {symbol} went up.
+- Ticker: {symbol}\nUp or down?
+- Can you look if {symbol} is up?
+- {symbol} is going down today, or up?
+- Good times or bad times for owners of {symbol} today? Up or down?
+- The arrow next to {symbol}, does it point up or down today?
+- How is the direction of {symbol} today?
+- For my market report: is {symbol} up or down, and by how many percent?
+- Does {symbol} climb or drop at the moment?
+> {symbol} is {way}, at {change}.
+> {way}: {change}.
+> It is {way}[ today|], {change}.
+> {way}, the change is {change}.
+> {symbol} [went|is] {way} ({change}).
+> [Today|So far] it is {way}: {change}.
+> {change}, so it is {way}.
+> {change}, that is {way}.
++ {way}; {change}
+
 = check how {symbol} changed
 @ symbol
 - [How much did|By how much did] {symbol} [change|move][ today|]?
-- Is {symbol} up or down[ today|]? By how much?
+- By how much is {symbol} up or down[ today|]?
 - [Give|Tell] me the change of {symbol} in percent.
 - {symbol}: up or down, how many percent?
 - [Did|Has] {symbol} [gone up|gone down|moved|risen|fallen] today? [In percent, please.|How much?]
