@@ -30,6 +30,9 @@ class Parameter:
     choices   the values of an enum, or none
     needed    false if a call may leave it out
     several   it may be a list of texts instead of a text
+    always    its description is never left out, since it states the form
+    kept      every tool has it, though a call may leave it out
+    inside    names of the object that has it, or ''
     """
     role: str
     names: Tuple[str, ...]
@@ -38,6 +41,9 @@ class Parameter:
     choices: Tuple[str, ...] = ()
     needed: bool = True
     several: bool = False
+    always: bool = False
+    kept: bool = False
+    inside: str = ''
 
 
 def parameter(role, names, about, kind='string', choices=(), **more):
@@ -181,6 +187,7 @@ class Api:
         self.done = rng.choice(DONE)
         self.number = rng.randrange(100, 100000)
         self.wrap = None
+        self.objects = {}
         self.tool = Tool(self.function(rng), self.run)
 
     def field_names(self, rng):
@@ -205,7 +212,7 @@ class Api:
         properties, needed = {}, []
 
         for p in self.service.takes:
-            if not p.needed and rng.random() < 0.5:
+            if not p.needed and not p.kept and rng.random() < 0.5:
                 continue
 
             names = [n for n in map(styled, p.names) if n not in properties]
@@ -219,6 +226,9 @@ class Api:
             if titled:
                 schema = {'title': name.replace('_', ' ').title(), **schema}
 
+            if p.kind == 'array':
+                schema['items'] = {'type': 'string'}
+
             if p.several and rng.random() < 0.3:
                 self.lists.add(p.role)
                 schema = {'type': 'array', 'items': {'type': 'string'}}
@@ -228,6 +238,13 @@ class Api:
 
             if p.choices:
                 schema['enum'] = list(p.choices)
+
+            if p.always:
+                schema['description'] = expand(rng, p.about)
+
+            if p.inside:
+                self.nest(rng, p, name, schema, properties, needed)
+                continue
 
             properties[name] = schema
             needed += [name] if p.needed else []
@@ -256,12 +273,36 @@ class Api:
 
         return function
 
+    def nest(self, rng, p, name, schema, properties, needed):
+        """Puts a property into its object, which is made if it is not
+        there."""
+
+        outer = self.objects.setdefault(
+            p.inside, rng.choice(p.inside.split()))
+
+        if outer not in properties:
+            properties[outer] = {'type': 'object', 'properties': {}}
+            needed.append(outer)
+
+        whole = properties[outer]
+        whole['properties'][name] = schema
+
+        if p.needed:
+            whole.setdefault('required', []).append(name)
+
     def call(self, given):
         """Returns the (name, arguments) of a Step's call; given is by
         role."""
 
-        arguments = {self.names[r]: [v] if r in self.lists else v
-                     for r, v in given.items() if r in self.names}
+        arguments = {}
+
+        for p in self.service.takes:
+            if p.role in given and p.role in self.names:
+                value = given[p.role]
+                into = arguments.setdefault(self.objects[p.inside], {}) \
+                    if p.inside else arguments
+                into[self.names[p.role]] = [value] if p.role in self.lists \
+                    else value
 
         return self.name, {self.wrap: arguments} if self.wrap else arguments
 
@@ -271,13 +312,21 @@ class Api:
         if self.wrap:
             arguments = arguments.get(self.wrap, {})
 
+        if not isinstance(arguments, dict):
+            return {}
+
         given = {}
 
-        for role, name in self.names.items():
-            if name in arguments:
-                value = arguments[name]
-                given[role] = value[0] if isinstance(value, list) and value \
-                    else value
+        for p in self.service.takes:
+            name, found = self.names.get(p.role), arguments
+
+            if p.inside:
+                found = arguments.get(self.objects.get(p.inside), {})
+
+            if isinstance(found, dict) and name in found:
+                value = found[name]
+                given[p.role] = value[0] if isinstance(value, list) \
+                    and value and p.kind != 'array' else value
 
         return given
 
@@ -324,6 +373,10 @@ class Api:
 def same(role, wanted, value):
     """Returns true if an argument is the wanted one; letters may differ in
     case, and blanks and marks at the ends."""
+
+    if isinstance(wanted, list):
+        return isinstance(value, list) \
+            and sorted(map(plainly, wanted)) == sorted(map(plainly, value))
 
     if isinstance(wanted, (int, float)) or isinstance(value, (int, float)):
         try:

@@ -11,8 +11,11 @@ from tasks.parts import Split
 from tasks.phrase import expand
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Turn
 from tasks.uses_act import ACT
+from tasks.uses_book import BOOK
 from tasks.uses_code import CODE
+from tasks.uses_do import DO
 from tasks.uses_look import LOOK
+from tasks.uses_mine import MINE
 from tasks.uses_own import OWN
 
 
@@ -20,7 +23,7 @@ from tasks.uses_own import OWN
 
 TOPICS = {}
 
-for kind in LOOK + ACT + OWN + CODE:
+for kind in LOOK + ACT + OWN + CODE + BOOK + DO + MINE:
     topic = 'the database' if not hasattr(kind, 'service') \
         else kind.service.topic
     TOPICS.setdefault(topic, []).append(kind)
@@ -28,10 +31,16 @@ for kind in LOOK + ACT + OWN + CODE:
 SERVICES = [TOPICS[t][0].service for t in TOPICS if t != 'the database']
 
 
+# topics that people ask for more often than for others
+
+OFTEN = [t for t in TOPICS if any(t == k.service.topic for k in LOOK + ACT)]
+
+
 def draw_use(rng, but=()):
     """Returns a Use of a topic that is not in but."""
 
-    topic = rng.choice([t for t in TOPICS if t not in but])
+    topic = rng.choice([t for t in (OFTEN if rng.random() < 0.4 else TOPICS)
+                        if t not in but])
 
     return rng.choice(TOPICS[topic]).draw(rng)
 
@@ -100,7 +109,8 @@ class Thoughts:
             args=described(apis[u.service.topic].call(u.given)[1]))
             for u in uses]
         self.read = [line(rng, READ if u.service.gives else DONE).format(
-            keys=', '.join(u.keys)) for u in uses]
+            keys=', '.join(k.split('|')[0] for k in u.keys))
+            for u in uses]
         self.before = line(rng, BEFORE).format(
             want=' and '.join(u.want for u in uses)) \
             if rng.random() < 0.3 else ''

@@ -88,8 +88,14 @@ def say(rng, text, /, **fields):
         else said
 
 
+NAME = re.compile(r'\S*[\w~][./@_]\w|[~/]')
+
+
 def capital(text):
-    return text[:1].upper() + text[1:]
+    """Returns a text with a capital, unless it begins with the name of a
+    file, an address or the like."""
+
+    return text if NAME.match(text) else text[:1].upper() + text[1:]
 
 
 HELLO = ('[Hi|Hello|Hey|Hey there|Good day|Good evening]'
@@ -119,7 +125,9 @@ def manner(rng, text, name=False):
         return expand(rng, f'{text[:-1]}{PLEASE}') \
             if '[' not in text and '|' not in text else text
 
-    if way == 5:
+    # without a mark, it would seem a part of a text at the end
+
+    if way == 5 and text[-1] in '.?!':
         return text + ' ' + expand(rng, THANKS)
 
     return text

@@ -7,7 +7,7 @@ A kind of use is some lines:
 
     = what the user wants: a verb with its object
     @ roles of the arguments that the call must have
-    - a request; [a|b] is a or b, {x} is a slot of the case
+    - a request; [a|b] is a or b, {x} is a slot of the case, \\n is a new line
     > an answer, in the same form
     + words that an answer must have, in the same form, divided by ;
 

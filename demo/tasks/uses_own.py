@@ -52,10 +52,28 @@ OWN = kinds(INBOX, inbox_case, '''
 - How many [emails|mails|messages] [did I get|have I got|do I have|are there] from {sender}?
 - Count the [mails|emails] from {sender}.
 - Did {sender} write to me? How often?
+- [Has|Did] {sender} [written|sent] me [anything|mails|any mail]? [Just the number.|How many were there?]
+- {sender}: how many [mails|emails]?
+- [I'm|I am] waiting for {sender}'s mails. How many [arrived|came in|are there]?
+- What's the number of [emails|mails] from {sender} in my inbox?
+- how many mails {sender} rn
+- [I have the feeling|It seems to me] that {sender} writes [a lot|too much]. How many mails is it?
+- Check the inbox for {sender}; I only want [the count|to know how many].
+- [Please look|Have a look], how many times {sender} has written to me?
+- In my mailbox, how many messages have {sender} as the sender?
+- Number of mails from {sender}?
+- My inbox is full. How much of that is from {sender}? Count the mails.
+- [Can|Could] you count what {sender} has mailed me?
+- Give me a count: mails, sender {sender}.
+- [Is it just one mail|Is it one mail or more] that {sender} sent? How many exactly?
 > [You have|There are|I found] {n} [from {sender}|in all].
 > {n}[ from {sender}|].
 > {sender} [wrote|sent] {n}.
 > [It is|That makes] {n}[ from {sender}|].
+> In your inbox [there are|are] {n} from {sender}.
+> {sender}: {n}.
+> [I count|It comes to] {n}[ from {sender}|].
+> {n} [in your inbox|so far].
 + {n}
 
 = find the first mail from {sender}
@@ -64,10 +82,27 @@ OWN = kinds(INBOX, inbox_case, '''
 - What did {sender} write[ to me|] about? [The first mail will do.|The first one.|]
 - [Check|Look at] my [mails|inbox] for {sender} and [tell|give] me the first subject.
 - [Any|Is there] mail from {sender}? [Name the first subject.|]
+- {sender} mailed me. What's it about? [Just the first one.|The first mail is enough.]
+- [Which|What] subject [has|does] the first mail from {sender} [have|carry][?|, please?]
+- [I think|I believe] {sender} wrote to me. Read me the subject of the first mail[ please|].
+- subject of first mail from {sender}
+- [Look|Search] for {sender} in my inbox: what is the first mail called?
+- I'm [looking for|trying to find] an email by {sender}. What does the first one [say as|have as] subject?
+- [Can|Could] you tell me what {sender}'s first email is about?
+- Mails from {sender} - first subject only.
+- What did {sender} want? The subject of the first mail tells me enough.
+- [Give|Read] me the title of the first email that {sender} sent.
+- Please you look what subject is in first mail of {sender}.
+- Under which subject did {sender} first write to me?
+- Before I call {sender}: what's the first mail about?
 > [The subject is|It is about|The first is] "{subject}"[ ({day})|].
 > {sender} wrote about "{subject}".
 > "{subject}"[, from {day}| from {sender}|].
 > [The first mail|The first one] [from {sender}|] is "{subject}".
+> [That one|It] has the subject "{subject}".
+> {sender}'s first mail is about "{subject}".
+> [I found|There is] "{subject}" from {sender}.
+> [Subject|First subject]: "{subject}".
 + {subject}
 ''', 'sender', loosely)
 
@@ -101,19 +136,56 @@ OWN += kinds(AGENDA, agenda_case, '''
 - Which [appointments|events|meetings] [do I have|are there] {day}?
 - How does my {day} look?
 - Am I busy {day}? [List everything.|What do I have?]
+- {day}?? What's in my calendar?
+- [Anything|What's] [on|planned] {day}?
+- [Walk|Take] me through my {day}.
+- [I'm|I am] planning {day}. What do I have [already|so far]?
+- my calendar {day} pls
+- [What do I have|What's scheduled] {day}, and when?
+- Can I [sleep in|take it easy] {day}, or is there something in my calendar? List it all.
+- [Someone|My boss] asked me if I'm free {day}. What is in my calendar?
+- [Can|Could|Would] you [read out|list|show] my calendar [for|of] {day}?
+- Tell me everything that I have {day}, with times.
+- Agenda {day}
+- Which appointments are there {day} and at what time?
+- [Remind me|I forgot] what {day} looks like. All appointments, please.
+- What plans have I for {day}?
+- I want to see my calendar of {day}.
+- Do I have to be anywhere {day}? [Where and when?|All of it, please.]
+- Calendar check: {day}.
+- How full is {day}? List the appointments.
+- whats happening {day} in my calendar
 > [You have|There is|In your calendar:] {all}.
 > {day}: {all}.
 > [Your appointments are|I see]: {all}.
 > {all}[ - that is all|].
+> {day} you have: {all}.
+> [It's|There's|Here is what I see]: {all}.
+> Your {day}: {all}.
+> [On your calendar|In your agenda] {day}: {all}.
+> [Planned|Scheduled] {day}: {all}.
 + {event}; {time}
 
 = count the appointments of {day}
 @ day
 - How many [appointments|events|meetings] do I have {day}?
 - [Count|Give me the number of] my [appointments|events] [on|for] {day}.
+- [Is {day} busy|Will {day} be busy]? How many appointments [are there|do I have]?
+- number of appointments {day}
+- {day}: how many [meetings|events|appointments]?
+- Just tell me how many things are in my calendar {day}.
+- [Can|Could] you count my [meetings|appointments] {day}?
+- [How often|How many times] do I have to be somewhere {day}?
+- What's the number of entries in my calendar {day}?
+- How many appointments I have {day}?
+- I'm afraid {day} is packed. How many events is it?
+- [I need the count|A number is enough]: appointments {day}.
 > [You have|There are|It is|I count] {n}.
-> {n}[ on {day}| in all|].
+> {n}[, {day}| in all|].
 > {day} has {n}.
+> {n} in your calendar.
+> Your calendar shows {n}.
+> {day} you have {n}.
 + {n}
 
 = find when the {event} is
@@ -121,9 +193,24 @@ OWN += kinds(AGENDA, agenda_case, '''
 - [When|At what time] is the {event} {day}?
 - {day} there is a {event}. [When does it begin?|At what time?]
 - What time does my {event} [start|begin] {day}?
+- {event} {day} - [when|what time]?
+- [I don't remember|I forgot] when the {event} is {day}. [Look it up.|Can you check?]
+- [Can|Could] you check my calendar {day} for the {event}? I need the time.
+- [How long can I sleep|When do I have to be there] {day}? I mean the {event}[, when does it start|; tell me its start].
+- [I don't want to be late for|I don't want to miss] the {event} {day}. When is it?
+- what time is {event} {day}
+- Look at {day} in my calendar and tell me the time of the {event}.
+- The {event} is {day}, I know that. But at what time?
+- Start of the {event} {day}?
+- Please say me when is the {event}, {day}.
+- When must I leave for the {event} {day}? Just tell me when it starts.
 > [At|It is at|It begins at|The {event} is at] {time}.
 > {time}[, {day}|].
 > [Your|The] {event} [starts|begins] at {time}.
+> {day} at {time}.
+> The {event} [is|starts|begins] at {time}.
+> Your calendar says {time}[ for the {event}|].
+> [Be there at|You have it at] {time}.
 + {time}
 ''', 'day')
 
@@ -181,19 +268,51 @@ OWN += kinds(READ, read_case, '''
 - Which {key} does {path} [have|contain|name]?
 - [Can|Could] you look up the {key} in [the file |]{path}?
 - [I forgot|I need] the {key}. It is in {path}.
+- {path}: what's the {key}?
+- [Somewhere in|In] {path} [there is|it says] the {key}. What is it?
+- [Take|Have] a look at {path}. Which {key} [is it|do you see|is set there]?
+- {key} from {path}[ pls|, please]
+- Tell me the {key} that is [written|stored|given] in {path}.
+- [I'm configuring something|I'm filling in a form] and need the {key} from {path}.
+- According to {path}, what is the {key}?
+- Check {path} for the {key}.
+- Which value does {key} have in the file {path}?
+- What does {path} say about the {key}?
+- The file {path} has a line with the {key}. Give me the value.
+- grep the {key} out of {path} for me
+- [Extract|Get] the {key} from {path}.
+- Please to open {path} and say what is {key}.
+- [Is there|Do we have] a {key} in {path}? Which one?
 > [The {key} is|It is|It says] {value}.
 > {value}[ is the {key}| according to {path}|].
 > {path} has {value}[ as the {key}|].
 > [In {path}|There] the {key} is {value}.
+> {path} says: {value}.
+> [It's|That's] {value}[ in {path}|].
+> {key}: {value}.
+> The value of {key} is {value}.
+> [I read|I found] {value} there.
 + {value}
 
 = count the lines of {path}
 @ path
 - How many lines does {path} have?
 - [Count|Give me the number of] the lines [of|in] {path}.
+- {path}, how many lines?
+- line count of {path}
+- [Is {path} a long file|Would you say {path} is a long file]? How many lines are in it?
+- [Can|Could] you count the lines in {path}?
+- Open {path} and count its lines.
+- How long is {path}, in lines?
+- [I need|I want] to know the number of lines in {path}.
+- Of how many lines does {path} consist?
+- Tell me how many lines I find in {path}.
 > {n}[ lines|].
 > [It has|There are|I count] {n} lines.
 > {path} has {n} lines.
+> {path}: {n}.
+> [The file|It] consists of {n} lines.
+> The number of lines is {n}.
 + {n}
 
 = show {path}
@@ -201,7 +320,24 @@ OWN += kinds(READ, read_case, '''
 - [Show|Print|Read|Display] [me |][the file |]{path}.
 - What [is in|does it say in] {path}?
 - [Can|Could] you [open|read] {path} for me?
+- cat {path}
+- {path}, [please|show it]
+- [I want|I need] to see [what's in|the content of|the text of] {path}.
+- Open {path} and show me [everything|all of it|its content].
+- What's [inside|in] the file {path}?
+- [Let me see|Let me have a look at] {path}.
+- Give me the [full |whole |]text of {path}.
+- [Type|Dump|Output] {path}[ for me|].
+- I can't open {path} on my phone. What does it say?
+- Is there something in {path}? Show it.
+- The content of {path}, please.
+- Please you show me file {path} complete.
 > [Here is {path}|{path} says|It says|The file says|The content is|This is in it]:
+  {text}
+> [This is|That's] {path}:
+  {text}
+> {text}
+> [Content of|In] {path}:
   {text}
 + {first}
 ''', 'path')
@@ -231,10 +367,30 @@ OWN += kinds(WRITE, write_case, '''
 - Save this as {path}: {text}
 - [Can|Could] you [write|save] "{text}" [to|in] {path}?
 - I need a file {path}. [Its content is|It should say] "{text}".
+- [Put|Store] the text "{text}" in {path}.
+- {path} should [contain|say|read] "{text}". [Please write it.|Save that.]
+- Write a file. Name: {path}. Content: {text}
+- [I'd like|I want] to keep "{text}" in a file, {path}.
+- [Overwrite|Fill] {path} with "{text}".
+- save "{text}" -> {path}
+- Into {path}, [please write|write] "{text}".
+- Make me a text file [called|named] {path} that says "{text}".
+- [New file|File]: {path}\\n[Content|Text]: {text}
+- Would you store "{text}"? The file name is {path}.
+- Type "{text}" into a file and call it {path}.
+- The words "{text}" must go in the file {path}.
+- pls create {path} w/ "{text}"
+- [My script|The program] expects a file {path} with "{text}" in it. Create it.
+- Please write to file {path} this: {text}
 > {path} is [written|saved|there][ now|].
 > [I wrote|I saved|I have saved] [it to|the text to|] {path}.
 > [Done|OK|Saved]: {path}.
 > The [text|file] is [saved|stored] [as|in] {path}.
+> [It's|The text is] in {path}[ now|].
+> {path} now [has|contains] the text.
+> [The file {path} is in place|I created {path}|{path} is ready].
+> [All right|Sure], {path} is saved.
+> [Written to|Stored in] {path}.
 + {path}
 ''', 'path', loosely)
 
@@ -274,34 +430,76 @@ OWN += kinds(LIST, list_case, '''
 - List [the files in|the content of|] {folder}.
 - [What is|What's|Show me what is] in [the folder |]{folder}[?|]
 - [Can|Could] you list {folder}[ for me|]?
+- ls {folder}
+- {folder}: which files?
+- What's [stored|lying around] in {folder}?
+- [I'm looking for a file|I forgot the name of a file]. What is in {folder}?
+- [Name|Give me] all files [of|in] {folder}.
+- Look into {folder} and tell me what files [you see|there are].
+- Which files does {folder} [have|contain|hold]?
+- [Open|Check] the folder {folder}. What do you [find|see]?
+- files in {folder} pls
+- Show the directory {folder}.
+- Do I have anything in {folder}? List it.
+- I need [a list|an overview] of the files in {folder}.
+- Tell me the content of folder {folder}.
+- Before I delete {folder}: what's in it?
 > [There are|I see|It has|The files are]: {all}.
 > {all}
 > {folder} [contains|has]: {all}.
 > [Here are the files|In it]: {all}.
+> In {folder} [there are|I see|I find]: {all}.
+> [These|The following] files: {all}.
+> [You have|It holds]: {all}.
+> {folder}: {all}.
 + {first}; {last}
 
 = count the files in {folder}
 @ folder
 - How many files are [there |]in {folder}?
 - Count the files in {folder}.
+- {folder}, how many files?
+- [Is {folder} full|Is {folder} empty|Would you call {folder} full]? How many files does it have?
+- What is the number of files in {folder}?
+- [Can|Could] you count what's in {folder}?
+- file count {folder}
+- [Tell|Give] me the number of files in the folder {folder}.
+- How many files did I put in {folder}?
+- How many files are stored under {folder}?
+- Of files, how many has {folder}?
 > {n}[ files|].
 > [There are|I count|It has] {n}.
 > {folder} has {n}[ files|].
 > [It is|That makes] {n}[ in all|].
+> [In {folder} there are|You have] {n}.
+> {folder}: {n}.
+> The folder [holds|contains] {n}.
 + {n}
 
 = find the largest file in {folder}
 @ folder
 - [Which|What] is the [largest|biggest] file in {folder}?
 - Which file in {folder} [needs|takes] the most space?
+- {folder}: what's the largest file?
+- [I need space|The disk is full]. What is the biggest file in {folder}?
+- Find the [largest|biggest] file [of|in] {folder}.
+- biggest file in {folder}?
+- [Of all|Among the] files in {folder}, which one is largest?
+- What takes up most of the space in {folder}?
+- Look in {folder} and name the file with the greatest size.
+- Which one of the files in {folder} is the most big?
+- [Can|Could] you find out which file in {folder} is the largest?
 > [It is|The largest is|That is] {big}.
 > {big}[ is the largest|].
 > {big} [takes the most space|is the biggest].
+> [In {folder} it's|The biggest one is] {big}.
+> {big} is the biggest one.
+> [Its name is|You want] {big}.
 + {big}
 ''', 'folder')
 
 TASKS = service('the to-do list', '''[list|get|show|read] [reminders|tasks|todos|to do list]
-[reminders|tasks|todo] [list|get|all|show]''',
+[reminders|tasks|todo] [list|get|read|show]''',
 '''[Lists|Returns|Shows] [the reminders|the tasks|all reminders] of [the user|a day]
 [To-do list|Reminders|Tasks] of a day''', [
     parameter('day', 'day date when due', '[Day|Date]')],
@@ -324,10 +522,28 @@ OWN += kinds(TASKS, todo_case, '''
 - [Which|What] [tasks|reminders] [do I have|are there] for {day}?
 - [Read|Show|Give] me my [to-do list|tasks|reminders] [of|for] {day}.
 - What should I not forget {day}?
+- {day}: what's on my to-do list?
+- my todos {day} pls
+- [Which|What] [jobs|chores|tasks] are [due|waiting] {day}?
+- [I want to plan|I'm planning] {day}. Read me my [to-dos|reminders|tasks].
+- [Am I free|Is there anything to do] {day}? Tell me all my tasks.
+- [What did I want|What have I promised] to do {day}?
+- [Can|Could] you list my reminders for {day}?
+- Go through my tasks {day}.
+- What must I not forget {day}?
+- To-do list, {day}.
+- [I've got some time|I have a free hour] {day}. What's on the list?
+- What have I to make {day}? Show my tasks.
+- What's left to do {day}? All tasks, please.
+- [Give me|I need] an overview of my tasks {day}.
 > [You have to|You wanted to|Your tasks]: {all}.
 > {day}: {all}.
 > [There is|Do not forget]: {all}.
 > {all}
+> {day} you [have to|need to]: {all}.
+> [On your list|On your to-do list]: {all}.
+> [Here they are|Your list says]: {all}.
+> [These are due|To do] {day}: {all}.
 + {first}; {last}
 
 = count the tasks of {day}
@@ -335,8 +551,20 @@ OWN += kinds(TASKS, todo_case, '''
 - How many [tasks|reminders|things] [do I have|are there] {day}?
 - Count my [tasks|reminders] [for|of] {day}.
 - [How long is|How many entries has] my to-do list [for|of] {day}?
+- {day}, how many tasks?
+- [Is {day} a lot of work|Will {day} be a lot of work]? How many [to-dos|tasks] have I got?
+- number of reminders {day}
+- [Can|Could] you count my to-dos {day}?
+- How much is there to do {day}? Just the number of tasks.
+- Tell me how many reminders are set for {day}.
+- What's the number of entries on my to-do list {day}?
+- How many things did I put on the list for {day}?
+- I have how many tasks {day}?
 > {n}[ tasks|].
 > [There are|You have|I count] {n}.
 > [It is|That makes] {n}[ for {day}|].
+> {n} on [your|the] list.
+> {day} you have {n}.
+> Your list [has|shows] {n}.
 + {n}
 ''', 'day')

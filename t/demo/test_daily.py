@@ -12,9 +12,9 @@ import unittest
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
 sys.path.insert(0, os.path.join(ROOT, 'demo'))
 
-from tasks import (daily_error, daily_none, daily_sums,     # noqa: E402
-                   daily_talk, daily_text, mix, names, parts, uses_code,
-                   words)
+from tasks import (daily_chain, daily_error, daily_found,   # noqa: E402
+                   daily_lack, daily_none, daily_sums, daily_talk,
+                   daily_text, mix, names, parts, spoken, uses_code, words)
 from tasks.daily import TOPICS                              # noqa: E402
 from tasks.parts import Draw, Split                         # noqa: E402
 from tasks.phrase import expand                             # noqa: E402
@@ -44,6 +44,15 @@ WORD = re.compile(r'[A-Za-z][\w-]*')
 
 def tasks(family, use, n):
     return [mix.task_of(family, f'{use}-{i}') for i in range(n)]
+
+
+def calls_of(task, messages):
+    results = {m['tool_call_id']: m['content'] for m in messages
+               if m['role'] == 'tool'}
+
+    return [Call(c['function']['name'], json.loads(c['function']['arguments']),
+                 results[c['id']])
+            for m in messages for c in m.get('tool_calls', ())]
 
 
 def skeleton(text, known):
@@ -84,7 +93,7 @@ class Variety(unittest.TestCase):
             self.wordings(subject.answers, subject.what)
 
         for text in (daily_talk.ADMIT, daily_error.SORRY, daily_error.NONE,
-                     daily_error.ASK, daily_none.REFUSE, daily_none.ALONE,
+                     daily_lack.ASK, daily_none.REFUSE, daily_none.ALONE,
                      daily_sums.DECLINE, daily_text.MISSING,
                      *daily_sums.SAY.values()):
             self.wordings(text.splitlines(), text)
@@ -278,6 +287,39 @@ class Checks(unittest.TestCase):
             for number in re.findall(r'\d{2,}', answer):
                 if not re.search('count|how many', turn.user, re.I):
                     self.assertIn(number, seen, answer)
+
+    def test_a_part_that_needs_another(self):
+        """A call that should follow from a result must be made, and one that
+        should not follow must not."""
+
+        for make in (daily_chain.tell, daily_chain.condition,
+                     daily_found.found, daily_found.toggle):
+            for i in range(60):
+                task = make(Draw(f'chain-{i}'))
+                turn, = task.turns
+                made = calls_of(task, play(make(Draw(f'chain-{i}')), RETAIN))
+
+                if len(made) > 1:
+                    answer = next(reversed(list(turn.gold('chat')))).content
+                    self.assertIsNone(turn.check(answer, made))
+                    self.assertIsNotNone(turn.check(answer, made[:1]))
+                    self.assertIsNotNone(turn.check(answer,
+                                                    made + made[1:]))
+
+    def test_said_values(self):
+        seen = dict(spoken.time(Draw(i)) for i in range(3000))
+
+        for said, value in (('half past seven in the evening', '19:30'),
+                            ('noon', '12:00'), ('7 pm', '19:00'),
+                            ('quarter to twelve in the morning', '11:45'),
+                            ('6:15 am', '06:15')):
+            self.assertEqual(seen.get(said), value, said)
+
+        for i in range(300):
+            self.assertRegex(spoken.date(Draw(i))[1], r'^\d{4}-\d\d-\d\d$')
+
+        self.assertIn(('six and a half', 6.5),
+                      [spoken.halves(Draw(i), 3, 9) for i in range(300)])
 
     def test_sums_that_were_not_taught(self):
         declined = 0
