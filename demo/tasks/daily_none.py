@@ -93,9 +93,8 @@ NEAR = {
 def needless(rng):
     """Talk and sums beside tools that are not needed."""
 
-    source = rng.choice((daily_talk, daily_sums))
-    whole = source.make(rng)
+    turn = rng.choice((daily_talk, daily_sums)).turn(rng)
     _, tools = box(rng, [], (1, 4), ('messages', 'timers', 'notes'))
 
-    return task(rng, 'daily_none', 'single', whole.turns, tools,
+    return task(rng, 'daily_none', 'single', [turn], tools,
                 (RETAIN, CHAT))

@@ -127,10 +127,21 @@ class Event:
     def named(self, part):
         """Returns a part without the preposition before it."""
 
-        text = self.parts[part]
+        if part == 'how many':
+            return self.counted()[0]
+
+        text = self.parts.get(part, '')
         first, _, rest = text.partition(' ')
 
         return rest if first in ('in', 'at', 'on', 'with') else text
+
+
+    def counted(self):
+        """Returns the number and the goods if things were counted."""
+
+        number, _, goods = self.parts['what'].partition(' ')
+
+        return (number, goods) if number.isdigit() else ('', '')
 
 
 def event(rng, verb=None):
@@ -158,9 +169,17 @@ def sentence(rng, event):
     front = rest.pop() if rest and rng.random() < 0.3 else ''
     plural = p['what'][:1].isdigit() or p['what'].endswith('s')
 
-    if rng.random() < 0.15:
+    way = rng.random()
+
+    if way < 0.15:
         said = f"{p['what']} {'were' if plural else 'was'} {participle} by " \
             f"{p['who']}"
+    elif way < 0.2:
+        said = f"it was {p['who']} who {past} {p['what']}"
+    elif way < 0.25 and not front:
+        said = expand(rng, '[I heard that|they say that|as far as I know,|'
+                           'it seems that|I know that]') \
+            + f" {p['who']} {past} {p['what']}"
     else:
         said = f"{p['who']} {past} {p['what']}"
 
@@ -182,45 +201,173 @@ QUESTIONS = {
 Who was it that {past} {what}?
 Which person {past} {what}?
 [By whom|Who] {be} {what} {participle}[ by|]?
-Do you know who {past} {what}?'''.splitlines()),
+Do you know who {past} {what}?
+who {past} {what}
+Whose work was it? I mean, who {past} {what}?
+{capital_what}: who {past} that?
+What is the name of the person who {past} {what}?
+Somebody {past} {what}. Who?
+Tell me who {past} {what}.
+I'd like to know who {past} {what}.
+Can you see who {past} {what}?
+{capital_what} {be} {participle} by whom?
+Which of the people {past} {what}?
+And who {past} {what}?
+Of all these, who {past} {what}?
+Someone {past} {what}, but who was that?
+The one who {past} {what}, who is it?
+Name whoever {past} {what}.
+It says that {what} {be} {participle}. Who did that?'''.splitlines()),
     'what': Split('''What did {who} {base}?
 What was it that {who} {past}?
 [Which thing|What] [has {who} {participle}|did {who} {base}][ according to this|]?
-{capital_who} {past} [what|something. What]?'''.splitlines()),
+{capital_who} {past} [what|something. What]?
+what has {who} {participle}
+Tell me what {who} {past}.
+Which thing was {participle} by {who}?
+I wonder what {who} {past}.
+Do you see what {who} {past}?
+What was {participle} by {who}?
+{capital_who} {past} something. What was that?
+And what did {who} {base}?
+Name the thing that {who} {past}.
+{capital_who}, what did that one {base}?
+What is it that was {participle} by {who}?
+Can you tell what {who} {past}?
+The thing that {who} {past}, what is it?
+I need to know what {who} {past}.'''.splitlines()),
     'where': Split('''Where did {who} {base} {what}?
 [In which place|Where] [was it that|is it that] {who} {past} {what}?
 Where {be} {what} {participle}?
-Where was {who} [then|at that time|when that happened]?'''.splitlines()),
+Where was {who} [then|at that time|when that happened]?
+where did that happen, with {who} and {what}
+At which place {be} {what} {participle}?
+{capital_who} {past} {what}, but where?
+Tell me where {who} {past} {what}.
+Do you know the place where {who} {past} {what}?
+What is the place where {what} {be} {participle}?
+And where did {who} {base} {what}?
+The place where {who} {past} {what}, please.
+I'd like to know where {what} {be} {participle}.
+Can you see where {who} {past} {what}?
+{capital_what} {be} {participle} where?
+On the map, where did {who} {base} {what}?
+In what place did {who} {base} {what}?
+Which place is named for {who} and {what}?'''.splitlines()),
     'when': Split('''When did {who} {base} {what}?
 When {be} {what} {participle}?
 When was it that {who} {past} {what}?
-[When did that happen|When was that], with {what}?'''.splitlines()),
+[When did that happen|When was that], with {what}?
+when has {who} {participle} {what}
+{capital_who} {past} {what}, but when?
+Tell me when {who} {past} {what}.
+Do you know when {what} {be} {participle}?
+What does it say about the time when {who} {past} {what}?
+At what time or on what day did {who} {base} {what}?
+And when did {who} {base} {what}?
+I'd like to know when {what} {be} {participle}.
+Can you see when {who} {past} {what}?
+{capital_what} {be} {participle} when?
+The time when {who} {past} {what}, please.
+How long ago or when did {who} {base} {what}?
+For my notes: when did {who} {base} {what}?
+When exactly did {who} {base} {what}?'''.splitlines()),
     'with': Split('''With whom did {who} {base} {what}?
 Who was with {who}?
 Who did {who} {base} {what} with?
-[Together with whom|With whom] {be} {what} {participle}?'''.splitlines()),
+[Together with whom|With whom] {be} {what} {participle}?
+who helped {who}, I mean who was there, too
+{capital_who} was not alone. Who was there, too?
+Tell me with whom {who} {past} {what}.
+Who else was there when {who} {past} {what}?
+And who was with {who}?
+In whose company did {who} {base} {what}?
+Do you see with whom {who} {past} {what}?
+Name the person who was with {who}.
+{capital_who} {past} {what} with somebody. With whom?
+Who came along with {who}?'''.splitlines()),
+    'how many': Split('''How many {goods} did {who} {base}?
+What number of {goods} did {who} {base}?
+how many {goods} were {participle} by {who}
+{capital_who} {past} {goods}. How many?
+How many {goods} has {who} {participle}?
+Tell me how many {goods} {who} {past}.
+How many were the {goods} that {who} {past}?
+I'd like to know how many {goods} {who} {past}.
+And how many {goods} did {who} {base}?
+The {goods} that {who} {past}, how many are they?
+Count the {goods} that {who} {past}.
+Do you see the number of {goods} that {who} {past}?'''.splitlines()),
 }
+
+# questions for yes or no; {asked} did it, or somebody else
+
+YES_NO = Split('''Did {asked} {base} {what}?
+Was it {asked} who {past} {what}?
+{capital_asked} {past} {what}, right?
+Is it true that {asked} {past} {what}?
+{capital_what} {be} {participle} by {asked}, is that so?
+I think it was {asked} who {past} {what}. Am I right?
+did {asked} {base} {what}
+Does it say that {asked} {past} {what}?
+Would you say that {asked} {past} {what}?
+So {asked} {past} {what}?
+Has {asked} {participle} {what}?
+Can it be that {asked} {past} {what}?
+Am I right that {asked} {past} {what}?
+They say that {asked} {past} {what}. Is it correct?'''.splitlines())
+
+YES = '''Yes.
+Yes, {who} did.
+Yes, {who} {past} {what}.
+Yes, [that is right|that is so|it was {who}].
+Yes, [according to the text|the text says so].'''
+
+NO = '''No, it was {who}.
+No, {who} did.
+No, {who} {past} {what}.
+No, [not {asked}|that is wrong]: it was {who}.
+No, [the text says|it says that it was] {who}.'''
 
 ANSWERS = {
     'who': '''{v}.
 {v} did.
 {v} {past} {what}.
-It was {v}.''',
+It was {v}.
+[That was|The text says that it was] {v}.
+[The person is|The one who did it is] {v}.
+It was done by {v}.''',
     'what': '''{v}.
 {who} {past} {v}.
-It was {v}.''',
+It was {v}.
+[That was|The text says] {v}.
+[According to the text|It says]: {v}.
+[The thing is|The text names] {v}.''',
     'where': '''{full}.
 {v}.
 It was {full}.
-{who} {past} {what} {full}.''',
+{who} {past} {what} {full}.
+[That was|It happened|That happened] {full}.
+[According to the text|The text says]: {full}.
+The place is {v}.''',
     'when': '''{full}.
 {v}.
 It was {full}.
-{who} {past} {what} {full}.''',
+{who} {past} {what} {full}.
+[That was|It happened|That happened] {full}.
+[According to the text|The text says]: {full}.''',
     'with': '''{full}.
 {v}.
 It was {v}.
-{who} was with {v}.''',
+{who} was with {v}.
+[That was|The text names] {v}.
+[Together with|In the company of] {v}.''',
+    'how many': '''{v}.
+{v} {goods}.
+[It was|That was|There were] {v}.
+{who} {past} {v}.
+[The number is|I read] {v}.
+[According to the text|The text says]: {v}.''',
 }
 
 
@@ -229,10 +376,11 @@ def slots(event, part):
 
     return dict(base=event.verb[0], past=event.verb[1],
                 participle=event.verb[-1], who=p['who'], what=p['what'],
-                capital_who=capital(p['who']), v=event.named(part),
+                capital_who=capital(p['who']), goods=event.counted()[1],
+                capital_what=capital(p['what']), v=event.named(part),
                 be='were' if p['what'].endswith('s')
                 or p['what'][:1].isdigit() else 'was',
-                full=p[part])
+                full=p.get(part, ''))
 
 
 def question(rng, event, part):
@@ -243,3 +391,43 @@ def question(rng, event, part):
 def answer(rng, event, part):
     return capital(expand(rng, rng.choice(
         ANSWERS[part].splitlines())).format(**slots(event, part)))
+
+
+def doubt(rng, event, asked):
+    """Returns (question, answer): whether a person did it, for yes or no."""
+
+    given = dict(slots(event, 'who'), asked=asked,
+                 capital_asked=capital(asked))
+    said = YES if asked == event.parts['who'] else NO
+
+    return (capital(rng.choice(YES_NO).format(**given)),
+            expand(rng, rng.choice(said.splitlines())).format(**given))
+
+
+BOTH = Split('''Who {past} {what}?
+Which people {past} {what}?
+{capital_what}: who {past} that? Name all.
+Name everyone who {past} {what}.
+Who are the two that {past} {what}?
+Tell me all who {past} {what}.
+who all {past} {what}
+There was more than one who {past} {what}. Who?
+Which two people {past} {what}?
+By whom {be} {what} {participle}? There are two.'''.splitlines())
+
+BOTH_DID = '''{a} and {b}.
+{a} and {b} did.
+[It was|That was|The text names] {a} and {b}.
+[Both|Two people]: {a} and {b}.
+[First {a}, and then {b}|{a}, and {b} as well].
+{a} {past} {what}, and so did {b}.'''
+
+
+def both(rng, event, other):
+    """Returns (question, answer): who did what two people did."""
+
+    given = dict(slots(event, 'who'), a=event.parts['who'],
+                 b=other.parts['who'])
+
+    return (capital(rng.choice(BOTH).format(**given)), capital(expand(
+        rng, rng.choice(BOTH_DID.splitlines())).format(**given)))

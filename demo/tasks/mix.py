@@ -32,7 +32,7 @@ SHARES = {
     'chat': 6, 'lookup_long': 4, 'trip_facts': 2, 'trip_short': 3, 'trip': 7,
     'daily_tool': 14, 'daily_many': 9, 'daily_error': 4, 'daily_none': 4,
     'daily_turns': 7, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 4,
-    'daily_events': 5, 'daily_format': 3, 'daily_copy': 14,
+    'daily_events': 5, 'daily_format': 3, 'daily_copy': 14, 'daily_parts': 6,
 }
 
 TOKENS = {
@@ -41,8 +41,9 @@ TOKENS = {
     'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
     'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
     'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
-    'daily_talk': 40, 'daily_sums': 85, 'daily_text': 95, 'daily_events': 125,
-    'daily_format': 57, 'daily_copy': 68,
+    'daily_talk': 45, 'daily_sums': 115, 'daily_text': 110,
+    'daily_events': 138, 'daily_format': 57, 'daily_copy': 68,
+    'daily_parts': 107,
 }
 
 WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}
