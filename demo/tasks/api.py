@@ -61,6 +61,7 @@ class Service:
               result is that it was done
     topic     a noun for it
     plain     its results are Texts, as from a terminal
+    schema    nobody could call it without its description
     """
     names: Tuple[str, ...]
     about: Split
@@ -68,11 +69,12 @@ class Service:
     gives: Tuple[str, ...]
     topic: str
     plain: bool = False
+    schema: bool = False
 
 
-def service(topic, names, about, takes, gives='', plain=False):
+def service(topic, names, about, takes, gives='', plain=False, schema=False):
     return Service(tuple(names.splitlines()), Split(about.splitlines()),
-                   tuple(takes), tuple(gives.split()), topic, plain)
+                   tuple(takes), tuple(gives.split()), topic, plain, schema)
 
 
 # names of the fields of results
@@ -264,7 +266,7 @@ class Api:
 
         function = {'name': self.name}
 
-        if described or rng.random() < 0.6:
+        if described or self.service.schema or rng.random() < 0.6:
             function['description'] = tool_about(
                 rng, expand(rng, rng.choice(self.service.about)))
 

@@ -8,7 +8,7 @@ import re
 from tasks import names, rules
 from tasks.api import Api, same, text_of
 from tasks.parts import Split
-from tasks.phrase import expand
+from tasks.phrase import expand, say
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Turn
 from tasks.uses_act import ACT
 from tasks.uses_book import BOOK
@@ -30,6 +30,18 @@ for kind in LOOK + ACT + OWN + CODE + BOOK + DO + MINE:
 
 SERVICES = [TOPICS[t][0].service for t in TOPICS if t != 'the database']
 
+# topics whose tools can do the same, so that they are not offered together
+
+CLASH = (('the shell', 'reading files', 'writing files', 'folders'),
+         ('the database', 'records'), ('new issues', 'support tickets'))
+
+
+def alike(topics):
+    """Returns these topics and those that clash with one of them."""
+
+    return {*topics, *(t for group in CLASH for t in group
+                       if set(group) & set(topics))}
+
 
 # topics that people ask for more often than for others
 
@@ -37,8 +49,9 @@ OFTEN = [t for t in TOPICS if any(t == k.service.topic for k in LOOK + ACT)]
 
 
 def draw_use(rng, but=()):
-    """Returns a Use of a topic that is not in but."""
+    """Returns a Use of a topic that is not in but, or like one of it."""
 
+    but = alike(but)
     topic = rng.choice([t for t in (OFTEN if rng.random() < 0.4 else TOPICS)
                         if t not in but])
 
@@ -60,8 +73,8 @@ def box(rng, uses, others=(0, 5), without=()):
 
         apis[topic].learn(use.given, use.records, use.accepts)
 
-    spare = [s for s in SERVICES if s.topic not in apis
-             and s.topic not in without]
+    without = alike(apis) | set(without)
+    spare = [s for s in SERVICES if s.topic not in without]
     offered = [a for a in apis.values()]
     offered += [Api(rng, s, style)
                 for s in rng.sample(spare, rng.randint(*others))]
@@ -108,9 +121,9 @@ class Thoughts:
             name=apis[u.service.topic].name,
             args=described(apis[u.service.topic].call(u.given)[1]))
             for u in uses]
-        self.read = [line(rng, READ if u.service.gives else DONE).format(
-            keys=', '.join(k.split('|')[0] for k in u.keys))
-            for u in uses]
+        self.read = [line(rng, READ if u.service.gives and u.records != ''
+                          else DONE).format(
+            keys=', '.join(k.split('|')[0] for k in u.keys)) for u in uses]
         self.before = line(rng, BEFORE).format(
             want=' and '.join(u.want for u in uses)) \
             if rng.random() < 0.3 else ''
@@ -242,7 +255,29 @@ Be [concise|brief|friendly|precise].
 You [work|answer] for {name}, [an office|a shop|a service] in {city}.
 [Do not guess.|Never invent facts.|Do not make up results.]
 You are {name}, a [digital|virtual|personal] assistant.
-Help the user. [Call tools when needed.|Be brief.|]'''.splitlines())
+Help the user. [Call tools when needed.|Be brief.|]
+You are {name}. You [work|live] in {city} and [answer|help] [whoever writes to you|the guests|everybody].
+You are the [chat bot|assistant|help desk] of [a|the] [bakery|library|garage|gym|museum|hotel|town hall|pharmacy] in {city}.
+[You have access to|You can use] [tools|functions]. [Call one if it helps.|Use them rather than guess.|]
+If a tool [fails|returns an error], say so. [Do not invent a result.|]
+[If no tool fits|If you lack a tool], [say so|tell the user].
+If something is missing, ask for it.
+[Keep|Make] [it|your answers] short. No [small talk|long explanations|lists].
+You are an [expert|experienced] [assistant|secretary|operator].
+The user is called {name}[ and lives in {city}|].
+Your user, {name}, is [busy|in a hurry|not a native speaker|a beginner].
+[assistant mode|You are an AI assistant|AI assistant]. [Answer truthfully.|Be useful.|]
+This is a chat on the website of {name}[, {city}|].
+You talk to [employees|members|students|guests|clients] of {name}.
+[Speak|Write] [plain|simple] English. [Short sentences.|No jargon.|]
+Respond to the [request|last message] of the user.
+[Do|Only do] what the user asks[, not more|].
+You help {name} [to organize the day|with small tasks|at work|with the household].
+Think before you answer. [Then be brief.|Check the result.|]
+You are connected to the [systems|services] of [our company|the office|{name}].
+Each tool call costs money. Do not call without need.
+Never do [anything|something] that was not asked for.
+Report numbers exactly as the tools give them.'''.splitlines())
 
 
 def system(rng, strict):
@@ -251,14 +286,15 @@ def system(rng, strict):
 
     way = rng.random()
 
-    if way < 0.6:
+    if way < 0.55:
         return None
 
-    if way < 0.9 or strict:
-        return rules.free(expand(rng, rng.choice(SYSTEM)).format(
-            name=rng.choice(names.FIRST), city=rng.choice(names.PLACES)))
+    if way < 0.85 or strict:
+        return rules.free(say(rng, rng.choice(SYSTEM),
+                              name=rng.choice(names.FIRST),
+                              city=rng.choice(names.PLACES)))
 
-    return rules.draw(rng)
+    return rules.changing(rng)
 
 
 def task(rng, family, kind, turns, tools, modes=(RETAIN, DISCARD, CHAT),

@@ -3,6 +3,7 @@
 """One request, for which one of the tools fits."""
 
 from tasks.daily import box, draw_use, task, turn
+from tasks.uses_frame import mailed
 
 
 def make(rng):
@@ -10,4 +11,5 @@ def make(rng):
     apis, tools = box(rng, [use])
 
     return task(rng, 'daily_tool', 'single',
-                [turn(rng, [use], apis, use.user, use.answer, True)], tools)
+                [turn(rng, [use], apis, mailed(rng, use), use.answer, True)],
+                tools)

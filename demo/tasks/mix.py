@@ -33,6 +33,7 @@ SHARES = {
     'daily_tool': 14, 'daily_many': 9, 'daily_error': 4, 'daily_none': 4,
     'daily_turns': 7, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 4,
     'daily_events': 5, 'daily_format': 3, 'daily_copy': 14, 'daily_parts': 6,
+    'daily_system': 4,
 }
 
 TOKENS = {
@@ -43,7 +44,7 @@ TOKENS = {
     'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
     'daily_talk': 45, 'daily_sums': 115, 'daily_text': 110,
     'daily_events': 138, 'daily_format': 57, 'daily_copy': 68,
-    'daily_parts': 107,
+    'daily_parts': 107, 'daily_system': 110,
 }
 
 WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}

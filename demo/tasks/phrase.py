@@ -98,8 +98,8 @@ def capital(text):
     return text if NAME.match(text) else text[:1].upper() + text[1:]
 
 
-HELLO = ('[Hi|Hello|Hey|Hey there|Good day|Good evening]'
-         '[!|,|.|, there,]')
+HELLO = ('[Hi|Hello|Hey|Hey there|Hi there|Hello there|Good day|Good evening'
+         '|Good morning][!|,|.]')
 PLEASE = '[, please|, thanks|, thank you| please|, if you can].'
 THANKS = ('[Thanks!|Thanks.|Thank you.|Thank you!|Keep it short.'
           '|It is urgent.|No hurry.|I am curious.]')
@@ -122,8 +122,8 @@ def manner(rng, text, name=False):
         return expand(rng, HELLO) + ' ' + text
 
     if way == 4 and text.endswith('.'):
-        return expand(rng, f'{text[:-1]}{PLEASE}') \
-            if '[' not in text and '|' not in text else text
+        return expand(rng, f'{text[:-1]}{PLEASE}') if not re.search(
+            r'[\[|]|please|\bpls\b|thank', text, re.IGNORECASE) else text
 
     # without a mark, it would seem a part of a text at the end
 

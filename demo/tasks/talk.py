@@ -59,7 +59,10 @@ def manners(rng):
     if rng.random() < 0.25:
         user = user.rstrip('?.!') or user
 
-    return of_topic(topic, lower(user) if rng.random() < 0.25 else user)
+    said = of_topic(topic, lower(user) if rng.random() < 0.25 else user)
+    said.answer = topic.reply(rng)
+
+    return said
 
 
 def of_topic(topic, user):

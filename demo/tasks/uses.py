@@ -58,9 +58,16 @@ class Kind:
         if records is None:
             records = [{f: slots[f] for f in self.service.gives}]
 
+        answer = expand(rng, rng.choice(self.answers))
+        said = say(rng, answer, **slots)
+
+        # a file or a user keeps its small letters
+
+        if not (self.service.plain and answer.startswith('{')):
+            said = capital(said)
+
         return Use(self.service, user, {r: slots[r] for r in self.roles},
-                   records, capital(say(rng, rng.choice(self.answers),
-                                        **slots)),
+                   records, said,
                    tuple(k.format(**slots) for k in self.keys),
                    say(rng, self.want, **slots), self.accepts, slots, self)
 
