@@ -81,7 +81,7 @@ dsa_node_dense_prompt(dsa_node_t *n, const dsa_cuda_layer_t *l)
 
         dsa_cuda_try(dsa_node_dense_keys(n, l, &cache, first, count));
         dsa_cuda_try(dsa_cuda_attention_heads_part(&n->b.state, n->shape, w->o,
-                                                   w->part_sum, w->part_lse,
+                                                   w->part_sum, w->part_norm,
                                                    w->q, w->kv, w->latents,
                                                    first, count, n->step.start,
                                                    n->step.tokens, n->heads,

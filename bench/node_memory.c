@@ -314,7 +314,7 @@ dsa_node_layout_dense(dsa_node_memory_t *m, dsa_node_t *n, uint64_t tokens)
     dsa_node_place(m, w->latents, (DSA_CUDA_MHA_TOKENS + DSA_NODE_SPARE)
                                   * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_node_place(m, w->part_sum, tokens * n->heads * n->config.v_head_dim);
-    dsa_node_place(m, w->part_lse, tokens * n->heads);
+    dsa_node_place(m, w->part_norm, tokens * n->heads * DSA_CUDA_HEADS_NORM);
 }
 
 

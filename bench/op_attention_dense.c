@@ -44,7 +44,7 @@ typedef struct {
     const dsa_cuda_heads_shape_t  *shape;
     void                          *out;
     float                         *sum;
-    float                         *lse;
+    float                         *norm;
     void                          *q;
     void                          *kv;
     void                          *latents;
@@ -200,7 +200,7 @@ dsa_bench_part(dsa_bench_t *b, void *ctx, int set)
     /* not the first part, so that it is merged, and no row's last one */
 
     return dsa_cuda_attention_heads_part(&b->state, p->shape, p->out, p->sum,
-                                         p->lse, p->q, p->kv, p->latents,
+                                         p->norm, p->q, p->kv, p->latents,
                                          DSA_BENCH_PART, DSA_BENCH_PART,
                                          3 * DSA_BENCH_PART, p->rows, p->heads,
                                          0.0722f, b->stream);
@@ -214,24 +214,25 @@ dsa_bench_part_one(dsa_bench_t *b, const dsa_cuda_heads_shape_t *shape,
     int               rc;
     char              text[96];
     double            us;
-    size_t            q, v, kv;
+    size_t            q, v, kv, norm;
     dsa_bench_part_t  p;
 
     q = (size_t) rows * heads * (shape->nope + DSA_CUDA_ROPE);
     v = (size_t) rows * heads * shape->v;
     kv = (size_t) DSA_BENCH_PART * heads * (shape->nope + shape->v);
+    norm = (size_t) rows * heads * DSA_CUDA_HEADS_NORM;
 
     p.shape = shape;
     p.rows = rows;
     p.heads = heads;
     p.out = dsa_bench_alloc(b, v * 2);
     p.sum = dsa_bench_alloc(b, v * sizeof(float));
-    p.lse = dsa_bench_alloc(b, (size_t) rows * heads * sizeof(float));
+    p.norm = dsa_bench_alloc(b, norm * sizeof(float));
     p.q = dsa_bench_alloc(b, q * 2);
     p.kv = dsa_bench_alloc(b, kv * 2);
     p.latents = dsa_bench_alloc(b, DSA_BENCH_PART * 576 * 2);
 
-    if (p.out == NULL || p.sum == NULL || p.lse == NULL || p.q == NULL
+    if (p.out == NULL || p.sum == NULL || p.norm == NULL || p.q == NULL
         || p.kv == NULL || p.latents == NULL)
     {
         return;
@@ -242,8 +243,7 @@ dsa_bench_part_one(dsa_bench_t *b, const dsa_cuda_heads_shape_t *shape,
     rc = rc != 0 ? rc : dsa_cuda_random_bf16(p.latents, DSA_BENCH_PART * 576,
                                              0, 1.7f, 3, b->stream);
     rc = rc != 0 ? rc : dsa_cuda_random_f32(p.sum, v, 0, 1, 4, b->stream);
-    rc = rc != 0 ? rc : dsa_cuda_random_f32(p.lse, (size_t) rows * heads, 0, 1,
-                                            5, b->stream);
+    rc = rc != 0 ? rc : dsa_cuda_random_f32(p.norm, norm, 0, 1, 5, b->stream);
     if (rc != 0) {
         b->failed = 1;
         return;

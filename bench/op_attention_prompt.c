@@ -39,7 +39,7 @@ typedef struct {
     void                          *q;
     void                          *out;
     float                         *sum;
-    float                         *lse;
+    float                         *norm;
     uint32_t                       heads;
     uint32_t                       width;   /* of all keys and values */
     uint32_t                       rows;
@@ -68,7 +68,7 @@ dsa_bench_prompt_run(dsa_bench_t *b, void *ctx, int set)
                                                DSA_CUDA_LATENT, b->stream);
         rc = rc != 0 ? rc : dsa_cuda_attention_heads_part(&b->state, p->shape,
                                                           p->out, p->sum,
-                                                          p->lse, p->q, p->kv,
+                                                          p->norm, p->q, p->kv,
                                                           p->latents, first,
                                                           DSA_BENCH_PART,
                                                           DSA_BENCH_PREFIX
@@ -108,8 +108,8 @@ dsa_bench_prompt_make(dsa_bench_t *b, dsa_bench_prompt_t *p)
     p->q = dsa_bench_alloc(b, q * 2);
     p->out = dsa_bench_alloc(b, v * 2);
     p->sum = dsa_bench_alloc(b, v * sizeof(float));
-    p->lse = dsa_bench_alloc(b, (size_t) DSA_BENCH_MOST * p->heads
-                                * sizeof(float));
+    p->norm = dsa_bench_alloc(b, (size_t) DSA_BENCH_MOST * p->heads
+                                 * DSA_CUDA_HEADS_NORM * sizeof(float));
     work = dsa_bench_alloc(b, dsa_cuda_gemm_work());
 
     if (b->failed) {

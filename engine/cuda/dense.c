@@ -129,7 +129,7 @@ dsa_dense_prompt(dsa_cuda_rank_t *rank, uint32_t layer,
         dsa_cuda_try(dsa_cuda_attention_heads_part(&rank->state, rank->shape,
                                                    w->o + row * heads
                                                    * rank->shape->v,
-                                                   w->part_sum, w->part_lse, q,
+                                                   w->part_sum, w->part_norm, q,
                                                    w->kv, w->latents, first, n,
                                                    s->start, s->n, heads,
                                                    rank->attention_scale,

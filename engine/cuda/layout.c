@@ -357,7 +357,7 @@ dsa_layout_dense(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     w->decode_work = dsa_layout_bytes(l, bytes);
     dsa_layout(l, w->latents, rows->mha * (DSA_CUDA_LATENT + DSA_CUDA_ROPE));
     dsa_layout(l, w->part_sum, n * rank->config.v_head_dim);
-    dsa_layout(l, w->part_lse, n);
+    dsa_layout(l, w->part_norm, n * DSA_CUDA_HEADS_NORM);
 }
 
 

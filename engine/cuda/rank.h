@@ -306,7 +306,8 @@ typedef struct {
     uint32_t           *mask;               /* [T, mha_tokens / 32] */
     float              *part_sum;           /* [T, heads, v] dense, with a
                                                context beyond mha_tokens */
-    float              *part_lse;           /* [T, heads] */
+    float              *part_norm;          /* [T, heads,
+                                               DSA_CUDA_HEADS_NORM] */
 
     /* FFN */
     float              *logits;             /* [T, experts of all ranks] */

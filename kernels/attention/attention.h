@@ -191,15 +191,18 @@ int dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
  * keys first .. first+keys-1, and the rows from first on attend to those up to
  * their own; earlier rows are left out.  first is 0 or the end of the part
  * before, and the parts are computed in order.  A row's own key is in its last
- * part, which writes out; until then sum [rows, heads, v] and lse [rows,
- * heads], float32, have its result so far.  Rows in a part that is not their
- * last one attend to all its keys, of which there are a multiple of 128.  With
- * the same parts of the keys the bits of a row do not depend on the chunk in
- * which it is computed.  Otherwise as dsa_cuda_attention_heads().
+ * part, which writes out; until then sum [rows, heads, v] and norm [rows,
+ * heads, DSA_CUDA_HEADS_NORM], float32, 8-byte aligned, have its sums so far.
+ * Rows in a part that is not their last one attend to all its keys, of which
+ * there are a multiple of 128.  The bits of a row do not depend on the parts,
+ * nor on the chunk in which it is computed.  Otherwise as
+ * dsa_cuda_attention_heads().
  */
+#define DSA_CUDA_HEADS_NORM  8
+
 int dsa_cuda_attention_heads_part(const dsa_cuda_state_t *state,
     const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, float *sum,
-    float *lse, const dsa_bf16_t *q, const dsa_bf16_t *kv,
+    float *norm, const dsa_bf16_t *q, const dsa_bf16_t *kv,
     const dsa_bf16_t *latents, uint32_t first, uint32_t keys, uint32_t start,
     uint32_t rows, uint32_t heads, float scale, dsa_stream_t stream);
 

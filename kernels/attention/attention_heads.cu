@@ -102,6 +102,58 @@ dsa_heads_warpgroups(uint32_t start, uint32_t rows, uint32_t heads,
 }
 
 
+/*
+ * Returns how many half items blocks compute one after the other if items are
+ * equally long.  Sets halved: those items that remain after all blocks have
+ * computed equally many are halved if there are enough blocks for both halves,
+ * and if their halves have something in between.
+ */
+
+static uint32_t
+dsa_heads_halves(uint32_t items, uint32_t tiles, uint32_t processors,
+    uint32_t *halved)
+{
+    uint32_t  waves, rest;
+
+    waves = items / processors;
+    rest = items % processors;
+    *halved = waves > 0 && rest * 2 <= processors && tiles >= 8 ? rest : 0;
+
+    return waves * 2 + (rest == 0 ? 0 : *halved > 0 ? 1 : 2);
+}
+
+
+/*
+ * Chooses the warpgroups of an item, as dsa_heads_warpgroups(), for a part
+ * whose keys all rows attend to, and the items that are halved.
+ */
+
+static void
+dsa_heads_divide(dsa_heads_args_t *a, uint32_t keys, uint32_t processors)
+{
+    uint32_t  n, items, halved, time, least;
+
+    static const uint32_t  cost[2] = { 8, 10 };
+
+    least = UINT32_MAX;
+
+    for (n = 2; n > 0; n--) {
+        items = (a->rows + n * DSA_HEADS_ROWS - 1) / (n * DSA_HEADS_ROWS)
+                * a->heads;
+        time = cost[n - 1]
+               * dsa_heads_halves(items, (a->keys + keys - 1) / keys,
+                                  processors, &halved);
+
+        if (time < least) {
+            least = time;
+            a->warpgroups = n;
+            a->halved = halved;
+            a->whole = items - halved;
+        }
+    }
+}
+
+
 /* Computes a->rows rows over keys keys; a->keys is only set for a part. */
 
 static int
@@ -169,9 +221,19 @@ dsa_heads_run(const dsa_cuda_state_t *state,
 
     a->drawn = &state->counters->heads_drawn;
     a->mixed = (heads + n - 1) / n;
-    a->warpgroups = dsa_heads_warpgroups(keys > rows ? keys - rows : 0, rows,
-                                         heads, kernels->keys,
-                                         state->processors);
+    a->stored = &state->counters->heads_stored;
+    a->loaded = &state->counters->heads_loaded;
+
+    if (form == DSA_HEADS_PART && a->start >= a->keys) {
+        dsa_heads_divide(a, kernels->keys, state->processors);
+
+    } else {
+        a->warpgroups = dsa_heads_warpgroups(keys > rows ? keys - rows : 0,
+                                             rows, heads, kernels->keys,
+                                             state->processors);
+        a->whole = UINT32_MAX;
+    }
+
     a->blocks = (rows + a->warpgroups * DSA_HEADS_ROWS - 1)
                 / (a->warpgroups * DSA_HEADS_ROWS);
 
@@ -234,7 +296,7 @@ dsa_cuda_attention_heads(const dsa_cuda_state_t *state,
 extern "C" int
 dsa_cuda_attention_heads_part(const dsa_cuda_state_t *state,
     const dsa_cuda_heads_shape_t *shape, dsa_bf16_t *out, float *sum,
-    float *lse, const dsa_bf16_t *q, const dsa_bf16_t *kv,
+    float *norm, const dsa_bf16_t *q, const dsa_bf16_t *kv,
     const dsa_bf16_t *latents, uint32_t first, uint32_t keys, uint32_t start,
     uint32_t rows, uint32_t heads, float scale, dsa_stream_t stream)
 {
@@ -255,7 +317,7 @@ dsa_cuda_attention_heads_part(const dsa_cuda_state_t *state,
 
     a.out = out + (size_t) skip * heads * shape->v;
     a.sum = sum + (size_t) skip * heads * shape->v;
-    a.lse = lse + (size_t) skip * heads;
+    a.norm = norm + (size_t) skip * heads * DSA_CUDA_HEADS_NORM;
     a.keys = keys;
     a.merge = first != 0;
 

@@ -56,12 +56,23 @@ struct dsa_heads_shape_t {
 };
 
 
+/* An item may be computed in two halves, one after the other. */
+
+enum {
+    DSA_HEADS_WHOLE,
+    DSA_HEADS_EARLY,                        /* the first half */
+    DSA_HEADS_LATE
+};
+
+
 /* tiles 0: there are no more items. */
 
 typedef struct {
     uint32_t            head;
-    uint32_t            row;                /* the first one */
-    uint32_t            tiles;              /* of keys */
+    uint32_t            row;                /* the first one, a multiple of
+                                               64; DSA_HEADS_PART: plus the
+                                               half */
+    uint32_t            tiles;              /* the end of the tiles of keys */
 } dsa_heads_item_t;
 
 
@@ -93,9 +104,14 @@ typedef struct {
     /* DSA_HEADS_PART */
     uint32_t            keys;               /* of the part; start is relative
                                                to the first one */
-    uint32_t            merge;              /* 1: with what sum and lse have */
+    uint32_t            merge;              /* 1: rows continue from what sum
+                                               and norm have */
+    uint32_t            whole;              /* items that are not halved */
+    uint32_t            halved;             /* items after these */
     float              *sum;                /* [rows, heads, v] */
-    float              *lse;                /* [rows, heads], base 2 */
+    float              *norm;               /* [rows, heads, 4, 2] */
+    uint32_t           *stored;
+    uint32_t           *loaded;
 } dsa_heads_args_t;
 
 
@@ -351,17 +367,58 @@ typedef struct {
 } dsa_heads_rows_t;
 
 
+template <int FORM>
+static __device__ __forceinline__ uint32_t
+dsa_heads_half(const dsa_heads_item_t *item)
+{
+    return FORM == DSA_HEADS_PART ? item->row % DSA_HEADS_ROWS
+                                  : DSA_HEADS_WHOLE;
+}
+
+
+template <int FORM>
+static __device__ __forceinline__ uint32_t
+dsa_heads_row(const dsa_heads_item_t *item)
+{
+    return item->row - dsa_heads_half<FORM>(item);
+}
+
+
+/* Returns the first tile of an item. */
+
+template <int FORM>
+static __device__ __forceinline__ uint32_t
+dsa_heads_first(const dsa_heads_item_t *item)
+{
+    return dsa_heads_half<FORM>(item) == DSA_HEADS_LATE ? item->tiles / 2 : 0;
+}
+
+
 /*
  * Returns the n-th item.  Items are sorted by groups of a->mixed heads, in a
  * group by blocks of rows, the longest ones first, and in a block by heads.
+ * The first halves of halved items are before all others, their second halves
+ * behind all others.
  */
 
 template <class S, int FORM>
 static __device__ __forceinline__ dsa_heads_item_t
 dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 {
-    uint32_t          first, heads;
+    uint32_t          first, heads, half;
     dsa_heads_item_t  item;
+
+    if (FORM == DSA_HEADS_PART) {
+        half = DSA_HEADS_EARLY;
+
+        if (n < a->halved) {
+            n += a->whole;
+
+        } else {
+            n -= a->halved;
+            half = n < a->whole ? DSA_HEADS_WHOLE : DSA_HEADS_LATE;
+        }
+    }
 
     first = n / (a->mixed * a->blocks) * a->mixed;
     heads = min(a->mixed, a->heads - first);
@@ -375,6 +432,8 @@ dsa_heads_item(const dsa_heads_args_t *a, uint32_t n)
 
     if (FORM == DSA_HEADS_PART) {
         item.tiles = min(item.tiles, (a->keys + S::keys - 1) / S::keys);
+        item.tiles /= half == DSA_HEADS_EARLY ? 2 : 1;
+        item.row += half;
     }
 
     return item;

@@ -32,7 +32,9 @@
  *
  * Blocks are persistent and draw items from a counter.  The longest items of
  * some heads come first.  The keys and values of these heads fit the L2
- * together.
+ * together.  If equally long items would leave most blocks without work at the
+ * end, these items are halved: the first halves are the first items, and the
+ * second halves, which continue from the stored sums, the last ones.
  *
  * The columns of a row are divided between four threads.  They exchange the
  * row's maximum after each tile.  Each of them sums its own exponentials until
@@ -94,74 +96,117 @@ dsa_heads_gather(uint32_t (&w)[4])
 }
 
 
+/* Returns 1 if the rows of an item continue from stored sums. */
+
+template <int FORM>
+static __device__ __forceinline__ int
+dsa_heads_continues(const dsa_heads_args_t *a, const dsa_heads_item_t *item)
+{
+    return FORM == DSA_HEADS_PART
+           && (a->merge || dsa_heads_half<FORM>(item) == DSA_HEADS_LATE);
+}
+
+
 /*
- * Merges a part of a row with the parts before it, whose result is in a->sum
- * and a->lse.  inv: the reciprocal of the part's sum of exponentials.  A row
- * whose own key is in the part is complete: its sums o become the result, and
- * 1 is returned.  The sums of another row are stored for the next part.
+ * Stores a thread's sums of row n, of its greatest score and of its own
+ * exponentials, so that dsa_heads_resume() continues with the same bits as if
+ * the row had not been interrupted.
  */
 
 template <class S>
-static __device__ __forceinline__ int
-dsa_heads_merge(float (&o)[S::sums], const dsa_heads_rows_t *r,
-    const dsa_heads_args_t *a, int n, float sum, float inv)
+static __device__ __forceinline__ void
+dsa_heads_keep(const float (&o)[S::sums], const dsa_heads_rows_t *r,
+    const dsa_heads_args_t *a, int n)
 {
-    int       i;
-    float     lse, last, top, w[2], *acc;
-    float2    v;
-    size_t    at;
-    uint32_t  row, whole;
+    int     i;
+    float  *sum;
+    size_t  at;
 
-    row = r->row + n * 8;
-
-    if (row >= a->rows) {
-        return 0;
-    }
-
-    at = (size_t) row * a->heads + r->item.head;
-    acc = a->sum + at * S::v + threadIdx.x % 4 * 2;
-    lse = r->max[n] * a->scale + log2f(sum);
-    whole = a->start + row < a->keys;
-    w[0] = 0;
-    w[1] = inv;
-
-    if (a->merge) {
-        last = a->lse[at];
-        top = fmaxf(last, lse);
-        w[0] = exp2f(last - top);
-        w[1] = exp2f(lse - top);
-        lse = top + log2f(w[0] + w[1]);
-        top = 1 / (w[0] + w[1]);
-        w[0] *= top;
-        w[1] *= top * inv;
-    }
+    at = (size_t) (r->row + n * 8) * a->heads + r->item.head;
+    sum = a->sum + at * S::v + threadIdx.x % 4 * 2;
 
 #pragma unroll
     for (i = 0; i < S::v / 8; i++) {
-        v = make_float2(o[i * 4 + n * 2] * w[1], o[i * 4 + n * 2 + 1] * w[1]);
+        *(float2 *) (sum + i * 8) = make_float2(o[i * 4 + n * 2],
+                                                o[i * 4 + n * 2 + 1]);
+    }
 
-        if (a->merge) {
-            v.x += acc[i * 8] * w[0];
-            v.y += acc[i * 8 + 1] * w[0];
+    *(float2 *) (a->norm + at * DSA_CUDA_HEADS_NORM + threadIdx.x % 4 * 2) =
+        make_float2(r->max[n], r->sum[n]);
+}
+
+
+/* Loads the sums of a thread's rows. */
+
+template <class S>
+static __device__ __forceinline__ void
+dsa_heads_resume(float (&o)[S::sums], const dsa_heads_rows_t *r,
+    const dsa_heads_args_t *a)
+{
+    int           i, n;
+    float2        v;
+    const float  *sum;
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        sum = a->sum + ((size_t) (r->row + n * 8) * a->heads + r->item.head)
+                       * S::v + threadIdx.x % 4 * 2;
+
+#pragma unroll
+        for (i = 0; i < S::v / 8; i++) {
+            v = make_float2(0, 0);
+
+            if (r->row + n * 8 < a->rows) {
+                v = __ldcg((const float2 *) (sum + i * 8));
+            }
+
+            o[i * 4 + n * 2] = v.x;
+            o[i * 4 + n * 2 + 1] = v.y;
         }
+    }
+}
 
-        o[i * 4 + n * 2] = v.x;
-        o[i * 4 + n * 2 + 1] = v.y;
 
-        if (!whole) {
-            *(float2 *) (acc + i * 8) = v;
+/* Signals that a warp has stored its sums of the first half of an item. */
+
+static __device__ __forceinline__ void
+dsa_heads_stored(const dsa_heads_args_t *a)
+{
+    __syncwarp();
+
+    if (threadIdx.x % 32 == 0) {
+        __threadfence();
+        (void) atomicAdd(a->stored, 1);
+    }
+}
+
+
+/*
+ * Waits until the sums of all first halves are stored.  Their blocks were the
+ * first ones to draw, and wait for nothing.  The last warp that waits resets
+ * the counters.
+ */
+
+static __device__ __forceinline__ void
+dsa_heads_await(const dsa_heads_args_t *a)
+{
+    uint32_t  n, warps;
+
+    if (threadIdx.x % 32 == 0) {
+        warps = a->halved * a->warpgroups * 4;
+
+        do {
+            asm volatile ("ld.acquire.gpu.global.u32 %0, [%1];"
+                          : "=r"(n) : "l"(a->stored) : "memory");
+        } while (n < warps);
+
+        if (atomicAdd(a->loaded, 1) == warps - 1) {
+            *a->stored = 0;
+            *a->loaded = 0;
         }
     }
 
-    /* the other threads of the row have read the last one */
-
-    __syncwarp(0xfU << (threadIdx.x % 32 / 4 * 4));
-
-    if (!whole && threadIdx.x % 4 == 0) {
-        a->lse[at] = lse;
-    }
-
-    return whole;
+    __syncwarp();
 }
 
 
@@ -185,9 +230,12 @@ dsa_heads_write(float (&o)[S::sums], const dsa_heads_rows_t *r,
         inv = sum > 0 ? dsa_heads_reciprocal(sum) : 0;
         store = r->row + n * 8 < a->rows;
 
-        if (FORM == DSA_HEADS_PART) {
-            store = dsa_heads_merge<S>(o, r, a, n, sum, inv);
-            inv = 1;
+        if (FORM == DSA_HEADS_PART && store
+            && (dsa_heads_half<FORM>(&r->item) == DSA_HEADS_EARLY
+                || a->start + r->row + n * 8 >= a->keys))
+        {
+            dsa_heads_keep<S>(o, r, a, n);
+            store = 0;
         }
 
         out = a->out + ((size_t) (r->row + n * 8) * a->heads + r->item.head)
@@ -209,6 +257,10 @@ dsa_heads_write(float (&o)[S::sums], const dsa_heads_rows_t *r,
             }
         }
     }
+
+    if (dsa_heads_half<FORM>(&r->item) == DSA_HEADS_EARLY) {
+        dsa_heads_stored(a);
+    }
 }
 
 
@@ -223,7 +275,7 @@ dsa_heads_begin(dsa_heads_rows_t *r, const dsa_heads_args_t *a,
     uint32_t  row;
 
     r->item = *item;
-    row = item->row + group * DSA_HEADS_ROWS;
+    row = dsa_heads_row<FORM>(item) + group * DSA_HEADS_ROWS;
 
     /* the first tile that has a key beyond a row of the warpgroup */
 
@@ -267,6 +319,65 @@ dsa_heads_rescale(float (&o)[S::sums], const float (&factor)[2])
 
 
 /*
+ * Loads what the rows of an item continue from, except the sums.  Called when
+ * all earlier items of the block are stored, because the first half of this
+ * item may be one of them.
+ */
+
+template <int FORM>
+static __device__ __forceinline__ void
+dsa_heads_restore(dsa_heads_rows_t *r, const dsa_heads_args_t *a)
+{
+    int     n;
+    float2  v;
+
+    if (dsa_heads_half<FORM>(&r->item) == DSA_HEADS_LATE) {
+        dsa_heads_await(a);
+    }
+
+    if (!dsa_heads_continues<FORM>(a, &r->item)) {
+        return;
+    }
+
+#pragma unroll
+    for (n = 0; n < 2; n++) {
+        if (r->row + n * 8 < a->rows) {
+            v = __ldcg((const float2 *)
+                       (a->norm + ((size_t) (r->row + n * 8) * a->heads
+                                   + r->item.head) * DSA_CUDA_HEADS_NORM
+                        + threadIdx.x % 4 * 2));
+            r->max[n] = v.x;
+            r->sum[n] = v.y;
+        }
+    }
+}
+
+
+/* Sets the sums of an item after the scores of its first tile. */
+
+template <class S, int FORM>
+static __device__ __forceinline__ void
+dsa_heads_start(float (&o)[S::sums], float (&factor)[2],
+    const dsa_heads_rows_t *r, const dsa_heads_args_t *a)
+{
+    int  j;
+
+    if (dsa_heads_continues<FORM>(a, &r->item)) {
+        dsa_heads_resume<S>(o, r, a);
+        return;
+    }
+
+    factor[0] = 1;
+    factor[1] = 1;
+
+#pragma unroll
+    for (j = 0; j < S::sums; j++) {
+        o[j] = 0;
+    }
+}
+
+
+/*
  * Computes tile i of an item: its scores, its softmax, and the product of the
  * previous tile.  If FIRST is 1, the previous tile belongs to the previous
  * item, whose rows are old; its sums are complete and are written.  factor is
@@ -282,8 +393,10 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
     dsa_heads_shared_t *shared, const dsa_heads_args_t *a, uint32_t i,
     float (&factor)[2])
 {
-    int       j;
     uint32_t  stage, last, words[2];
+
+    /* 1: the previous item is stored before this one continues */
+    const int  ahead = FIRST && FORM == DSA_HEADS_PART;
 
     stage = g->tile % 2;
     last = (g->tile - 1) % 2;
@@ -320,24 +433,34 @@ dsa_heads_step(float (&s)[S::scores], float (&o)[S::sums],
         dsa_heads_causal<S>(s, r, a, i);
     }
 
+    if (ahead) {
+        dsa_wgmma_wait<0>();
+        dsa_heads_settle(o);
+        dsa_heads_done(&shared->v_empty[last]);
+        dsa_heads_write<S, FORM>(o, old, a);
+        dsa_heads_restore<FORM>(r, a);
+    }
+
     dsa_heads_max<S>(s, r, factor, a->scale);
     dsa_heads_order(shared->order, r);
 
-    dsa_wgmma_wait<0>();
-    dsa_heads_settle(o);
+    if (!ahead) {
+        dsa_wgmma_wait<0>();
+        dsa_heads_settle(o);
+    }
+
     dsa_heads_exponentials<S>(s, r, factor, a->scale);
-    dsa_heads_done(&shared->v_empty[last]);
+
+    if (!ahead) {
+        dsa_heads_done(&shared->v_empty[last]);
+    }
 
     if (FIRST) {
-        factor[0] = 1;
-        factor[1] = 1;
-
-        dsa_heads_write<S, FORM>(o, old, a);
-
-#pragma unroll
-        for (j = 0; j < S::sums; j++) {
-            o[j] = 0;
+        if (!ahead) {
+            dsa_heads_write<S, FORM>(o, old, a);
         }
+
+        dsa_heads_start<S, FORM>(o, factor, r, a);
     }
 
     dsa_heads_weights<S>(p, s);
@@ -356,7 +479,6 @@ static __device__ __forceinline__ void
 dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
     dsa_heads_group_t *g)
 {
-    int               n;
     float             s[S::scores], o[S::sums], factor[2];
     uint32_t          i, nth, stage, words[2], p[S::weights];
     dsa_heads_item_t  item;
@@ -390,22 +512,18 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
         dsa_heads_causal<S>(s, &r, a, 0);
     }
 
+    dsa_heads_restore<FORM>(&r, a);
     dsa_heads_max<S>(s, &r, factor, a->scale);
     dsa_heads_exponentials<S>(s, &r, factor, a->scale);
-    factor[0] = 1;
-    factor[1] = 1;
+    dsa_heads_start<S, FORM>(o, factor, &r, a);
     dsa_heads_weights<S>(p, s);
     g->tile++;
 
-#pragma unroll
-    for (n = 0; n < S::sums; n++) {
-        o[n] = 0;
-    }
-
     for (nth = 1; /* void */ ; nth++) {
+        i = dsa_heads_first<FORM>(&r.item) + 1;
 
 #pragma unroll 1
-        for (i = 1; i < min(r.causal, r.item.tiles - 1); i++) {
+        for ( /* void */ ; i < min(r.causal, r.item.tiles - 1); i++) {
             dsa_heads_step<S, FORM, GROUPS, 0, 0>(s, o, p, &r, NULL, g,
                                                     shared, a, i, factor);
         }
@@ -425,7 +543,8 @@ dsa_heads_compute(const dsa_heads_args_t *a, dsa_heads_shared_t *shared,
 
         dsa_heads_begin<S, FORM>(&next, a, &item, g->group);
         dsa_heads_step<S, FORM, GROUPS, 1, 1>(s, o, p, &next, &r, g, shared,
-                                                a, 0, factor);
+                                                a, dsa_heads_first<FORM>(
+                                                       &item), factor);
         r = next;
     }
 
@@ -506,7 +625,7 @@ dsa_heads_load_v(dsa_heads_loader_t *l, const CUtensorMap *kv_map,
  * there is no item, only signals the end.
  */
 
-template <class S>
+template <class S, int FORM>
 static __device__ __forceinline__ void
 dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
     dsa_heads_shared_t *shared, const dsa_heads_item_t *item, uint32_t nth,
@@ -532,7 +651,8 @@ dsa_heads_load_q(dsa_heads_loader_t *l, const CUtensorMap *q_map,
         for (j = 0; j < S::qk / 64; j++) {
             dsa_tma_load_3d(q + j * DSA_HEADS_Q_SEGMENT, q_map,
                             &shared->q_full[i], j * 64, (int) item->head,
-                            (int) (item->row + i * DSA_HEADS_ROWS));
+                            (int) (dsa_heads_row<FORM>(item)
+                                   + i * DSA_HEADS_ROWS));
         }
     }
 }
@@ -567,7 +687,8 @@ dsa_heads_draw(const dsa_heads_args_t *a, const CUtensorMap *q_map,
         for (j = 0; j < S::qk / 64; j++) {
             for (i = 0; i < a->warpgroups; i++) {
                 dsa_heads_prefetch(q_map, j * 64, (int) item.head,
-                                   (int) (item.row + i * DSA_HEADS_ROWS));
+                                   (int) (dsa_heads_row<FORM>(&item)
+                                          + i * DSA_HEADS_ROWS));
             }
         }
     }
@@ -588,23 +709,28 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     const CUtensorMap *q_map, const CUtensorMap *kv_map,
     const CUtensorMap *rope_map, dsa_heads_shared_t *shared)
 {
-    uint32_t          i, n, nth, items, next;
+    uint32_t          i, n, nth, items, next, first;
     dsa_heads_item_t  item;
 
     items = a->blocks * a->heads;
     n = blockIdx.x;
 
+    if (FORM == DSA_HEADS_PART) {
+        items += a->halved;
+    }
+
     for (nth = 0; n < items; nth++) {
         item = dsa_heads_item<S, FORM>(a, n);
+        first = dsa_heads_first<FORM>(&item);
 
-        dsa_heads_load_k<S>(l, kv_map, rope_map, shared, item.head, 0);
-        dsa_heads_load_q<S>(l, q_map, shared, &item, nth, a->warpgroups);
+        dsa_heads_load_k<S>(l, kv_map, rope_map, shared, item.head, first);
+        dsa_heads_load_q<S, FORM>(l, q_map, shared, &item, nth, a->warpgroups);
 
         next = items;
 
-        for (i = 1; i <= item.tiles; i++) {
+        for (i = first + 1; i <= item.tiles; i++) {
 
-            if (i == (item.tiles > 3 ? item.tiles - 2 : 1)) {
+            if (i == (item.tiles > first + 3 ? item.tiles - 2 : first + 1)) {
                 next = dsa_heads_draw<S, FORM>(a, q_map, items);
             }
 
@@ -623,7 +749,7 @@ dsa_heads_load(const dsa_heads_args_t *a, dsa_heads_loader_t *l,
     }
 
     item.tiles = 0;
-    dsa_heads_load_q<S>(l, q_map, shared, &item, nth, a->warpgroups);
+    dsa_heads_load_q<S, FORM>(l, q_map, shared, &item, nth, a->warpgroups);
 }
 
 

@@ -53,6 +53,9 @@ typedef struct {
                                            that clusters drew */
     uint32_t            heads_drawn;    /* dsa_cuda_attention_heads(): items
                                            that blocks drew */
+    uint32_t            heads_stored;   /* warps that have stored the sums of
+                                           the first half of an item */
+    uint32_t            heads_loaded;   /* warps that have waited for these */
 } dsa_cuda_counters_t;
 
 
