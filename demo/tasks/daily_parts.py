@@ -697,7 +697,7 @@ def about_me(rng):
         ask, noun = rng.choice(NOT_SAID)
         parts[rng.randrange(2)] = Part(
             ask, capital(line(rng, NOT_TOLD).format(x=noun)),
-            lambda text: re.search(r"n't|not|nothing", text) is not None,
+            lambda text: re.search("n't|not|nothing", text, re.I) is not None,
             f'{noun}: not said')
 
     told = say(rng, rng.choice(ABOUT_ME), **given)

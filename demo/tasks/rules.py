@@ -2,6 +2,7 @@
 
 """System prompts that change every answer, each with its check."""
 
+import re
 from dataclasses import dataclass
 from typing import Callable, Optional
 
@@ -167,13 +168,18 @@ def begins(rng):
                 f'The first word: {word}.')
 
 
+# what stands between a beginning and the answer, but no minus of a number
+
+MARKS = re.compile(r'[ .,:!\n]*(?:-(?=\s)\s*)?')
+
+
 def before(system, start, note, mark=' '):
     """Returns the rule of answers that begin with a text."""
 
     def core(answer):
         text = answer.lstrip()
 
-        return text[len(start):].lstrip(' .,:!-\n') \
+        return MARKS.sub('', text[len(start):], count=1) \
             if text.lower().startswith(start.lower()) else None
 
     return Rule(system, lambda text: f'{start}{mark}{text}', core, note)

@@ -14,9 +14,11 @@ ordinary text (texts.py), as much as the conversations.
 """
 
 import argparse
+import itertools
 import random
 import sys
 
+from eval import disjoint
 from tasks import mix
 from tasks.task import CHAT, DISCARD, RETAIN, play
 from train.encode import NAMES, training_samples
@@ -34,22 +36,25 @@ MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 def conversation(seed, families=None, apart=False):
     """Returns (task, mode, messages).  The task is drawn from the families by
     weight, and played by its gold policy in one of its modes.  apart: no
-    conversation has both reasoning and calls."""
+    conversation has both reasoning and calls.  No conversation shares a
+    sequence of words with the prompts of demo/eval."""
 
     rng = random.Random(seed)
 
-    while True:
+    for n in itertools.count():
         family = mix.draw_family(rng, families)
-        task = mix.task_of(family, seed)
+        task = mix.task_of(family, f'{seed}-{n}' if n else seed)
         modes = [m for m in task.modes
                  if not apart or not task.tools or m == CHAT]
 
-        if modes:
-            break
+        if not modes:
+            continue
 
-    mode, = rng.choices(modes, [MODES[m] for m in modes])
+        mode, = rng.choices(modes, [MODES[m] for m in modes])
+        messages = play(task, mode)
 
-    return task, mode, play(task, mode)
+        if not disjoint.shared(messages):
+            return task, mode, messages
 
 
 def text(seed):

@@ -247,7 +247,8 @@ class Mix(unittest.TestCase):
                 'tools_error', 'trip_facts', 'trip_short', 'trip',
                 'daily_tool', 'daily_many', 'daily_error', 'daily_none',
                 'daily_turns', 'daily_talk', 'daily_sums', 'daily_text',
-                'daily_events', 'daily_format', 'daily_copy', 'daily_parts'}
+                'daily_events', 'daily_format', 'daily_copy', 'daily_parts',
+                'daily_system'}
 
     def test_families(self):
         self.assertEqual(set(mix.FAMILIES), self.FAMILIES)

@@ -19,11 +19,13 @@ from fractions import Fraction
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, '..', '..', 'demo')]
 
-from eval import expect, ordinary, ordinary_table               # noqa: E402
+from eval import (disjoint, expect, ordinary,                   # noqa: E402
+                  ordinary_table)
 from eval.statements import names, normal, numbers              # noqa: E402
 from gold_server import GoldServer, Refusal                     # noqa: E402
 from tasks.mix import FAMILIES, task_of                         # noqa: E402
 from tasks.task import CHAT, DISCARD, RETAIN, play              # noqa: E402
+from train import corpus                                        # noqa: E402
 
 
 COUNTS = {'single': 60, 'several': 25, 'none': 25, 'results': 25, 'sums': 35,
@@ -554,6 +556,17 @@ class Disjoint(unittest.TestCase):
             self.assertLess(len(PROMPTS[id].messages[-1]['content'].split()),
                             6, id)
 
+    def test_shared(self):
+        prompt = PROMPTS['single-reminder'].messages[-1]['content']
+        words = prompt.split()
+
+        for text, want in ((prompt, True), ('Hey! ' + prompt.upper(), True),
+                           (' '.join(words[:4]), False),
+                           (' '.join(words[:4] + ['x'] + words[4:8]), False)):
+            self.assertEqual(disjoint.shared(
+                [{'role': 'assistant', 'content': None},
+                 {'role': 'user', 'content': text}]), want, text)
+
     def test_training_has_no_sequence_of_a_prompt(self):
         of = {}
 
@@ -568,8 +581,9 @@ class Disjoint(unittest.TestCase):
 
         for family in FAMILIES:
             for i in range(SAMPLES):
-                task = task_of(family, f'train-1-0-{i}')
-                for m in play(task, task.modes[0]):
+                _, _, messages = corpus.conversation(f'train-1-0-{i}',
+                                                     [family])
+                for m in messages:
                     for s in sequences(m['content']) & of.keys():
                         found |= {(family, id, ' '.join(s)) for id in of[s]}
 
