@@ -44,6 +44,7 @@ typedef struct {
 
 
 static int dsa_node_options(dsa_node_options_t *o, int argc, char **argv);
+static int dsa_node_options_fit(dsa_node_options_t *o);
 static int dsa_node_hosts_options(dsa_node_options_t *o);
 static int dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err);
 static int dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
@@ -240,6 +241,19 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         }
     }
 
+    if (o->models == 0 || optind != argc) {
+        return DSA_ERROR;
+    }
+
+    return dsa_node_options_fit(o);
+}
+
+
+/* Checks that options fit together, and sets those that were left out. */
+
+static int
+dsa_node_options_fit(dsa_node_options_t *o)
+{
     if ((o->tables == DSA_NODE_EXCHANGE && (o->gpus == 1 || o->models > 1))
         || dsa_node_hosts_options(o) != DSA_OK)
     {
@@ -259,7 +273,7 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         o->tables &= DSA_NODE_DECODE | DSA_NODE_OPS;
     }
 
-    return o->models > 0 && optind == argc ? DSA_OK : DSA_ERROR;
+    return DSA_OK;
 }
 
 
