@@ -56,7 +56,12 @@ sub ended {
 }
 
 
-sub rows { map { [ split / *\| */ ] } grep { /^\| \d/ } split /\n/, $_[0] }
+# The rows of the table that the clients measure, and of the engine's, which
+# begin with a load.
+
+sub rows { cells(grep { /^\| \d+ \|/ } split /\n/, $_[0]) }
+sub engine_rows { cells(grep { /^\| \d+,/ } split /\n/, $_[0]) }
+sub cells { map { [ split / *\| */ ] } @_ }
 
 
 my $out = ended(serve('3,6,40,8', '2,4,30,6,l'), 0, 'two loads');
@@ -67,6 +72,12 @@ is_deeply([ map { [ @{$_}[1, 2, 10] ] } @rows ], [ [ 3, 6, 0 ], [ 2, 4, 0 ] ],
           'streams, requests, and no failed request') or diag($out);
 like($rows[0][3], qr{^\d\d+ / 8$}, 'tokens of the prompts and the answers');
 cmp_ok($rows[0][4], '>', 0, 'tokens per second');
+
+# a time for each token but the first of six answers
+
+is_deeply([ map { $_->[1] } engine_rows($out) ], [ '3,6,40,8', '2,4,30,6,l' ],
+          'the engine has a row for each load, too') or diag($out);
+is((engine_rows($out))[0][2], 6 * 7, 'its times between tokens') or diag($out);
 unlike($out, qr/\[(?:error|alert|emerg)\]/, 'no errors in the logs');
 
 # Steady arrivals: the null backend computes 200 tokens/s, so that 30 requests
