@@ -285,7 +285,7 @@ sub conversations {
         DSA::Load::run(
             port => $t->port, seed => 11, number => 9, out => $out,
             limit => TURNS, tenants => [
-                { role => 'talk', key => $name, model => 'null', open => 150,
+                { role => 'talk', key => $name, model => 'null', open => 100,
                   tokens => [5, 20], think => 0.05, retry => 0.5, stream => 70,
                   leave => 0, slow => 0,
                   prompt => join ' ', map { "word$_" } 1 .. 120 } ]);
