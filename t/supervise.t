@@ -17,7 +17,12 @@ use DSA::Fake qw/ ask /;
 use DSA::Test;
 
 my $chat = '/v1/chat/completions';
-my $limit = slow(1);                    # s, of a step and of a start
+my $limit = slow(3);                    # s, of a step and of a start
+
+# Tokens of an answer, six seconds of the null backend: an answer that ended
+# before its replica hangs would not move.
+
+my $long = 300;
 
 my $t = DSA::Test->new('supervise');
 
@@ -77,13 +82,17 @@ sub ends {
 }
 
 
-# Waits until so many answers have moved to another replica.
+# Returns how many answers have moved to another replica since the start.
 
-sub moved {
+sub moved { $t->metrics->{dsa_resumed_answers_total} }
+
+
+# Waits until more than this number have moved.
+
+sub wait_moved {
     my ($n) = @_;
 
-    wait_until(sub { $t->metrics->{dsa_resumed_answers_total} == $n }, 10,
-               "$n moved answers");
+    wait_until(sub { moved() > $n }, 60, "more than $n moved answers");
 }
 
 
@@ -100,17 +109,18 @@ is(ends(six(20)), '6 complete, 0 failed', 'six requests are served');
 # a step that does not end
 
 my ($first, $second) = replicas();
-my @streams = six(100);
+my @streams = six($long);
 
 for my $s (@streams) {
     $s->read_head();
     $s->next_event() for 1 .. 2;
 }
 
-write_file($t->path("hang/step.$first"), '');
-
+my $moved = moved();
 my $start = Time::HiRes::time();
-moved(3);
+
+write_file($t->path("hang/step.$first"), '');
+wait_moved($moved);
 took($start, 'a step hangs: its requests move after step_timeout');
 
 wait_until(sub { my @now = replicas();
@@ -128,7 +138,7 @@ is(ends(six(20)), '6 complete, 0 failed', 'then all requests are served');
 # a step that fails: the replica ends although its backend cannot be closed
 
 ($first, $second) = replicas();
-@streams = six(100);
+@streams = six($long);
 
 for my $s (@streams) {
     $s->read_head();
@@ -137,10 +147,11 @@ for my $s (@streams) {
 
 my $before = length $engine->output;
 
-write_file($t->path("hang/fail.$first"), '');
-
+$moved = moved();
 $start = Time::HiRes::time();
-moved(6);
+
+write_file($t->path("hang/fail.$first"), '');
+wait_moved($moved);
 wait_until(sub { my @now = replicas();
                  @now == 2 && $now[0] == $second }, 30, 'another replica');
 ready();
