@@ -46,6 +46,17 @@ class Batch(NamedTuple):
         return Batch(*(x.to(device) for x in self))
 
 
+class Part(NamedTuple):
+    """What one forward pass has of a mini-batch.
+
+    ref   [N] log-probabilities of the reference policy
+    of    the rollout.Trajectories of the batch, in its order
+    """
+    batch: Batch
+    ref: torch.Tensor
+    of: list
+
+
 def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
     """Returns the Batch of trajectories, with an advantage and a strength of
     the KL term for each.  shape: (MoE layers, k) of the model; ids of the
@@ -195,34 +206,44 @@ class Learner:
                         ).to(self.device)
 
     def prepared(self, trajectories, advantage):
-        """Returns [(Batch, reference log-probabilities)] of a mini-batch."""
+        """Returns the Parts of a mini-batch."""
 
         found = []
 
         for part in parts(trajectories):
-            batch = self.batch([trajectories[i] for i in part],
-                               [advantage[i] for i in part])
+            mine = [trajectories[i] for i in part]
+            batch = self.batch(mine, [advantage[i] for i in part])
 
             with torch.no_grad():
                 ref = run(self.ref, self.settings, batch, self.temperature,
                           own=True)[0]
 
-            found.append((batch, ref))
+            found.append(Part(batch, ref, mine))
 
         return found
 
     def agreement(self, prepared):
         """Returns the distance of the trainer's log-probabilities from the
         engine's: mean and largest |difference|, and the mean difference (the
-        K1 estimate of the divergence), before an update."""
+        K1 estimate of the divergence), before an update.  Each trajectory
+        gets the means of its KL estimates and entropies."""
 
         apart = []
 
-        for batch, _ in prepared:
+        for batch, ref, trajectories in prepared:
             with torch.no_grad():
-                log = run(self.model, self.settings, batch,
-                          self.temperature)[0]
+                log, entropy, _ = run(self.model, self.settings, batch,
+                                      self.temperature)
+                kl = grpo.kl(log, batch.old, ref, self.settings.unbiased_kl)
+
             apart.append(log - batch.old)
+
+            both = torch.stack((kl, entropy, torch.ones_like(kl)))
+            sums = both.new_zeros(3, len(trajectories)).index_add(
+                1, batch.of, both)
+
+            for t, (a, b, n) in zip(trajectories, sums.t().tolist()):
+                t.kl, t.entropy = a / n, b / n
 
         apart = torch.cat(apart)
 
@@ -233,11 +254,11 @@ class Learner:
     def step(self, prepared):
         """Makes one update by a mini-batch; returns its figures."""
 
-        whole = sum(len(b.advantage) for b, _ in prepared)
-        tokens = sum(len(b.old) for b, _ in prepared)
+        whole = sum(len(p.of) for p in prepared)
+        tokens = sum(len(p.batch.old) for p in prepared)
         sums = {}
 
-        for batch, ref in prepared:
+        for batch, ref, _ in prepared:
             log, entropy, index = run(self.model, self.settings, batch,
                                       self.temperature)
             out = grpo.loss(self.settings, log, batch.old, ref, batch.of,

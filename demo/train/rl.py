@@ -15,10 +15,28 @@ so many held-out tasks of each family before and after.  --pick N first has 8
 tasks of each family, and trains the N families with the most groups that have
 right and wrong answers: the others have nothing to learn from.
 
+    ... --plan demo/train/mixed.json --order mixed --judge judge.json
+
+takes the place of --families, --updates, --beta, --beta-of and
+--length-penalty: see plan.py.  Each stage begins with a new optimizer, and its
+reference is the policy at its beginning.  --judge is a file of
+train.agreement, which the families with rubrics need.  --eval measures all
+families after each stage, train.forgetting prints what they lost, and
+answers-N.jsonl has the answers to tasks without tools of the N-th
+measurement, from 0.
+
 A line of log.jsonl:
 
     batch, version          number; version of the weights of its rollouts
-    reward, families        mean, and by family
+    stage                   domains of the plan's stage
+    reward, families        the verifiers' mean, and by family
+    total, length_penalty, language
+                            means of the rewards and of two of their parts
+    judged, no_verdict      answers that a judge had to score; those without a
+                            verdict by reason.  They are left out
+    domains                 by domain: mean reward, sampled tokens, and, before
+                            the updates, kl and entropy, each the mean over the
+                            tokens of a trajectory
     mixed                   share of groups with right and wrong answers
     tokens, longest         sampled tokens of a trajectory: mean, most
     cut                     share of trajectories with a message at max_tokens
@@ -50,17 +68,20 @@ import torch
 
 from eval.client import RunFailed
 from tasks.task import CHAT, RETAIN
-from train import checkpoint, grpo, restore
+from train import agreement, checkpoint, grpo, plan, restore, rewards
 from train.export import export
 from train.learn import Learner, split
 from train.model import Model
+from train.rewards import mean
 from train.rollout import Sampling, rollouts
+from train.rubric import rubric_of
 from train.server import Server
 from worlds.form import Refused
 from worlds.registry import task_of
 
 
 SWITCHES = ('unbiased_kl', 'sequence_mask', 'keep_routing', 'keep_mask')
+TRIES = 1000                    # tasks of a family until one has the mode
 DIRECTORIES = 3                 # of weights, used in turn
 
 
@@ -77,8 +98,10 @@ def arguments(args=None):
     p.add_argument('--backend', default='cpu')
     p.add_argument('--memory', default='1g')
     p.add_argument('--running', type=int, default=64)
-    p.add_argument('--families', required=True,
-                   type=lambda s: s.split(','))
+    p.add_argument('--families', type=lambda s: s.split(','))
+    p.add_argument('--plan')
+    p.add_argument('--order')
+    p.add_argument('--judge')
     p.add_argument('--mode', choices=(RETAIN, CHAT), default=RETAIN)
     p.add_argument('--updates', type=int, default=100,
                    help='batches of rollouts')
@@ -92,13 +115,15 @@ def arguments(args=None):
     p.add_argument('--top-p', type=float, default=0.95)
     p.add_argument('--max-tokens', type=int, default=512)
     p.add_argument('--length-penalty', type=float, default=0.0,
-                   help='of the reward, for max_tokens sampled tokens')
+                   help='of the reward, for max_tokens sampled tokens or '
+                        'more')
     p.add_argument('--clip', type=float, default=0.2)
     p.add_argument('--beta', type=float, default=0.01)
     p.add_argument('--beta-of', default='',
                    help='FAMILY=BETA,...: other strengths of the KL term')
     p.add_argument('--delta', type=float, default=0.1)
-    p.add_argument('--off', default='', help=', '.join(SWITCHES))
+    p.add_argument('--off', default='',
+                   help=', '.join(SWITCHES + rewards.SWITCHES))
     p.add_argument('--eval', type=int, default=0)
     p.add_argument('--pick', type=int, default=0)
     p.add_argument('--seed', type=int, default=1)
@@ -107,8 +132,9 @@ def arguments(args=None):
     options.off = [x for x in options.off.split(',') if x]
 
     for name in options.off:
-        if name not in SWITCHES:
-            p.error(f'--off {name}: expected ' + ', '.join(SWITCHES))
+        if name not in SWITCHES + rewards.SWITCHES:
+            p.error(f'--off {name}: expected '
+                    + ', '.join(SWITCHES + rewards.SWITCHES))
 
     try:
         options.beta_of = {k: float(v) for k, v in (
@@ -116,11 +142,23 @@ def arguments(args=None):
     except ValueError:
         p.error('--beta-of: expected FAMILY=BETA,...')
 
-    for family in options.families:
-        try:
+    if (options.families is None) == (options.plan is None):
+        p.error('expected either --families or --plan')
+
+    if options.plan and (options.pick or options.seconds < math.inf):
+        p.error('--plan: neither --pick nor --seconds, because orders must '
+                'have the same number of batches')
+
+    try:
+        options.plan = planned(options)
+        options.families = list(options.plan.names)
+
+        for family in options.families:
             task_of(family, 'rl-1')
-        except Refused as e:
-            p.error(f'--families: {e}')
+
+        options.judge = judge_of(options)
+    except (Refused, plan.BadPlan) as e:
+        p.error(str(e))
 
     if options.minibatches < 4:
         p.error('--minibatches: expected at least 4; otherwise nothing is '
@@ -132,33 +170,63 @@ def arguments(args=None):
     return options
 
 
+def planned(options):
+    """Returns the Plan of the options: without a file, one stage in which each
+    family is a domain of its own."""
+
+    if options.plan is not None:
+        return plan.load(options.plan, options.order)
+
+    domains = {f: plan.Domain({f: 1}, options.beta_of.get(f, options.beta),
+                              options.length_penalty, options.max_tokens)
+               for f in options.families}
+
+    return plan.Plan(domains, [plan.Stage(tuple(domains), options.updates)])
+
+
+def judge_of(options):
+    """Returns the judge, or None if no family has rubrics.  Raises Refused if
+    one has, and no judge was measured to agree on it."""
+
+    families = [f for f in options.families if options.plan.of(f).rubric]
+
+    if not families or 'rubric' in options.off:
+        return None
+
+    for f in families:
+        rubric_of(f, 'rl-1')
+
+    if options.judge is None:
+        raise Refused('--judge is missing; these families have rubrics: '
+                      + ', '.join(families))
+
+    return agreement.accepted(options.judge, families)
+
+
 class Tasks:
-    """Draws tasks of the families in turn, with seeds that neither
+    """Draws tasks of families by their weights, with seeds that neither
     supervised training nor evaluation uses."""
 
-    def __init__(self, options):
+    def __init__(self, options, weights):
         self.options, self.number = options, 0
+        self.mixture = plan.Mixture(weights)
 
     def draw(self, n, prefix='rl'):
-        """Returns n pairs (family, seed of a task), of families in turn."""
+        """Returns n pairs (family, seed of a task).  Raises RunFailed if a
+        family has no task in the mode."""
 
-        found, families = [], self.options.families
+        return [self.one(self.mixture.draw(), prefix) for _ in range(n)]
 
-        while len(found) < n:
-            family = families[self.number % len(families)]
+    def one(self, family, prefix):
+        for _ in range(TRIES):
             name = f'{prefix}-{self.options.seed}-{self.number}'
             self.number += 1
 
             if self.options.mode in task_of(family, name).modes:
-                found.append((family, name))
+                return family, name
 
-        return found
-
-
-def mean(values):
-    values = list(values)
-
-    return sum(values) / max(1, len(values))
+        raise RunFailed(f'{family} has no task in the mode '
+                        + self.options.mode)
 
 
 def described(groups, seconds):
@@ -193,23 +261,32 @@ class Run:
         self.policy = Model(self.config)
         self.policy.load_state_dict(saved['model'])
         self.policy.to(self.device)
-        self.ref = copy.deepcopy(self.policy).requires_grad_(False)
 
-        settings = grpo.Settings(
-            clip=options.clip, beta=options.beta, beta_of=options.beta_of,
-            delta=options.delta, **{name: False for name in options.off})
+        self.settings = grpo.Settings(
+            clip=options.clip, delta=options.delta,
+            beta_of={f: options.plan.of(f).beta for f in options.families},
+            **{name: False for name in options.off if name in SWITCHES})
 
         with open(self.tokenizer) as f:
             t = json.load(f)
 
-        allowed = 1 + max([*t['model']['vocab'].values(),
-                           *(x['id'] for x in t['added_tokens'])])
-        self.learner = Learner(self.policy, self.ref, settings,
-                               options.temperature, options.rate, allowed,
-                               self.device)
-        self.allowed = min(allowed, self.config['vocab_size'])
-        self.tasks = Tasks(options)
-        self.noise, self.exports = 0, 0
+        self.ids = 1 + max([*t['model']['vocab'].values(),
+                            *(x['id'] for x in t['added_tokens'])])
+        self.allowed = min(self.ids, self.config['vocab_size'])
+        self.tasks = Tasks(options, {})
+        self.noise, self.exports, self.evals = 0, 0, 0
+        self.begin(options.plan.stages[0])
+
+    def begin(self, stage):
+        """Begins a stage of the plan.  Tasks go on, so that no stage has
+        those of another."""
+
+        ref = copy.deepcopy(self.policy).requires_grad_(False)
+        self.learner = Learner(self.policy, ref, self.settings,
+                               self.options.temperature, self.options.rate,
+                               self.ids, self.device)
+        self.tasks.mixture = plan.Mixture(self.options.plan.weights(stage))
+        self.stage = stage.name
 
     def export(self):
         """Writes the weights into the next directory.  The engine may have
@@ -238,15 +315,35 @@ class Run:
         if not self.options.eval:
             return None
 
-        tasks = Tasks(self.options).draw(
-            self.options.eval * len(self.options.families), 'eval')
+        families = self.options.families
+        tasks = Tasks(self.options, dict.fromkeys(families, 1)).draw(
+            self.options.eval * len(families), 'eval')
         groups, seconds = self.rollouts(server, tasks, 1)
+        each = [t for g in groups for t in g]
         found = described(groups, seconds)
-        write(self.log, {'eval': when, **{k: found[k] for k in (
-            'reward', 'families', 'tokens', 'cut', 'tokens_per_second',
-            'rollout_seconds')}})
+        write(self.log, {'eval': when, 'stage': self.stage, **{
+            k: found[k] for k in (
+                'reward', 'families', 'tokens', 'cut', 'tokens_per_second',
+                'rollout_seconds')}, 'right': {
+                f: [int(sum(t.reward for t in each if t.family == f)),
+                    self.options.eval] for f in families}})
+        self.keep(each)
 
-        return [(t.family, t.reward) for g in groups for t in g]
+        return [(t.family, t.reward) for t in each]
+
+    def keep(self, trajectories):
+        """Writes the answers to tasks without tools, for
+        train.agreement."""
+
+        path = os.path.join(self.options.out, f'answers-{self.evals}.jsonl')
+        self.evals += 1
+
+        with open(path, 'w') as f:
+            for t in trajectories:
+                if not task_of(t.family, t.seed).tools:
+                    f.write(json.dumps({
+                        'family': t.family, 'seed': t.seed, 'cut': t.cut,
+                        'written': t.written}) + '\n')
 
     def batch(self, server, number):
         """Makes the rollouts of a batch, and the updates by it."""
@@ -254,21 +351,30 @@ class Run:
         o = self.options
         groups, seconds = self.rollouts(server, self.tasks.draw(o.tasks),
                                         o.group)
-        line = {'batch': number, 'version': server.version,
-                **described(groups, seconds)}
+        line = {'batch': number, 'stage': self.stage,
+                'version': server.version, **described(groups, seconds)}
         begin = time.monotonic()
-        each = []
-
-        for group in groups:
-            rewards = [t.reward - o.length_penalty * t.tokens / o.max_tokens
-                       for t in group]
-            each += zip(group, grpo.advantages(rewards))
+        settled = rewards.settle(groups, o.plan, task_of, o.mode, o.judge,
+                                 o.off, o.concurrency)
+        line.update(rewards.figures(o.plan, groups, settled))
+        line['reward_seconds'] = time.monotonic() - begin
+        begin = time.monotonic()
+        each = self.advantages(groups, settled)
 
         # an answer that two versions sampled belongs to neither
 
         whole = [x for x in each if x[0].versions == {server.version}
                  and x[0].tokens]
         line['dropped'] = len(each) - len(whole)
+
+        if 2 * sum(line['no_verdict'].values()) > line['judged'] > 0 \
+                or not whole:
+            write(self.log, line)
+            raise RunFailed(f'batch {number}: {len(whole)} trajectories are '
+                            f'left; {line["dropped"]} have several versions, '
+                            f'{line["no_verdict"]} of {line["judged"]} no '
+                            'verdict')
+
         random.Random(f'{o.seed}/{number}').shuffle(whole)
 
         # the reference and the agreement are computed before any update
@@ -277,6 +383,13 @@ class Run:
                                        [a for _, a in part])
                  for part in split(whole, o.minibatches) if part]
         line.update(self.learner.agreement([x for m in minis for x in m]))
+
+        for name, values in line['domains'].items():
+            some = [t for t, _ in whole if o.plan.names[t.family] == name]
+            if some:
+                values['kl'] = mean(t.kl for t in some)
+                values['entropy'] = mean(t.entropy for t in some)
+
         steps = [self.learner.step(m) for m in minis]
 
         for name in steps[0]:
@@ -293,9 +406,29 @@ class Run:
         if not all(math.isfinite(line[k]) for k in ('loss', 'gradient')):
             sys.exit(f'batch {number}: the loss is not finite')
 
+    def advantages(self, groups, settled):
+        """Returns [(Trajectory, its advantage)] of all that have a reward."""
+
+        found = []
+
+        for group, row in zip(groups, settled):
+            some = [(t, r.total) for t, r in zip(group, row)
+                    if r.total is not None]
+            if some:
+                found += zip([t for t, _ in some],
+                             grpo.advantages([r for _, r in some]))
+
+        return found
+
     def run(self):
         o = self.options
         begin = time.monotonic()
+
+        # before the server has a port, so that the judge cannot be the policy
+
+        if o.judge is not None:
+            o.judge.check()
+
         server = Server(o.build, self.export(), o.backend, o.memory,
                         o.running, nginx=o.nginx)
 
@@ -306,15 +439,25 @@ class Run:
                 if o.pick:
                     self.pick(server)
 
-                before = self.evaluate(server, 'before')
+                before = after = self.evaluate(server, 'before')
+                number = 0
 
-                for number in range(1, o.updates + 1):
-                    self.batch(server, number)
+                for stage in o.plan.stages:
+                    if number:
+                        self.begin(stage)
 
-                    if time.monotonic() - begin >= o.seconds:
-                        break
+                    for _ in range(stage.batches):
+                        number += 1
+                        self.batch(server, number)
 
-                self.compare(before, self.evaluate(server, 'after'))
+                        if time.monotonic() - begin >= o.seconds:
+                            break
+
+                    if number:
+                        after = self.evaluate(server, 'after')
+
+                if number:
+                    self.compare(before, after)
             finally:
                 server.stop()
 
@@ -330,6 +473,7 @@ class Run:
         share = {f: mean(len({t.reward for t in g}) > 1 for g in groups
                          if g[0].family == f) for f in o.families}
         o.families = sorted(share, key=share.get, reverse=True)[:o.pick]
+        self.tasks.mixture = plan.Mixture(dict.fromkeys(o.families, 1))
         write(self.log, {'pick': o.families, **described(groups, seconds),
                          'mixed_of': share})
 
@@ -350,9 +494,15 @@ class Run:
                                           round(m + 1.96 * deviation, 4)]})
 
 
+def rounded(value):
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+
+    return round(value, 5) if isinstance(value, float) else value
+
+
 def write(log, values):
-    line = json.dumps({k: round(v, 5) if isinstance(v, float) else v
-                       for k, v in values.items()})
+    line = json.dumps(rounded(values))
     log.write(line + '\n')
     log.flush()
     print(line, flush=True)

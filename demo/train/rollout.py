@@ -238,6 +238,9 @@ class Trajectory:
     requests      all of them
     cut           1: a message reached max_tokens
     users         messages of the user in the last request
+    written       the messages of the model, as the API returned them
+    kl, entropy   means over the tokens before the updates by it, from
+                  learn.Learner.agreement
     """
     family: str
     seed: str
@@ -249,6 +252,9 @@ class Trajectory:
     requests: int = 0
     cut: int = 0
     users: int = 0
+    written: List[dict] = field(default_factory=list)
+    kl: float = None
+    entropy: float = None
 
     @property
     def tokens(self):
@@ -312,6 +318,7 @@ def have(family, name, make, sampling, seed, key):
         rows = read_rows(base64.b64decode(choice['rollout']['rows']),
                          sampling.vocabulary)
         out.add(rows, users)
+        out.written.append(choice['message'])
         out.cut |= choice['finish_reason'] == 'length'
 
         return completion
