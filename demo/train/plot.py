@@ -179,7 +179,7 @@ def curves(panel, stages, top, x):
         low, high, ticks = log_axis(min(every), max(every))
         place = math.log
     else:
-        low, high = 0, max(every) * 1.1 or 1
+        low, high = min(0, *every), max(0, *every) * 1.1 or 1
         ticks = steps(high, 4)
         place = float
 

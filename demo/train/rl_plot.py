@@ -4,7 +4,8 @@
 
     python3 -m train.rl_plot RUN/log.jsonl ... > curves.svg
 
-Each run has the name of its directory.
+Each run has the name of its directory.  A single run of several domains has a
+curve for each of them instead.
 """
 
 import json
@@ -24,6 +25,9 @@ PANELS = (
     Panel('length of a trajectory', 'sampled tokens', (('tokens', None),),
           False),
 )
+BY_DOMAIN = (
+    Panel('reward with its penalties, before an update', 'R',
+          (('reward', None),), False), *PANELS[1:])
 
 
 def main():
@@ -43,7 +47,12 @@ def main():
         runs.append((os.path.basename(os.path.dirname(os.path.abspath(path))),
                      points))
 
-    print(draw(runs))
+    domains = by_domain(runs[0][1])
+
+    if len(runs) == 1 and 1 < len(domains) <= len(COLORS):
+        print(draw(domains, BY_DOMAIN, borders(runs[0][1])))
+    else:
+        print(draw(runs))
 
 
 def read(lines):
@@ -54,11 +63,31 @@ def read(lines):
     return [{**p, 'at': p['batch']} for p in points if 'batch' in p]
 
 
-def draw(runs):
+def by_domain(points):
+    """Returns [(domain, its points)] of a run."""
+
+    found = {}
+
+    for p in points:
+        for name, values in p.get('domains', {}).items():
+            found.setdefault(name, []).append({**values, 'at': p['at']})
+
+    return list(found.items())
+
+
+def borders(points):
+    """Returns the last batch of each stage but the last one."""
+
+    return [a['at'] for a, b in zip(points, points[1:])
+            if a['stage'] != b['stage']]
+
+
+def draw(runs, panels=PANELS, borders=()):
     """Returns the SVG of [(name, points)]."""
 
-    return picture(runs, PANELS, 'batches of rollouts', legend(runs),
-                   max(p['at'] for _, points in runs for p in points), [])
+    return picture(runs, panels, 'batches of rollouts', legend(runs),
+                   max(p['at'] for _, points in runs for p in points),
+                   borders)
 
 
 def legend(runs):

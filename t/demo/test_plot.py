@@ -219,6 +219,43 @@ class Rollouts(unittest.TestCase):
         y = [p[1] for p in found['kl']]
         self.assertAlmostEqual(y[1] - y[2], y[0] - y[1], 0)
 
+    def test_domains(self):
+        """A curve for each domain with its batches only; rewards below 0 are
+        below the axis."""
+
+        lines = [{'batch': n, 'stage': stage, 'reward': 0.5, 'mixed': 0.5,
+                  'kl': 0.1, 'entropy': 1, 'tokens': 5, 'domains': {
+                      name: {'reward': r, 'kl': 0.01 * n, 'entropy': 0.1 * n,
+                             'tokens': 10 * n} for name, r in some}}
+                 for n, stage, some in (
+                     (1, 'r', [('r', -0.2)]), (2, 'r', [('r', 0.2)]),
+                     (3, 'a', [('a', 0.4)]), (4, 'a', [('a', 0.8)]))]
+        status, svg = plot(lines, 'train.rl_plot')
+        self.assertEqual(status, 0, svg)
+        c = curves(svg)
+        self.assertEqual(set(c), {f'{d}: {k}' for d in 'ra' for k in (
+            'reward', 'kl', 'entropy', 'tokens')})
+
+        # 4 batches, 0.4 of the reward is as far as 0.4 anywhere
+
+        (x1, y1), (x2, y2) = c['r: reward']
+        (x3, y3), (x4, y4) = c['a: reward']
+        self.assertAlmostEqual(x2 - x1, x3 - x2, 0)
+        self.assertAlmostEqual(y1 - y2, y3 - y4, delta=0.3)
+        self.assertAlmostEqual(y1 - y2, 2 * (y2 - y3), delta=0.3)
+
+        for key in ('entropy', 'tokens'):
+            y = [y for d in 'ra' for _, y in c[f'{d}: {key}']]
+            self.assertAlmostEqual(y[0] - y[3], 3 * (y[0] - y[1]), delta=0.5)
+
+        # all is inside its panel
+
+        bold = [float(t.get('y')) for t in svg.iter() if t.get('font-weight')]
+        self.assertLess(max(y for _, y in c['r: reward']), bold[1])
+        dotted = [x for x in svg.iter() if x.get('stroke-dasharray') == '1 3']
+        self.assertEqual({float(x.get('x1')) for x in dotted}, {x2})
+        self.assertEqual(len(dotted), 4)
+
     def test_nothing(self):
         status, text = plot([{'eval': 'before', 'reward': 1}],
                             'train.rl_plot')
