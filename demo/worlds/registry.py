@@ -4,8 +4,9 @@
 folder."""
 
 import functools
+import random
 
-from tasks import mix
+from tasks import mix, sums_zh
 from worlds.answers import logic, programming, writing
 from worlds.code import interpreter, repo
 from worlds.form import Family, Refused
@@ -46,6 +47,7 @@ def families():
     add(found, programming.family())
     add(found, logic.family())
     add(found, writing.family())
+    add(found, second_language())
 
     return found
 
@@ -71,6 +73,14 @@ def of_tasks(chain):
     return Family(chain[0],
                   lambda seed, level: mix.task_of(chain[level - 1], seed),
                   levels=len(chain), about={'made_by': 'tasks.' + chain[0]})
+
+
+def second_language():
+    """Returns the family that is not in English.  Supervised training does
+    not draw from it."""
+
+    return Family('sums_zh', lambda seed, level: sums_zh.make(
+        random.Random(f'sums_zh/{seed}')), about={'made_by': 'tasks.sums_zh'})
 
 
 def find(name):
