@@ -28,6 +28,11 @@
  * its first event to its last one, divided by its tokens after the first.  An
  * event may have several tokens, so the time between events is not that of a
  * token.  Token counts are those of the server's usage.
+ *
+ * With a number of seconds the row ends then, and has what was measured until
+ * then.  The requests that run are aborted and not counted.  Their tokens are:
+ * the numbers of tokens are those of the engines' counters then, which are up
+ * to 0.1 s old, less those when the row began.
  */
 
 #define CHAT_EVENTS     (1U << 24)  /* most intervals that are kept */
@@ -58,9 +63,18 @@ typedef struct {
     int             spread;         /* 1: lengths vary, with these means */
     double          rate;           /* requests per second; 0: each stream
                                        begins the next one at once */
+    double          seconds;        /* that the row takes at most; 0: any */
     const char     *uri;
     const char     *model;
 } chat_conf_t;
+
+
+/* What the engines have read and generated. */
+
+typedef struct {
+    uint64_t        prompt;
+    uint64_t        completion;
+} chat_counts_t;
 
 
 static const char *const  chat_word[] = {
@@ -145,9 +159,10 @@ chat_request(chat_stream_t *s)
     n = length(conf.prompt, CHAT_PROMPT);
 
     (void) fprintf(f, "{\"model\":\"%s\",\"stream\":true,\"stream_options\":"
-                   "{\"include_usage\":true},\"temperature\":1,\"seed\":%u,"
-                   "\"ignore_eos\":true,\"max_tokens\":%u,\"messages\":"
-                   "[{\"role\":\"user\",\"content\":\"", conf.model, begun,
+                   "{\"include_usage\":true},\"temperature\":1,\"top_p\":1,"
+                   "\"seed\":%u,\"ignore_eos\":true,\"max_tokens\":%u,"
+                   "\"messages\":[{\"role\":\"user\",\"content\":\"",
+                   conf.model, begun,
                    length(conf.answer, CHAT_TOTAL - n));
 
     for (i = 0; i < n; i++) {
@@ -331,7 +346,7 @@ chat_options(int argc, char **argv)
 {
     int  c;
 
-    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:ls:")) != -1) {
+    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:t:ls:")) != -1) {
         switch (c) {
 
         case 'p':
@@ -366,6 +381,10 @@ chat_options(int argc, char **argv)
             conf.model = optarg;
             break;
 
+        case 't':
+            conf.seconds = atof(optarg);
+            break;
+
         case 'l':
             conf.spread = 1;
             break;
@@ -381,17 +400,67 @@ chat_options(int argc, char **argv)
 
     return conf.port > 0 && conf.streams > 0 && conf.prompt > 0
            && conf.answer > 0 && conf.rate >= 0
+           && conf.seconds >= 0
            && (conf.requests >= conf.streams
                || (conf.rate > 0 && conf.requests > 0))
            && optind == argc ? 0 : -1;
 }
 
 
-static void
-chat_print(double seconds)
+/* The sums of the engines' counters; -1: they cannot be read. */
+
+static int
+chat_count(chat_counts_t *counts)
 {
-    double         cpu;
+    char     *text, *line, *next;
+    uint64_t  n;
+
+    static const char  prompt[] = "dsa_engine_prompt_tokens_total{";
+    static const char  completion[] = "dsa_engine_completion_tokens_total{";
+
+    memset(counts, 0, sizeof(chat_counts_t));
+    text = http_get(conf.port, "/metrics");
+
+    if (text == NULL) {
+        (void) fprintf(stderr, "chat: /metrics: %s\n", strerror(errno));
+        return -1;
+    }
+
+    for (line = text; line != NULL; line = next) {
+        next = strchr(line, '\n');
+
+        if (next != NULL) {
+            *next++ = '\0';
+        }
+
+        if (strrchr(line, ' ') == NULL) {
+            continue;
+        }
+
+        n = strtoull(strrchr(line, ' '), NULL, 10);
+
+        if (strncmp(line, prompt, sizeof(prompt) - 1) == 0) {
+            counts->prompt += n;
+
+        } else if (strncmp(line, completion, sizeof(completion) - 1) == 0) {
+            counts->completion += n;
+        }
+    }
+
+    free(text);
+
+    return 0;
+}
+
+
+/* The row's tokens; all: those of the engines, and not of complete requests. */
+
+static void
+chat_print(double seconds, const chat_counts_t *all)
+{
+    double         cpu, whole;
     struct rusage  use;
+    chat_counts_t  sum;
 
     (void) getrusage(RUSAGE_SELF, &use);
     cpu = (double) (use.ru_utime.tv_sec + use.ru_stime.tv_sec)
@@ -401,12 +470,22 @@ chat_print(double seconds)
     qsort(interval_ms, n_interval, sizeof(float), chat_order);
     qsort(token_ms, n_token, sizeof(float), chat_order);
 
-    (void) printf("| %u | %u | %.0f / %.0f | %.0f | %.0f | %.0f / %.0f | %.1f "
-                  "/ %.1f | %.2f / %.2f | %.1f | %u | %.2f |\n", conf.streams,
-                  ended,
-                  (double) prompt_tokens / ended, (double) tokens / ended,
-                  (double) tokens / seconds,
-                  (double) (prompt_tokens + tokens) / seconds,
+    sum.prompt = prompt_tokens;
+    sum.completion = tokens;
+    whole = ended != 0 ? ended : 1;
+
+    (void) printf("| %u | %u", conf.streams, ended);
+
+    if (all != NULL) {
+        (void) printf(" of %u", conf.requests);
+        sum = *all;
+    }
+
+    (void) printf(" | %.0f / %.0f | %.0f | %.0f | %.0f / %.0f | %.1f "
+                  "/ %.1f | %.2f / %.2f | %.1f | %u | %.2f |\n",
+                  (double) prompt_tokens / whole, (double) tokens / whole,
+                  (double) sum.completion / seconds,
+                  (double) (sum.prompt + sum.completion) / seconds,
                   chat_quantile(first_ms, n_first, 0.5),
                   chat_quantile(first_ms, n_first, 0.99),
                   chat_quantile(interval_ms, n_interval, 0.5),
@@ -417,21 +496,133 @@ chat_print(double seconds)
 }
 
 
+/*
+ * Waits for events until all requests have ended, until the time end, or until
+ * nothing arrives any more.  Returns 1 when some are left, or -1 after an
+ * error; *now is the time of the return.
+ */
+
+static int
+chat_loop(uint64_t end, uint64_t *now)
+{
+    int                  i, n, wait;
+    uint64_t             left;
+    chat_stream_t       *ready;
+    struct epoll_event   ev[256];
+
+    while (ended < (conf.rate > 0 ? conf.requests : begun)) {
+        wait = conf.rate > 0 ? chat_arrive() : CHAT_TIMEOUT_MS;
+        *now = http_now();
+
+        if (*now >= end) {
+            return 1;
+        }
+
+        left = (end - *now) / 1000000 + 1;
+        n = wait == -1 ? -1
+            : epoll_wait(ep, ev, 256, left < (uint64_t) wait ? (int) left
+                                                             : wait);
+
+        if (n == 0 && wait == CHAT_TIMEOUT_MS && left > CHAT_TIMEOUT_MS) {
+            (void) fprintf(stderr, "chat: nothing arrived for 60 s\n");
+            failed++;
+            *now = http_now();
+
+            return 1;
+        }
+
+        if (n == -1 && errno != EINTR) {
+            return -1;
+        }
+
+        for (i = 0; i < n; i++) {
+            ready = ev[i].data.ptr;
+
+            if (http_io(&ready->http, ep, ev[i].events, ready) == 1
+                && chat_end(ready) == -1)
+            {
+                return -1;
+            }
+        }
+    }
+
+    *now = http_now();
+
+    return 0;
+}
+
+
+/*
+ * Runs the load and prints its row.  -1 with errno, or 1: the counters cannot
+ * be read.
+ */
+
+static int
+chat_run(chat_stream_t *s)
+{
+    int             rc;
+    uint32_t        k;
+    uint64_t        start, end, now;
+    chat_counts_t   before, after;
+
+    for (k = 0; k < conf.streams; k++) {
+        if (http_init(&s[k].http, chat_line, &s[k]) == -1) {
+            return -1;
+        }
+    }
+
+    if (conf.seconds > 0 && chat_count(&before) == -1) {
+        return 1;
+    }
+
+    start = http_now();
+    end = conf.seconds > 0 ? start + (uint64_t) (conf.seconds * 1e9)
+                           : UINT64_MAX;
+    chat_arrivals(start);
+
+    for (k = 0; k < conf.streams; k++) {
+        if (conf.rate == 0 && chat_begin(&s[k]) == -1) {
+            return -1;
+        }
+
+        idle[n_idle++] = &s[k];
+    }
+
+    rc = chat_loop(end, &now);
+
+    if (rc == 1 && conf.seconds > 0) {
+        if (chat_count(&after) == -1) {
+            return 1;
+        }
+
+        after.prompt -= before.prompt;
+        after.completion -= before.completion;
+    }
+
+    if (rc != -1) {
+        chat_print((double) (now - start) * 1e-9,
+                   rc == 1 && conf.seconds > 0 ? &after : NULL);
+    }
+
+    return rc == -1 ? -1 : 0;
+}
+
+
 int
 main(int argc, char **argv)
 {
-    int                  i, n, wait;
-    uint32_t             k;
-    uint64_t             start;
-    chat_stream_t       *s, *ready;
-    struct epoll_event   ev[256];
+    int             rc;
+    uint32_t        k;
+    chat_stream_t  *s;
 
     if (chat_options(argc, argv) == -1) {
         (void) fprintf(stderr, "usage: chat -p PORT [-c STREAMS] [-n REQUESTS]"
                        " [-i PROMPT_WORDS] [-o ANSWER_TOKENS] [-l]\n"
-                       "            [-r RATE] [-u URI] [-m MODEL] [-s SEED]\n"
+                       "            [-r RATE] [-u URI] [-m MODEL] [-s SEED]"
+                       " [-t SECONDS]\n"
                        "-l: lengths vary around the given means\n"
                        "-r: requests arrive so many times a second\n"
+                       "-t: the row ends after so many seconds\n"
                        "prints: streams | requests | mean prompt / answer | "
                        "output tokens/s | all tokens/s |\n"
                        "        TTFT ms median / 99th | between events ms "
@@ -456,50 +647,11 @@ main(int argc, char **argv)
         return 1;
     }
 
-    start = http_now();
-    chat_arrivals(start);
+    rc = chat_run(s);
 
-    for (k = 0; k < conf.streams; k++) {
-        if (http_init(&s[k].http, chat_line, &s[k]) == -1
-            || (conf.rate == 0 && chat_begin(&s[k]) == -1))
-        {
-            (void) fprintf(stderr, "chat: %s\n", strerror(errno));
-            return 1;
-        }
-
-        idle[n_idle++] = &s[k];
+    if (rc == -1) {
+        (void) fprintf(stderr, "chat: %s\n", strerror(errno));
     }
-
-    wait = CHAT_TIMEOUT_MS;
-
-    while (ended < (conf.rate > 0 ? conf.requests : begun)) {
-        if (conf.rate > 0) {
-            wait = chat_arrive();
-        }
-
-        n = wait == -1 ? -1 : epoll_wait(ep, ev, 256, wait);
-
-        if ((n == 0 && wait == CHAT_TIMEOUT_MS) || (n == -1 && errno != EINTR))
-        {
-            (void) fprintf(stderr, "chat: %s\n",
-                           n == 0 ? "nothing arrived for 60 s"
-                                  : strerror(errno));
-            return 1;
-        }
-
-        for (i = 0; i < n; i++) {
-            ready = ev[i].data.ptr;
-
-            if (http_io(&ready->http, ep, ev[i].events, ready) == 1
-                && chat_end(ready) == -1)
-            {
-                (void) fprintf(stderr, "chat: %s\n", strerror(errno));
-                return 1;
-            }
-        }
-    }
-
-    chat_print((double) (http_now() - start) * 1e-9);
 
     for (k = 0; k < conf.streams; k++) {
         http_free(&s[k].http);
@@ -513,5 +665,5 @@ main(int argc, char **argv)
     free(arrival);
     free(idle);
 
-    return failed == 0 ? 0 : 1;
+    return rc == 0 && failed == 0 ? 0 : 1;
 }

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +21,11 @@
 
 
 #define HTTP_BUFFER         65536
+#define HTTP_GET_MS         10000       /* without a byte of a document */
 
 
+static int http_exchange(int fd, const char *uri, FILE *f);
+static int http_wait(int fd, short events);
 static int http_send(http_t *h, int ep, void *ptr);
 static void http_read(http_t *h, const char *p, const char *last,
     uint64_t now);
@@ -328,6 +332,104 @@ http_collect(http_t *h, const char *p, const char *last, int *whole)
     h->line_len = 0;
 
     return end + 1;
+}
+
+
+char *
+http_get(int port, const char *uri)
+{
+    int          fd, rc, status;
+    FILE        *f;
+    char        *text, *body;
+    size_t       len;
+
+    fd = http_connect(port);
+
+    if (fd == -1) {
+        return NULL;
+    }
+
+    f = open_memstream(&text, &len);
+
+    if (f == NULL) {
+        (void) close(fd);
+        return NULL;
+    }
+
+    rc = http_exchange(fd, uri, f);
+    (void) close(fd);
+
+    if (fclose(f) != 0) {
+        return NULL;
+    }
+
+    body = strstr(text, "\r\n\r\n");
+
+    if (rc == 0 && (sscanf(text, "HTTP/1.%*d %d", &status) != 1
+                    || status != 200 || body == NULL))
+    {
+        errno = EPROTO;
+        rc = -1;
+    }
+
+    if (rc == -1) {
+        free(text);
+        return NULL;
+    }
+
+    body += 4;
+    memmove(text, body, len - (size_t) (body - text) + 1);
+
+    return text;
+}
+
+
+/*
+ * Sends a request of HTTP/1.0, whose response ends with the connection, and
+ * writes the response to f.  -1 with errno.
+ */
+
+static int
+http_exchange(int fd, const char *uri, FILE *f)
+{
+    char     buf[4096];
+    ssize_t  n;
+
+    n = snprintf(buf, sizeof(buf), "GET %s HTTP/1.0\r\nHost: localhost\r\n"
+                 "\r\n", uri);
+
+    if (http_wait(fd, POLLOUT) == -1 || write(fd, buf, (size_t) n) != n) {
+        return -1;
+    }
+
+    do {
+        n = http_wait(fd, POLLIN) == -1 ? -1 : read(fd, buf, sizeof(buf));
+
+        if (n > 0) {
+            (void) fwrite(buf, 1, (size_t) n, f);
+        }
+
+    } while (n > 0);
+
+    return (int) n;
+}
+
+
+static int
+http_wait(int fd, short events)
+{
+    struct pollfd  p;
+
+    p.fd = fd;
+    p.events = events;
+
+    if (poll(&p, 1, HTTP_GET_MS) == 1) {
+        return 0;
+    }
+
+    errno = ETIMEDOUT;
+
+    return -1;
 }
 
 

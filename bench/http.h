@@ -84,6 +84,13 @@ int http_io(http_t *h, int ep, uint32_t events, void *ptr);
 
 void http_close(http_t *h);
 
+/*
+ * Gets a document of 127.0.0.1 on a connection of its own, in at most some
+ * seconds, and returns its body, which the caller frees.  NULL with errno:
+ * EPROTO is another status than 200, ETIMEDOUT no whole response.
+ */
+char *http_get(int port, const char *uri);
+
 /* 1 if a line is an event of a chat with text. */
 int http_has_text(const char *line);
 

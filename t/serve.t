@@ -101,6 +101,35 @@ for (@rows) {
            'tokens take no longer than the row') or diag($out);
 }
 
+# Loads that end before their requests: what was generated until then counts,
+# and the next load finds the engine free.  The engine's times are of all tokens
+# but the first of each answer, and were read later.
+
+$out = ended(serve('-s', 2, '4,4,40,20000', '2,4,40,8'), 0,
+             'loads with a limit of time');
+@rows = rows($out);
+is_deeply([ map { [ @{$_}[1, 2, 10] ] } @rows ],
+          [ [ 4, '0 of 4', 0 ], [ 2, 4, 0 ] ], 'requests that have ended')
+    or diag($out);
+is($rows[0][3], '0 / 0', 'no request is whole');
+cmp_ok($rows[0][9], '>=', 2, 'the time of the first load') or diag($out);
+cmp_ok($rows[0][4], '>', 0, 'tokens are counted') or diag($out);
+cmp_ok($rows[0][4] * $rows[0][9], '<=',
+       1.05 * ((engine_rows($out))[0][2] + 4), 'and not more than there were')
+    or diag($out);
+cmp_ok($rows[0][5], '>', $rows[0][4], 'and those of prompts');
+like($rows[1][3], qr{^\d\d / 8$}, 'the next load has whole requests');
+
+# The public loads, with fewer tokens.
+
+$out = ended(serve('-s', 2, '8k1k/1024', 'chats/32', 'steady/32'), 0,
+             'public loads');
+is_deeply([ map { $_->[1] } engine_rows($out) ],
+          [ '1,4,8,1', '16,64,8,1', '64,256,8,1', '256,1024,8,1',
+            '1024,1024,6,6,l', '1024,1024,6,6,l,8' ], 'each has its rows')
+    or diag($out);
+is($_->[10], 0, "$_->[1] streams: no failed request") for rows($out);
+
 $out = ended(serve('-c', 1024, '1,2,3000,8'), 1, 'prompts that do not fit');
 like($out, qr/^chat: status 400, 0 tokens, cut: .*context/m,
      'the error of nginx') or diag($out);
