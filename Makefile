@@ -200,6 +200,12 @@ $(BUILD)/t/test_%: $(BUILD)/obj/t/unit/test_%.o $(CHECK_OBJ) \
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+$(BUILD)/t/test_draft_share: $(BUILD)/obj/t/unit/test_draft_share.o \
+                             $(BUILD)/obj/bench/draft_share.o \
+                             $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
 $(BUILD)/t/test_routing: $(BUILD)/obj/t/unit/test_routing.o \
                          $(BUILD)/obj/bench/routing.o $(BUILD)/libdsa.a
 	@mkdir -p $(@D)
@@ -266,7 +272,8 @@ $(SAMPLE): $(BUILD)/obj/t/ajv/sample_grammar.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o $(BUILD)/obj/bench/http.o
-$(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o
+$(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o \
+                     $(BUILD)/obj/bench/draft_share.o
 $(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
                        $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a

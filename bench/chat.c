@@ -14,7 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "bench/draft_share.h"
 #include "bench/http.h"
+#include "engine/backend.h"
 
 
 /*
@@ -64,6 +66,7 @@ typedef struct {
     double          rate;           /* requests per second; 0: each stream
                                        begins the next one at once */
     double          seconds;        /* that the row takes at most; 0: any */
+    double          temperature;
     const char     *uri;
     const char     *model;
 } chat_conf_t;
@@ -86,7 +89,7 @@ static const char *const  chat_word[] = {
 static chat_conf_t      conf = { .uri = "/v1/chat/completions",
                                  .model = "model", .streams = 1,
                                  .requests = 1, .prompt = 1000,
-                                 .answer = 256 };
+                                 .answer = 256, .temperature = 1 };
 static uint64_t         seed = 1;
 static uint32_t         begun, ended, failed;
 static uint64_t         prompt_tokens, tokens;
@@ -159,10 +162,10 @@ chat_request(chat_stream_t *s)
     n = length(conf.prompt, CHAT_PROMPT);
 
     (void) fprintf(f, "{\"model\":\"%s\",\"stream\":true,\"stream_options\":"
-                   "{\"include_usage\":true},\"temperature\":1,\"top_p\":1,"
+                   "{\"include_usage\":true},\"temperature\":%.4f,\"top_p\":1,"
                    "\"seed\":%u,\"ignore_eos\":true,\"max_tokens\":%u,"
                    "\"messages\":[{\"role\":\"user\",\"content\":\"",
-                   conf.model, begun,
+                   conf.model, conf.temperature, begun,
                    length(conf.answer, CHAT_TOTAL - n));
 
     for (i = 0; i < n; i++) {
@@ -346,7 +349,7 @@ chat_options(int argc, char **argv)
 {
     int  c;
 
-    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:t:ls:")) != -1) {
+    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:a:t:ls:")) != -1) {
         switch (c) {
 
         case 'p':
@@ -381,6 +384,11 @@ chat_options(int argc, char **argv)
             conf.model = optarg;
             break;
 
+        case 'a':
+            conf.temperature = bench_draft_temperature(atof(optarg),
+                                                       DSA_RANDOM_LOGITS);
+            break;
+
         case 't':
             conf.seconds = atof(optarg);
             break;
@@ -399,7 +407,7 @@ chat_options(int argc, char **argv)
     }
 
     return conf.port > 0 && conf.streams > 0 && conf.prompt > 0
-           && conf.answer > 0 && conf.rate >= 0
+           && conf.answer > 0 && conf.rate >= 0 && conf.temperature > 0
            && conf.seconds >= 0
            && (conf.requests >= conf.streams
                || (conf.rate > 0 && conf.requests > 0))
@@ -619,10 +627,12 @@ main(int argc, char **argv)
         (void) fprintf(stderr, "usage: chat -p PORT [-c STREAMS] [-n REQUESTS]"
                        " [-i PROMPT_WORDS] [-o ANSWER_TOKENS] [-l]\n"
                        "            [-r RATE] [-u URI] [-m MODEL] [-s SEED]"
-                       " [-t SECONDS]\n"
+                       " [-t SECONDS] [-a SHARE]\n"
                        "-l: lengths vary around the given means\n"
                        "-r: requests arrive so many times a second\n"
                        "-t: the row ends after so many seconds\n"
+                       "-a: this share of the drafts of random weights is "
+                       "right, above 0 to 0.92\n"
                        "prints: streams | requests | mean prompt / answer | "
                        "output tokens/s | all tokens/s |\n"
                        "        TTFT ms median / 99th | between events ms "

@@ -31,6 +31,9 @@
 
 #define DSA_INPUT_KNOWN     UINT32_MAX  /* see input_from */
 
+#define DSA_RANDOM_LOGITS   0.2f        /* deviation of the logits of random
+                                           weights */
+
 
 typedef enum {
     DSA_BACKEND_CPU = 0,

@@ -5,9 +5,11 @@
 
 
 #include <cuda_runtime_api.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/backend.h"
 #include "engine/cuda/loader.h"
 #include "engine/cuda/weights.h"
 #include "kernels/core/fp8.h"
@@ -107,9 +109,13 @@ dsa_load_all(dsa_loader_t *ld, dsa_cuda_weights_t *w,
                           + DSA_FP8_GROUP - 1) / DSA_FP8_GROUP
                          * DSA_FP8_GROUP;
 
+    /* in front of it is a norm, and a uniform number has a third of variance */
+
     w->head = dsa_load_bf16(ld, files != NULL ? &files->head : NULL,
                             DSA_CUT_VOCAB_ROWS, s->vocab_size, s->hidden_size,
-                            0.02f, "lm_head", 0);
+                            DSA_RANDOM_LOGITS
+                            * sqrtf(3.0f / (float) s->hidden_size),
+                            "lm_head", 0);
 
     /* behind the others, which are the same with and without it */
 
