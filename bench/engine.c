@@ -34,7 +34,7 @@ const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS] = {
 };
 
 const uint32_t  dsa_bench_batch[DSA_BENCH_BATCHES] = {
-    1, 4, 8, 16, 32, 64, 128
+    1, 4, 8, 16, 32, 64, 128, 256, 512
 };
 
 const uint32_t  dsa_bench_context[DSA_BENCH_CONTEXTS] = {
@@ -228,7 +228,9 @@ dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
         e->decode = 1;
 
         return value == NULL
-               || sscanf(value, "%ux%u", &e->batch_only, &e->context_only) == 2
+               || (sscanf(value, "%ux%u", &e->batch_only, &e->context_only)
+                   == 2
+                   && e->batch_only <= dsa_bench_batch[DSA_BENCH_BATCHES - 1])
                ? DSA_OK : DSA_ERROR;
 
     case 'D':
@@ -310,6 +312,8 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
         e->prefill = 1;
         e->decode = 1;
     }
+
+    e->seqs = e->batch_only > DSA_BENCH_SEQS ? e->batch_only : DSA_BENCH_SEQS;
 
     return e->model != NULL && optind == argc ? DSA_OK : DSA_ERROR;
 }
@@ -402,7 +406,7 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
     conf.gpus = r->gpus;
     conf.attention = r->attention;
     conf.max_tokens = DSA_BENCH_TOKENS;
-    conf.max_seqs = DSA_BENCH_SEQS;
+    conf.max_seqs = e->seqs;
     conf.drafts = e->drafts;
     conf.allowed = UINT32_MAX;
 
@@ -420,7 +424,7 @@ dsa_bench_open(dsa_bench_engine_t *e, dsa_err_t *err)
         return DSA_ERROR;
     }
 
-    seqs = e->backend->ranks * DSA_BENCH_SEQS;
+    seqs = e->backend->ranks * e->seqs;
     n = (e->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
 
     e->tokens = malloc((e->context + seqs) * sizeof(uint32_t));

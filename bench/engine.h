@@ -25,11 +25,12 @@
  *     engine_drafts    decode steps with drafts, and what they gain
  */
 
-#define DSA_BENCH_SEQS      128         /* of each rank */
+#define DSA_BENCH_SEQS      128         /* of each rank, unless --decode names
+                                           more */
 #define DSA_BENCH_TOKENS    8192        /* of each rank in a step */
 
 #define DSA_BENCH_PROMPTS   5
-#define DSA_BENCH_BATCHES   7
+#define DSA_BENCH_BATCHES   9
 #define DSA_BENCH_CONTEXTS  3
 #define DSA_BENCH_DRAFTS    (DSA_MAX_OUTPUTS - 1)
 
@@ -63,6 +64,7 @@ typedef struct {
     dsa_attention_e     attention;
     uint32_t            layers;         /* 0: as many as fit one GPU */
     int                 one;            /* 1: they fit one GPU */
+    uint32_t            seqs;           /* most of each rank in a step */
     int                 prefill;
     int                 decode;
     uint32_t            tokens_only;    /* of the prompts measured; 0: all */

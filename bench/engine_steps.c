@@ -46,7 +46,7 @@ dsa_bench_seq(dsa_bench_engine_t *e, uint32_t rank, uint32_t s,
 
     n = (tokens + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     of = (e->context + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
-    pages = e->pages + ((uint64_t) rank * DSA_BENCH_SEQS + s) * of;
+    pages = e->pages + ((uint64_t) rank * e->seqs + s) * of;
 
     for (i = 0; i < n; i++) {
         pages[i] = (uint32_t) (((uint64_t) s * n + i) * 1000003
@@ -322,7 +322,7 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
     seqs = batch * e->backend->ranks;
     n = context + (DSA_BENCH_WARM + DSA_BENCH_STEPS) * (drafts + 1);
 
-    if (n > e->context || seqs > e->backend->ranks * DSA_BENCH_SEQS
+    if (n > e->context || seqs > e->backend->ranks * e->seqs
         || (uint64_t) batch * (n + DSA_PAGE_TOKENS)
            > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
     {
