@@ -12,6 +12,8 @@
 #define DSA_BOUND_INDEX     (DSA_CUDA_INDEX + sizeof(float))    /* bytes */
 
 
+static void dsa_bound_layer(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, const dsa_layer_config_t *layer);
 static void dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
     const dsa_bound_step_t *step, int own);
 static void dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
@@ -86,28 +88,47 @@ void
 dsa_bound_layers(dsa_bound_t *b, const dsa_model_config_t *s,
     const dsa_bound_step_t *step, uint32_t first, uint32_t end)
 {
-    uint32_t                   i;
-    const dsa_layer_config_t  *layer;
+    uint32_t  i;
 
     for (i = first; i < end; i++) {
-        layer = &s->layer[i < s->num_hidden_layers ? i
-                          : s->num_hidden_layers - 1];
-
-        dsa_bound_attention(b, s, step,
-                            layer->selection == DSA_SELECTION_OWN);
-        dsa_bound_sum(b, step, s->hidden_size);
-
-        if (layer->moe) {
-            dsa_bound_moe(b, s, step);
-
-        } else {
-            dsa_bound_product(b, s, DSA_MATRICES_DENSE, step,
-                              3.0 * s->hidden_size * s->intermediate_size
-                              / dsa_bound_parts(step));
-        }
-
-        dsa_bound_sum(b, step, s->hidden_size);
+        dsa_bound_layer(b, s, step, &s->layer[i < s->num_hidden_layers ? i
+                                              : s->num_hidden_layers - 1]);
     }
+}
+
+
+void
+dsa_bound_draft(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step)
+{
+    double  n;
+
+    n = 2.0 * s->hidden_size * s->hidden_size;
+    b->bytes += 2 * n;
+    b->bf16 += 2 * step->tokens * n;
+
+    dsa_bound_layer(b, s, step, &s->draft);
+    dsa_bound_head(b, s, step, step->tokens);
+}
+
+
+static void
+dsa_bound_layer(dsa_bound_t *b, const dsa_model_config_t *s,
+    const dsa_bound_step_t *step, const dsa_layer_config_t *layer)
+{
+    dsa_bound_attention(b, s, step, layer->selection == DSA_SELECTION_OWN);
+    dsa_bound_sum(b, step, s->hidden_size);
+
+    if (layer->moe) {
+        dsa_bound_moe(b, s, step);
+
+    } else {
+        dsa_bound_product(b, s, DSA_MATRICES_DENSE, step,
+                          3.0 * s->hidden_size * s->intermediate_size
+                          / dsa_bound_parts(step));
+    }
+
+    dsa_bound_sum(b, step, s->hidden_size);
 }
 
 
@@ -155,7 +176,7 @@ dsa_bound_attention(dsa_bound_t *b, const dsa_model_config_t *s,
 }
 
 
-/* Absorbed MQA of one token of each sequence; kv_b is used in bf16. */
+/* Absorbed MQA of the sequences' last tokens; kv_b is used in bf16. */
 
 static void
 dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
@@ -167,12 +188,12 @@ dsa_bound_decode(dsa_bound_t *b, const dsa_model_config_t *s,
     keys = step->start < keys ? step->start : keys;
     kv_b = heads * (s->qk_nope_head_dim + s->v_head_dim) * DSA_CUDA_LATENT;
 
-    b->bytes += 2 * kv_b + step->tokens * keys * step->record;
+    b->bytes += 2 * kv_b + step->sequences * keys * step->record;
     b->bf16 += 2 * step->tokens
                * (kv_b + keys * heads * (DSA_BOUND_KEY + DSA_CUDA_LATENT));
 
     if (own && step->start > s->index_topk) {
-        b->bytes += step->tokens * step->start * DSA_BOUND_INDEX;
+        b->bytes += step->sequences * step->start * DSA_BOUND_INDEX;
         b->fp8 += 2 * step->tokens * step->start * s->index_n_heads
                   * DSA_CUDA_INDEX;
     }

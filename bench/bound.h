@@ -43,6 +43,8 @@ typedef struct {
     uint32_t            ranks;
     dsa_attention_e     attention;
     double              tokens;         /* whose attention the GPU computes */
+    double              sequences;      /* decode: of these tokens; a sequence's
+                                           cache entries are read once */
     double              start;          /* prefill: position of the first;
                                            decode: keys that each token sees */
     int                 prefill;
@@ -60,6 +62,13 @@ void dsa_bound_layers(dsa_bound_t *b, const dsa_model_config_t *config,
     const dsa_bound_step_t *step, uint32_t first, uint32_t end);
 void dsa_bound_head(dsa_bound_t *b, const dsa_model_config_t *config,
     const dsa_bound_step_t *step, double samples);
+
+/*
+ * Adds a step of the draft layer, with the product before it and the head, for
+ * each sequence of a decode step: step->tokens is their number.
+ */
+void dsa_bound_draft(dsa_bound_t *b, const dsa_model_config_t *config,
+    const dsa_bound_step_t *step);
 
 /* Seconds, and what takes them: "HBM", "products" or "link". */
 double dsa_bound_seconds(const dsa_bound_t *b, const char **limit);

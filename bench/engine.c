@@ -19,7 +19,6 @@
 
 
 static int dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv);
-static int dsa_bench_accepted(dsa_bench_engine_t *e, const char *text);
 static int dsa_bench_fit(dsa_bench_engine_t *e, dsa_err_t *err);
 static int dsa_bench_gpus(dsa_bench_engine_t *e, dsa_bench_result_t result[2],
     uint32_t gpus, dsa_err_t *err);
@@ -234,39 +233,10 @@ dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
                ? DSA_OK : DSA_ERROR;
 
     case 'D':
-        return dsa_bench_accepted(e, value);
+        return dsa_bench_shares(e->accepted, &e->drafts, value);
 
     default:
         return DSA_ERROR;
-    }
-}
-
-
-/*
- * Reads the shares of accepted drafts, each of all drafts at its position, as
- * ".85,.7,.6".
- */
-
-static int
-dsa_bench_accepted(dsa_bench_engine_t *e, const char *text)
-{
-    char    *end;
-    double   share;
-
-    for ( ;; text = end + 1) {
-        share = strtod(text, &end);
-
-        if (end == text || !(share >= 0 && share <= 1)
-            || e->drafts == DSA_BENCH_DRAFTS)
-        {
-            return DSA_ERROR;
-        }
-
-        e->accepted[e->drafts++] = share;
-
-        if (*end != ',') {
-            return *end == '\0' ? DSA_OK : DSA_ERROR;
-        }
     }
 }
 

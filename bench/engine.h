@@ -109,6 +109,13 @@ int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
 int dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
     uint32_t drafts, double *seconds, dsa_err_t *err);
 
+/*
+ * engine_drafts.c: reads the shares of accepted drafts, each of all drafts at
+ * its position, as ".85,.7,.6".
+ */
+int dsa_bench_shares(double share[DSA_BENCH_DRAFTS], uint32_t *n,
+    const char *text);
+
 /* engine_drafts.c: the same with 0 to e->drafts drafts, and their table. */
 int dsa_bench_drafts(dsa_bench_engine_t *e, dsa_err_t *err);
 void dsa_bench_drafts_table(const dsa_bench_engine_t *e,

@@ -5,16 +5,41 @@
 
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "bench/engine.h"
 
 
 /*
  * Decode steps with drafts of the draft layer.  Its weights are random, so that
- * no draft is right; the time of a step depends on the number of drafts, and
- * not on which of them are accepted.  What drafts gain follows from the shares
- * of accepted drafts that the caller assumes.
+ * which drafts are right is chance; the time of a step depends on the number of
+ * drafts, and not on which of them are accepted.  What drafts gain follows from
+ * the shares of accepted drafts that the caller assumes.
  */
+
+
+int
+dsa_bench_shares(double share[DSA_BENCH_DRAFTS], uint32_t *n,
+    const char *text)
+{
+    char  *end;
+
+    for (*n = 0; *n < DSA_BENCH_DRAFTS; text = end + 1) {
+        share[*n] = strtod(text, &end);
+
+        if (end == text || !(share[*n] >= 0 && share[*n] <= 1)) {
+            return DSA_ERROR;
+        }
+
+        (*n)++;
+
+        if (*end != ',') {
+            return *end == '\0' ? DSA_OK : DSA_ERROR;
+        }
+    }
+
+    return DSA_ERROR;
+}
 
 
 int

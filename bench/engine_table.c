@@ -98,6 +98,7 @@ dsa_bench_prefill_bounds(dsa_bench_bounds_t *sum, const dsa_bench_engine_t *e,
     for (at = 0; at < tokens; at += n) {
         n = tokens - at < most ? tokens - at : most;
         step.tokens = split ? (double) n / r->gpus : n;
+        step.sequences = 1;
         step.start = at + n - step.tokens;
 
         if (gathered != n) {
@@ -130,6 +131,7 @@ dsa_bench_decode_bounds(dsa_bench_bounds_t *sum, const dsa_bench_engine_t *e,
 
     step.prefill = 0;
     step.tokens = batch;
+    step.sequences = batch;
     step.start = context;
 
     if (dsa_bench_step_load(&step, e, r,

@@ -11,6 +11,7 @@
 
 #include "base/options.h"
 #include "bench/bench.h"
+#include "bench/engine.h"
 #include "bench/node.h"
 
 
@@ -22,6 +23,7 @@
 #define DSA_NODE_OPS        8
 #define DSA_NODE_EXCHANGE   16          /* a file for --exchange; alone */
 #define DSA_NODE_HOSTS      32          /* without a GPU; alone */
+#define DSA_NODE_CHATS      64          /* the same */
 
 
 #define DSA_NODE_MODELS     4
@@ -39,6 +41,7 @@ typedef struct {
     const char             *n_hosts;
     const char             *network;
     dsa_node_hosts_t        hosts;      /* of these two, and gpus */
+    dsa_node_chats_t        chats;
     unsigned                tables;
 } dsa_node_options_t;
 
@@ -46,6 +49,8 @@ typedef struct {
 static int dsa_node_options(dsa_node_options_t *o, int argc, char **argv);
 static int dsa_node_options_fit(dsa_node_options_t *o);
 static int dsa_node_hosts_options(dsa_node_options_t *o);
+static int dsa_node_chats_options(dsa_node_options_t *o);
+static int dsa_node_alone(const dsa_node_options_t *o, dsa_err_t *err);
 static int dsa_node_models(const dsa_node_options_t *o, dsa_err_t *err);
 static int dsa_node_tables(const dsa_node_options_t *o, dsa_node_t *n,
     const dsa_node_exchange_t *x, FILE *csv, dsa_err_t *err);
@@ -67,18 +72,8 @@ dsa_bench_node(int argc, char **argv, const char *usage)
         return 2;
     }
 
-    if (o.tables == DSA_NODE_EXCHANGE) {
-        rc = dsa_node_exchange_measure(o.model[0], o.gpus, &err);
-
-        if (rc != DSA_OK) {
-            (void) fprintf(stderr, "dsa bench: %s\n", err.text);
-        }
-
-        return rc == DSA_OK && fflush(stdout) == 0 ? 0 : 1;
-    }
-
-    if (o.tables == DSA_NODE_HOSTS) {
-        rc = dsa_node_hosts_table(o.model[0], &o.hosts, &err);
+    if (o.tables & (DSA_NODE_EXCHANGE | DSA_NODE_HOSTS | DSA_NODE_CHATS)) {
+        rc = dsa_node_alone(&o, &err);
 
         if (rc != DSA_OK) {
             (void) fprintf(stderr, "dsa bench: %s\n", err.text);
@@ -116,13 +111,33 @@ dsa_bench_node(int argc, char **argv, const char *usage)
 }
 
 
+/* The tables that are made alone. */
+
+static int
+dsa_node_alone(const dsa_node_options_t *o, dsa_err_t *err)
+{
+    switch (o->tables) {
+
+    case DSA_NODE_EXCHANGE:
+        return dsa_node_exchange_measure(o->model[0], o->gpus, err);
+
+    case DSA_NODE_HOSTS:
+        return dsa_node_hosts_table(o->model[0], &o->hosts, err);
+
+    default:
+        return dsa_node_chats_table(o->model[0], &o->chats, err);
+    }
+}
+
+
 static int
 dsa_node_table_named(unsigned *tables, const char *name)
 {
     size_t  i;
 
     static const char *const  names[] = { "decode", "prefill", "cost",
-                                          "ops", "exchange", "hosts" };
+                                          "ops", "exchange", "hosts",
+                                          "chats" };
 
     for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i]) == 0) {
@@ -135,13 +150,106 @@ dsa_node_table_named(unsigned *tables, const char *name)
 }
 
 
+/* As dsa_node_options(), for one option. */
+
+static int
+dsa_node_option(dsa_node_options_t *o, int c, const char *value)
+{
+    char  *end;
+
+    switch (c) {
+
+    case 'm':
+        if (o->models == DSA_NODE_MODELS) {
+            return DSA_ERROR;
+        }
+
+        o->model[o->models++] = value;
+        break;
+
+    case 'k':
+        if (dsa_kv_named(&o->kv, value) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case 'g':
+        o->gpus = (uint32_t) strtoul(value, &end, 10);
+
+        if (*end != '\0' || o->gpus == 0 || o->gpus > DSA_MAX_GPUS) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case 'a':
+        if (strcmp(value, "tensor") == 0) {
+            o->attention = DSA_ATTENTION_TENSOR;
+
+        } else if (strcmp(value, "data") != 0) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case 'x':
+        o->exchange = value;
+        break;
+
+    case 'o':
+        if (dsa_node_table_named(&o->tables, value) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case 'h':
+        o->n_hosts = value;
+        break;
+
+    case 'n':
+        o->network = value;
+        break;
+
+    case 'c':
+        o->csv = value;
+        break;
+
+    case 's':
+        o->chats.steps = value;
+        break;
+
+    case 'd':
+        if (dsa_bench_shares(o->chats.right, &o->chats.drafts, value)
+            != DSA_OK)
+        {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    case 'z':
+        if (dsa_bench_zipf(&o->zipf, value) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        break;
+
+    default:
+        return DSA_AGAIN;
+    }
+
+    return DSA_OK;
+}
+
+
 /* DSA_AGAIN: an option was wrong, and the error is on stderr. */
 
 static int
 dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 {
-    int    c;
-    char  *end;
+    int  c, rc;
 
     static const struct option  options[] = {
         { "model", required_argument, NULL, 'm' },
@@ -154,6 +262,8 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
         { "network", required_argument, NULL, 'n' },
         { "csv", required_argument, NULL, 'c' },
         { "zipf", required_argument, NULL, 'z' },
+        { "steps", required_argument, NULL, 's' },
+        { "drafts", required_argument, NULL, 'd' },
         { NULL, 0, NULL, 0 }
     };
 
@@ -170,74 +280,10 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
             break;
         }
 
-        switch (c) {
+        rc = dsa_node_option(o, c, optarg);
 
-        case 'm':
-            if (o->models == DSA_NODE_MODELS) {
-                return DSA_ERROR;
-            }
-
-            o->model[o->models++] = optarg;
-            break;
-
-        case 'k':
-            if (dsa_kv_named(&o->kv, optarg) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'g':
-            o->gpus = (uint32_t) strtoul(optarg, &end, 10);
-
-            if (*end != '\0' || o->gpus == 0 || o->gpus > DSA_MAX_GPUS) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'a':
-            if (strcmp(optarg, "tensor") == 0) {
-                o->attention = DSA_ATTENTION_TENSOR;
-
-            } else if (strcmp(optarg, "data") != 0) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'x':
-            o->exchange = optarg;
-            break;
-
-        case 'o':
-            if (dsa_node_table_named(&o->tables, optarg) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        case 'h':
-            o->n_hosts = optarg;
-            break;
-
-        case 'n':
-            o->network = optarg;
-            break;
-
-        case 'c':
-            o->csv = optarg;
-            break;
-
-        case 'z':
-            if (dsa_bench_zipf(&o->zipf, optarg) != DSA_OK) {
-                return DSA_ERROR;
-            }
-
-            break;
-
-        default:
-            return DSA_AGAIN;
+        if (rc != DSA_OK) {
+            return rc;
         }
     }
 
@@ -254,8 +300,10 @@ dsa_node_options(dsa_node_options_t *o, int argc, char **argv)
 static int
 dsa_node_options_fit(dsa_node_options_t *o)
 {
-    if ((o->tables == DSA_NODE_EXCHANGE && (o->gpus == 1 || o->models > 1))
-        || dsa_node_hosts_options(o) != DSA_OK)
+    if (((o->tables & DSA_NODE_EXCHANGE) != 0
+         && (o->tables != DSA_NODE_EXCHANGE || o->gpus == 1 || o->models > 1))
+        || dsa_node_hosts_options(o) != DSA_OK
+        || dsa_node_chats_options(o) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -268,7 +316,7 @@ dsa_node_options_fit(dsa_node_options_t *o)
     /* prefill is projected with "data": it shares out the tokens */
 
     if (o->attention == DSA_ATTENTION_TENSOR
-        && o->tables != DSA_NODE_EXCHANGE)
+        && (o->tables & (DSA_NODE_EXCHANGE | DSA_NODE_CHATS)) == 0)
     {
         o->tables &= DSA_NODE_DECODE | DSA_NODE_OPS;
     }
@@ -302,6 +350,25 @@ dsa_node_hosts_options(dsa_node_options_t *o)
                || o->attention == DSA_ATTENTION_TENSOR
                || o->hosts.n * o->gpus > DSA_MAX_GPUS)
            ? DSA_ERROR : DSA_OK;
+}
+
+
+/* Sets o->chats, whose table is made alone. */
+
+static int
+dsa_node_chats_options(dsa_node_options_t *o)
+{
+    o->chats.gpus = o->gpus;
+    o->chats.attention = o->attention;
+    o->chats.kv = o->kv;
+
+    if ((o->tables & DSA_NODE_CHATS) == 0) {
+        return o->chats.steps == NULL && o->chats.drafts == 0 ? DSA_OK
+                                                              : DSA_ERROR;
+    }
+
+    return o->tables == DSA_NODE_CHATS && o->models == 1 ? DSA_OK
+                                                         : DSA_ERROR;
 }
 
 

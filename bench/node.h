@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 #include "bench/gpu.h"
+#include "engine/backend.h"
 #include "engine/cuda/rank.h"
 
 
@@ -32,6 +33,8 @@
  *     node_times       these times as a file, and the sum over a step
  *     node_table       tables
  *     node_hosts       bounds for several hosts, which are computed
+ *     node_chats       loads of chats, which are computed, from
+ *     node_steps       steps that were measured
  */
 
 #define DSA_NODE_GPUS       8           /* unless --gpus gives another one */
@@ -248,6 +251,22 @@ typedef struct {
 } dsa_node_hosts_t;
 
 int dsa_node_hosts_table(const char *model, const dsa_node_hosts_t *hosts,
+    dsa_err_t *err);
+
+/* node_chats.c: a table for loads of chats; DSA_ERROR with err. */
+
+typedef struct {
+    uint32_t            gpus;
+    dsa_attention_e     attention;
+    dsa_kv_e            kv;
+    const char         *steps;          /* file (node_steps.h); NULL: none */
+    uint32_t            drafts;         /* most of a sequence in a step */
+    double              right[DSA_MAX_OUTPUTS];     /* of the drafts at each
+                                           position, the share that is assumed
+                                           to be right */
+} dsa_node_chats_t;
+
+int dsa_node_chats_table(const char *model, const dsa_node_chats_t *chats,
     dsa_err_t *err);
 
 

@@ -112,6 +112,7 @@ dsa_hosts_row(const dsa_model_config_t *config, const dsa_node_hosts_t *hosts,
     step.ranks = hosts->n * hosts->gpus;
     step.attention = DSA_ATTENTION_DATA;
     step.tokens = work->tokens;
+    step.sequences = work->tokens;
     step.start = work->start;
     step.prefill = work->prefill;
     step.record = dsa_cuda_record(0);

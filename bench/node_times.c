@@ -209,6 +209,7 @@ dsa_node_measure(dsa_node_time_t *t, dsa_node_t *n,
     b.ranks = n->gpus;
     b.attention = n->attention;
     b.tokens = n->step.tokens;
+    b.sequences = n->step.tokens;
     b.start = n->step.prefill ? n->step.start : n->step.keys;
     b.prefill = n->step.prefill;
     b.load = n->load;

@@ -25,9 +25,11 @@ static const char  dsa_bench_usage[] =
     "       dsa bench comm [--gpus N]\n"
     "       dsa bench node --model DIR... [--gpus N]\n"
     "                      [--attention data|tensor] [--kv fp8|bf16]\n"
-    "                      [--only decode|prefill|cost|ops|exchange|hosts]...\n"
+    "                      [--only decode|prefill|cost|ops|exchange|hosts|\n"
+    "                              chats]...\n"
     "                      [--exchange FILE] [--csv FILE] [--zipf S]\n"
     "                      [--hosts N] [--network GB/S]\n"
+    "                      [--steps FILE] [--drafts SHARE[,SHARE]...]\n"
     "\n"
     "Measures the page cache in Redis or the CUDA backend, and prints tables.\n"
     "All but cache and routing is in the program dsa-cuda, which a build with\n"
@@ -53,8 +55,11 @@ static const char  dsa_bench_usage[] =
     "            \"--only exchange\" measures the exchanges between two GPUs\n"
     "            and prints the FILE for --exchange; \"--only hosts\"\n"
     "            computes without a GPU what N (2) hosts of H100 would do at\n"
-    "            least, with GB/S (50) between hosts for each GPU; --zipf:\n"
-    "            popular experts, as for routing\n";
+    "            least, with GB/S (50) between hosts for each GPU; \"--only\n"
+    "            chats\" computes without a GPU what chats at once would take\n"
+    "            at least, and from the steps of one GPU in FILE, with up to\n"
+    "            as many drafts as there are SHAREs; --zipf: popular experts,\n"
+    "            as for routing\n";
 
 
 /* What is NULL measures a GPU, and is not in this program. */
