@@ -533,10 +533,14 @@ replay_request(replay_t *r, replay_stream_t *s, const trace_request_t *request)
     dsa_buf_t  body;
 
     memset(&body, 0, sizeof(body));
+
+    /* with one seed, answers that flat logits have would be the same tokens */
+
     dsa_buf_printf(&body, "{\"model\":\"%s\",\"stream\":true,"
                    "\"stream_options\":{\"include_usage\":true},"
-                   "\"temperature\":1,\"seed\":1,\"ignore_eos\":true,"
-                   "\"max_tokens\":%u,\"messages\":", r->model,
+                   "\"temperature\":1,\"top_p\":1,\"seed\":%zu,"
+                   "\"ignore_eos\":true,\"max_tokens\":%u,\"messages\":",
+                   r->model, (size_t) (request - r->trace.request),
                    request->output);
     prompt_messages(&r->words, &r->trace, request, r->added, &body);
     dsa_buf_addz(&body, "}");
