@@ -69,9 +69,10 @@ dsa_family_check(const dsa_family_t *family, const dsa_chat_t *chat,
     }
 
     if (family->modes == 0) {
-        return dsa_refuse_at(refusal, &messages, "the chat format of this "
-                             "model is not known; expected a text completion, "
-                             "which has a prompt");
+        return dsa_refuse_at(refusal, &messages, "chats with %s are refused, "
+                             "because this server does not have its chat "
+                             "template; expected a text completion, which has "
+                             "a prompt", family->title);
     }
 
     if (chat->tools != NULL && family->syntax == NULL) {

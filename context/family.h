@@ -38,6 +38,8 @@ struct dsa_family_s {
                                            API lists them */
     dsa_control_tokens_t   tokens;
     uint32_t               modes;       /* 0: text completions only */
+    const char            *title;       /* with modes 0: the models, for an
+                                           error */
     const char            *syntax;      /* of tool calls: that of the spec in
                                            grammar/grammar.h; NULL: tools are
                                            refused */

@@ -217,8 +217,11 @@ sub older {
 
 for (
     [ 'deepseek_v3', 'deepseek-v3.1', qr/^$/ ],
-    [ 'deepseek_v3', 'deepseek-v3', qr/^messages: the chat format of this / ],
-    [ 'joyai_llm_flash', undef, qr/^messages: the chat format of this model/ ]
+    [ 'deepseek_v3', 'deepseek-v3', qr/^messages: chats with DeepSeek-V3/ ],
+    [ 'joyai_llm_flash', undef, qr/^messages:\ chats\ with\ JoyAI-LLM-Flash\ are
+                                   \ refused,\ because\ this\ server\ does\ not
+                                   \ have\ its\ chat\ template;\ expected\ a
+                                   \ text\ completion,/x ]
 ) {
     my ($type, $format, $chats) = @$_;
 

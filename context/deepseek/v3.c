@@ -15,6 +15,7 @@ const dsa_family_t  dsa_deepseek_v3 = {
     .name = "deepseek-v3",
     .owner = "deepseek",
     .tokens = { dsa_deepseek_tokens, DSA_DEEPSEEK_TOKENS },
+    .title = "DeepSeek-V3, R1 or a base model",
     .fim = DSA_V3_FIM,
     .parser = &dsa_deepseek_parser,
     .complete = dsa_deepseek_complete

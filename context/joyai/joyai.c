@@ -44,6 +44,7 @@ const dsa_family_t  dsa_joyai = {
     .name = "joyai",
     .owner = "jd",
     .tokens = { dsa_joyai_tokens, 1 },
+    .title = "JoyAI-LLM-Flash",
     .parser = &dsa_joyai_parser,
     .complete = dsa_joyai_complete
 };

@@ -153,6 +153,7 @@ test_table(void **state)
         assert_int_equal(f->modes & ~(DSA_MODE_CHAT|DSA_MODE_THINKING), 0);
         assert_int_equal(f->encode != NULL, f->modes != 0);
         assert_int_equal(f->ask != NULL, f->modes != 0);
+        assert_int_equal(f->title != NULL, f->modes == 0);
         assert_non_null(f->complete);
         assert_true(f->syntax == NULL || f->modes != 0);
     }
@@ -194,8 +195,9 @@ test_modes(void **state)
         { DSA_MODE_CHAT|DSA_MODE_THINKING, NULL, 1, NULL, NULL },
 
         { 0, NULL, 0, NULL,
-          "messages: the chat format of this model is not known; expected a "
-          "text completion, which has a prompt" },
+          "messages: chats with Model-1 are refused, because this server does "
+          "not have its chat template; expected a text completion, which has "
+          "a prompt" },
         { 0, NULL, 0, "", NULL },
         { 0, "<fim>", 0, "x", NULL },
 
@@ -214,6 +216,7 @@ test_modes(void **state)
 
         f = family;
         f.modes = t[i].modes;
+        f.title = "Model-1";
         f.fim = t[i].fim;
         chat.thinking = t[i].thinking != 0;
 
