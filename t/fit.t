@@ -15,7 +15,6 @@ use Test::More;
 $ENV{CUDA_VISIBLE_DEVICES} = '';
 
 my $t = DSA::Test->new('fit');
-my $golden = "$DSA::Test::root/t/data/golden";
 my $bench = "$DSA::Test::root/bench";
 
 
@@ -49,33 +48,10 @@ sub fit {
 }
 
 
-my $flash = model('GLM-4.7-Flash', "$golden/glm-4.7-flash",
-                  vocab_size => 154880, hidden_size => 2048,
-                  num_hidden_layers => 47, intermediate_size => 10240,
-                  moe_intermediate_size => 1536, n_routed_experts => 64,
-                  num_experts_per_tok => 4, num_attention_heads => 20,
-                  num_key_value_heads => 20, q_lora_rank => 768,
-                  kv_lora_rank => 512, qk_nope_head_dim => 192,
-                  v_head_dim => 256, num_nextn_predict_layers => 1);
-my %joyai = (vocab_size => 129280, hidden_size => 2048,
-             num_hidden_layers => 40, intermediate_size => 7168,
-             moe_intermediate_size => 768, n_routed_experts => 256,
-             num_experts_per_tok => 8, num_attention_heads => 32,
-             num_key_value_heads => 32, q_lora_rank => 1536,
-             kv_lora_rank => 512, qk_nope_head_dim => 128, v_head_dim => 128,
-             num_nextn_predict_layers => 1);
-my $joyai = model('JoyAI', "$golden/joyai", %joyai,
-                  quantization_config => undef);
-my $joyai8 = model('JoyAI-FP8', "$golden/joyai", %joyai);
-
-my $moonlight = model('Moonlight', "$golden/moonlight",
-                      vocab_size => 163840, hidden_size => 2048,
-                      num_hidden_layers => 27, intermediate_size => 11264,
-                      moe_intermediate_size => 1408, n_routed_experts => 64,
-                      num_experts_per_tok => 6, num_attention_heads => 16,
-                      num_key_value_heads => 16, kv_lora_rank => 512,
-                      qk_nope_head_dim => 128, v_head_dim => 128,
-                      max_position_embeddings => 8192);
+my $flash = "$bench/glm-4.7-flash";
+my $joyai8 = "$bench/joyai-llm-flash";
+my $joyai = model('JoyAI', $joyai8, quantization_config => undef);
+my $moonlight = "$bench/moonlight";
 
 my ($rc, $out, $errors) = fit('--gpus', 1, '--gpu-memory', '139g', $flash);
 
@@ -99,7 +75,11 @@ for (
       { bf16 => 1152 * 41, fp8 => 656 * 41 }, 2 * 2048 ],
     [ 'JoyAI in FP8', $joyai8, 1, '79g', undef,
       { bf16 => 1152 * 41, fp8 => 656 * 41 }, 2 * 2048 ],
+    [ 'JoyAI in FP8 on an H200', $joyai8, 1, '139g', undef,
+      { bf16 => 1152 * 41, fp8 => 656 * 41 }, 2 * 2048 ],
     [ 'Moonlight', $moonlight, 1, '79g', 31.92,
+      { bf16 => 1152 * 27, fp8 => 656 * 27 }, 0 ],
+    [ 'Moonlight on two GPUs of 24 GB', $moonlight, 2, '23g', undef,
       { bf16 => 1152 * 27, fp8 => 656 * 27 }, 0 ],
     [ 'DeepSeek-V3.2', "$bench/v3.2", 8, '139g', 103.80,
       { fp8 => (656 + 132) * 61 }, 0 ],
@@ -144,12 +124,34 @@ cmp_ok($half, '>', 97.89 / 2 - 0.1, 'JoyAI in FP8: more than half');
 cmp_ok($half, '<', 97.89 / 2 + 2.5, 'JoyAI in FP8: embedding and head in BF16');
 
 
+# the table of docs/operate/dense.md: millions of tokens on an H200 and an H100
+
+my $page = read_file("$DSA::Test::root/docs/operate/dense.md");
+my @cells = map { /^(?:GLM-4\.7|JoyAI).* GB/ ? [ split / \| / ] : () }
+            map { s/^\| | \|$//gr } split /\n/, $page;
+
+for my $model ($flash, $joyai, $joyai8) {
+    my (undef, undef, @want) = @{shift @cells};
+
+    for my $memory ('139g', '79g') {
+        my ($rc, $out) = fit('--gpus', 1, '--gpu-memory', $memory, $model);
+        my $is = $rc ? 'no: ' . sprintf '%.1f GB', $out =~ /needs ([\d.]+) =/
+                     : join ', ', map { "$_ M" } $out =~ /([\d.]+) M tokens/g;
+
+        is(shift @want, $is, "docs/operate/dense.md: $model, $memory");
+    }
+}
+
+
 # too small
 
 for (
     [ $flash, 1, '59g', qr/GPU 0 has 63\.35 GB of memory but needs / ],
     [ $joyai, 1, '79g',
       qr/weights 98\.0\d .*: 2 such GPUs with "attention data"/ ],
+    [ $moonlight, 1, '31g', qr/weights 31\.92 .*: 2 such GPUs with/ ],
+    [ $joyai8, 1, '47g', qr/weights 49\.9\d .*: 2 such GPUs with/ ],
+    [ $joyai8, 3, '139g', qr/256 experts cannot be shared out equally/ ],
     [ "$bench/v3.2", 4, '139g', qr/: 8 such GPUs with "attention data"/ ],
     [ "$bench/v3.2", 3, '139g', qr/256 experts cannot be shared out equally/ ]
 ) {
