@@ -69,6 +69,7 @@ typedef struct {
     uint32_t            waiting;        /* requests that have not begun */
     uint32_t            first;          /* all requests before it have begun */
     uint64_t            start;          /* ns */
+    uint32_t            seconds;        /* most of the run; 0: any number */
     int                 reported;       /* 1: a failure was reported */
 } replay_t;
 
@@ -103,6 +104,8 @@ static const char  replay_usage[] =
 "                     them\n"
 "  --concurrency N    most requests at a time (default 16)\n"
 "  --requests N       only the first N requests\n"
+"  --seconds N        end after N seconds; only requests that have ended then\n"
+"                     are counted\n"
 "  --prices M,H,O     USD for a million tokens: miss, hit, output\n"
 "                     (default 0.28,0.028,0.42)\n"
 "  --messages N|one   a message ends where prompts of the trace part, and the\n"
@@ -178,6 +181,7 @@ replay_options(replay_t *r, int argc, char **argv)
         { "speed", required_argument, NULL, 's' },
         { "concurrency", required_argument, NULL, 'c' },
         { "requests", required_argument, NULL, 'n' },
+        { "seconds", required_argument, NULL, 'e' },
         { "prices", required_argument, NULL, 'd' },
         { "messages", required_argument, NULL, 'a' },
         { "uri", required_argument, NULL, 'u' },
@@ -230,6 +234,9 @@ replay_value(replay_t *r, int option)
 
     case 'n':
         return replay_count(optarg, INT32_MAX, &r->limit);
+
+    case 'e':
+        return replay_count(optarg, INT32_MAX, &r->seconds);
 
     case 'd':
         return replay_prices(optarg, &r->prices);
@@ -364,21 +371,33 @@ replay_init(replay_t *r)
 }
 
 
+/* Returns 0 when all requests, or the seconds of the run, have ended. */
+
 static int
 replay_run(replay_t *r)
 {
     int                  i, n, timeout;
+    uint64_t             now, end;
     replay_stream_t     *s;
     struct epoll_event   ev[REPLAY_EVENTS];
 
+    end = r->seconds == 0 ? UINT64_MAX
+                          : r->start + r->seconds * 1000000000ULL;
+
     for ( ;; ) {
-        if (replay_begin_all(r, http_now(), &timeout) == -1) {
+        now = http_now();
+
+        if (replay_begin_all(r, now, &timeout) == -1) {
             (void) fprintf(stderr, "replay: %s\n", strerror(errno));
             return -1;
         }
 
-        if (r->running == 0 && r->waiting == 0) {
+        if ((r->running == 0 && r->waiting == 0) || now >= end) {
             return 0;
+        }
+
+        if ((end - now) / 1000000 < (uint64_t) timeout) {
+            timeout = (int) ((end - now) / 1000000) + 1;
         }
 
         n = epoll_wait(r->ep, ev, REPLAY_EVENTS, timeout);

@@ -58,7 +58,7 @@ replay_print(const trace_t *t, const replay_result_t *result,
 
     for (i = 0; i < t->n; i++) {
         if (result[i].state != REPLAY_ENDED) {
-            sum.failed++;
+            sum.failed += result[i].state == REPLAY_FAILED;
             continue;
         }
 
@@ -67,7 +67,10 @@ replay_print(const trace_t *t, const replay_result_t *result,
     }
 
     if (sum.ended == 0) {
-        (void) fprintf(stderr, "replay: all requests failed\n");
+        (void) fprintf(stderr, sum.failed != 0
+                               ? "replay: all requests failed\n"
+                               : "replay: no request has ended\n");
+        sum.failed = t->n;
 
     } else {
         qsort(first, sum.ended, sizeof(float), replay_order);

@@ -50,8 +50,9 @@ typedef struct {
 
 /*
  * Prints two rows of Markdown tables: hits and times.  Both begin with label;
- * bench/replay has the names of the columns.  Returns the number of requests
- * that failed.
+ * bench/replay has the names of the columns.  Requests that have not ended are
+ * left out.  Returns the number of requests that failed; all, if none has
+ * ended.
  */
 uint32_t replay_print(const trace_t *t, const replay_result_t *result,
     const char *label, const replay_prices_t *prices, double seconds);
