@@ -68,6 +68,7 @@ typedef struct {
     double          seconds;        /* that the row takes at most; 0: any */
     double          temperature;
     const char     *uri;
+    int             text;           /* 1: text completions */
     const char     *model;
 } chat_conf_t;
 
@@ -163,10 +164,11 @@ chat_request(chat_stream_t *s)
 
     (void) fprintf(f, "{\"model\":\"%s\",\"stream\":true,\"stream_options\":"
                    "{\"include_usage\":true},\"temperature\":%.4f,\"top_p\":1,"
-                   "\"seed\":%u,\"ignore_eos\":true,\"max_tokens\":%u,"
-                   "\"messages\":[{\"role\":\"user\",\"content\":\"",
+                   "\"seed\":%u,\"ignore_eos\":true,\"max_tokens\":%u,%s",
                    conf.model, conf.temperature, begun,
-                   length(conf.answer, CHAT_TOTAL - n));
+                   length(conf.answer, CHAT_TOTAL - n),
+                   conf.text ? "\"prompt\":\""
+                   : "\"messages\":[{\"role\":\"user\",\"content\":\"");
 
     for (i = 0; i < n; i++) {
         (void) fprintf(f, "%s%s", i > 0 ? " " : "",
@@ -174,7 +176,7 @@ chat_request(chat_stream_t *s)
                                            / sizeof(chat_word[0]))]);
     }
 
-    (void) fprintf(f, "\"}]}");
+    (void) fprintf(f, conf.text ? "\"}" : "\"}]}");
 
     if (fclose(f) != 0) {
         return -1;
@@ -349,7 +351,7 @@ chat_options(int argc, char **argv)
 {
     int  c;
 
-    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:a:t:ls:")) != -1) {
+    while ((c = getopt(argc, argv, "p:c:n:i:o:r:u:m:a:t:lxs:")) != -1) {
         switch (c) {
 
         case 'p':
@@ -382,6 +384,11 @@ chat_options(int argc, char **argv)
 
         case 'm':
             conf.model = optarg;
+            break;
+
+        case 'x':
+            conf.text = 1;
+            conf.uri = "/v1/completions";
             break;
 
         case 'a':
@@ -625,10 +632,11 @@ main(int argc, char **argv)
 
     if (chat_options(argc, argv) == -1) {
         (void) fprintf(stderr, "usage: chat -p PORT [-c STREAMS] [-n REQUESTS]"
-                       " [-i PROMPT_WORDS] [-o ANSWER_TOKENS] [-l]\n"
+                       " [-i PROMPT_WORDS] [-o ANSWER_TOKENS] [-l] [-x]\n"
                        "            [-r RATE] [-u URI] [-m MODEL] [-s SEED]"
                        " [-t SECONDS] [-a SHARE]\n"
                        "-l: lengths vary around the given means\n"
+                       "-x: text completions instead of chats\n"
                        "-r: requests arrive so many times a second\n"
                        "-t: the row ends after so many seconds\n"
                        "-a: this share of the drafts of random weights is "

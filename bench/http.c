@@ -440,7 +440,13 @@ http_has_text(const char *line)
 
     p = strstr(line, "content\":\"");
 
-    return p != NULL && p[10] != '"';
+    if (p != NULL) {
+        return p[10] != '"';
+    }
+
+    p = strstr(line, "\"text\":\"");
+
+    return p != NULL && p[8] != '"';
 }
 
 

@@ -91,7 +91,7 @@ void http_close(http_t *h);
  */
 char *http_get(int port, const char *uri);
 
-/* 1 if a line is an event of a chat with text. */
+/* 1 if a line is an event of a chat, or of a text completion, with text. */
 int http_has_text(const char *line);
 
 /*

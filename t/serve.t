@@ -130,6 +130,32 @@ is_deeply([ map { $_->[1] } engine_rows($out) ],
     or diag($out);
 is($_->[10], 0, "$_->[1] streams: no failed request") for rows($out);
 
+# Models of other families, whose control tokens the tokenizer gets, and text
+# completions.
+
+for (
+    [ 'glm-4.7-flash', '-e', 'prompt_format glm-4.7-flash;' ],
+    [ 'glm-5.2', '-e', 'prompt_format glm-5.2;' ],
+    [ 'joyai-llm-flash', '-x' ],
+    [ 'moonlight', '-x', '-c', 8192, '-e', 'prompt_format deepseek-v3;' ]
+) {
+    my ($model, @args) = @$_;
+
+    $out = ended(serve('-g', 1, '-m', "$DSA::Test::root/bench/$model", @args,
+                       '2,4,30,8'), 0, $model);
+
+    my ($row) = rows($out);
+
+    like($row ? $row->[3] : '', qr{^\d\d / 8$}, "$model: its answers")
+        or diag($out);
+}
+
+$out = ended(serve('-g', 1, '-m', "$DSA::Test::root/bench/glm-4.7-flash",
+                   '-t', $t->model . '/tokenizer.json', '-e',
+                   'prompt_format glm-4.7-flash;', '1,1,30,8'), 1,
+             'the tokenizer of another model');
+like($out, qr/has no control token "\[gMASK\]"/, 'the error of the engine');
+
 $out = ended(serve('-c', 1024, '1,2,3000,8'), 1, 'prompts that do not fit');
 like($out, qr/^chat: status 400, 0 tokens, cut: .*context/m,
      'the error of nginx') or diag($out);
