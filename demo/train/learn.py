@@ -188,15 +188,21 @@ class Learner:
         gates = [x.mlp.gate for x in model.model.layers[:model.n_layers]
                  if x.moe]
         self.shape = len(gates), gates[0].k
-        self.steps = 0
         self.learners = {'model': [], 'indexer': []}
 
         for name, p in model.named_parameters():
             self.learners['indexer' if '.indexer.' in name
                           else 'model'].append(p)
 
-        self.optimizer = torch.optim.AdamW(model.parameters(), lr=rate,
-                                           betas=BETAS, weight_decay=0)
+        self.restart()
+
+    def restart(self):
+        """Begins with a new optimizer, whose rate rises."""
+
+        self.steps = 0
+        self.optimizer = torch.optim.AdamW(self.model.parameters(),
+                                           lr=self.rate, betas=BETAS,
+                                           weight_decay=0)
 
     def batch(self, trajectories, advantage):
         beta = [self.settings.strength(t.family) for t in trajectories]

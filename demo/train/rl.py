@@ -4,20 +4,29 @@
 of tasks, updates by GRPO, and the new weights replaced in place.
 
     PYTHONPATH=demo python3 -m train.rl --model DIR --out DIR --build build \\
-        --families arithmetic,tools_multi [--backend cuda] [--updates N]
+        (--families arithmetic,tools_multi | --domain logic)
+        [--mode retain|chat|both] [--backend cuda] [--updates N]
         [--seconds N] [--off keep_mask,...] [--eval N]
 
 --model is a checkpoint of train.train, or a model's directory with its
-tokenizer.json, which --tokenizer names otherwise.  --out gets log.jsonl with a
-line for each batch of rollouts, the weights that the server loads, and at the
-end policy.bf16.  --off turns stabilizers off, for comparisons.  --eval measures
-so many held-out tasks of each family before and after.  --pick N first has 8
-tasks of each family, and trains the N families with the most groups that have
-right and wrong answers: the others have nothing to learn from.
+tokenizer.json, which --tokenizer names otherwise.  --domain has the families of
+a specialist (domains.py), or of several, and --mode both lets them think in
+half of their tasks.  --out gets log.jsonl with a line for each batch of
+rollouts, the weights that the server loads, and at the end policy.bf16.  --off
+turns stabilizers off, for comparisons.  --eval measures so many held-out tasks
+of each family before and after.  --pick N first has 8 tasks of each family, and
+trains the N families with the most groups that have right and wrong answers:
+the others have nothing to learn from.
+
+After every --part batches, at the end of a stage, and when --seconds are over,
+--out gets part-BATCH.bf16 and a line {"saved"}.  The next part starts from them
+with a new optimizer, in the same call or in another one: it has the tasks, the
+noise and the reference that it would have had in the same call.  The exit
+status is 75 after --seconds, and the same command continues.
 
     ... --plan demo/train/mixed.json --order mixed --judge judge.json
 
-takes the place of --families, --updates, --beta, --beta-of and
+takes the place of --families, --domain, --updates, --beta, --beta-of and
 --length-penalty: see plan.py.  Each stage begins with a new optimizer, and its
 reference is the policy at its beginning.  --judge is a file of
 train.agreement, which the families with rubrics need.  --eval measures all
@@ -39,6 +48,8 @@ A line of log.jsonl:
                             tokens of a trajectory
     mixed                   share of groups with right and wrong answers
     tokens, longest         sampled tokens of a trajectory: mean, most
+    positions               of all sequences that are trained on, without
+                            padding
     cut                     share of trajectories with a message at max_tokens
     requests, differs       of these, those that did not begin with the ids that
                             were sampled before
@@ -50,7 +61,12 @@ A line of log.jsonl:
     kl, entropy, ratio, clipped, masked, loss, index_loss, gradient,
     index_gradient          of the updates, see grpo.Loss; means, and the
                             largest ratio
-    rollout_seconds, update_seconds, reload_seconds
+    rollout_seconds, reward_seconds, update_seconds, export_seconds,
+    reload_seconds
+
+and {"saved", "stage", "weights", "task", "noise"}: the number of the last batch
+and its stage, the digest of the first weights, the numbers of the next task and
+of its noise.
 """
 
 import argparse
@@ -59,7 +75,6 @@ import json
 import math
 import os
 import random
-import signal
 import sys
 import time
 import uuid
@@ -67,14 +82,16 @@ import uuid
 import torch
 
 from eval.client import RunFailed
-from tasks.task import CHAT, RETAIN
-from train import agreement, checkpoint, grpo, plan, restore, rewards
+from tasks.task import RETAIN
+from train import (agreement, checkpoint, domains, grpo, lines, plan, restore,
+                   rewards)
 from train.export import export
 from train.learn import Learner, split
 from train.model import Model
 from train.rewards import mean
 from train.rollout import Sampling, rollouts
 from train.rubric import rubric_of
+from train.served import LEFT, digest, ends_on_signal
 from train.server import Server
 from worlds.form import Refused
 from worlds.registry import task_of
@@ -83,6 +100,8 @@ from worlds.registry import task_of
 SWITCHES = ('unbiased_kl', 'sequence_mask', 'keep_routing', 'keep_mask')
 TRIES = 1000                    # tasks of a family until one has the mode
 DIRECTORIES = 3                 # of weights, used in turn
+NOISE = 100_000_000             # seeds of the noise of a run
+HELD_OUT = NOISE // 2           # of them, for held-out tasks from here on
 
 
 def arguments(args=None):
@@ -99,12 +118,15 @@ def arguments(args=None):
     p.add_argument('--memory', default='1g')
     p.add_argument('--running', type=int, default=64)
     p.add_argument('--families', type=lambda s: s.split(','))
+    p.add_argument('--domain', type=lambda s: s.split(','))
     p.add_argument('--plan')
     p.add_argument('--order')
     p.add_argument('--judge')
-    p.add_argument('--mode', choices=(RETAIN, CHAT), default=RETAIN)
+    p.add_argument('--mode', choices=domains.MODES, default=RETAIN)
     p.add_argument('--updates', type=int, default=100,
-                   help='batches of rollouts')
+                   help='batches of rollouts, of all calls')
+    p.add_argument('--part', type=int, default=50,
+                   help='batches between checkpoints')
     p.add_argument('--seconds', type=float, default=math.inf)
     p.add_argument('--tasks', type=int, default=16, help='of a batch')
     p.add_argument('--group', type=int, default=8)
@@ -142,23 +164,30 @@ def arguments(args=None):
     except ValueError:
         p.error('--beta-of: expected FAMILY=BETA,...')
 
-    if (options.families is None) == (options.plan is None):
-        p.error('expected either --families or --plan')
+    if sum(x is not None for x in (options.families, options.domain,
+                                   options.plan)) != 1:
+        p.error('expected either --families, --domain or --plan')
 
     if options.plan and (options.pick or options.seconds < math.inf):
         p.error('--plan: neither --pick nor --seconds, because orders must '
                 'have the same number of batches')
 
     try:
+        if options.domain:
+            options.families = domains.families_of(options.domain)
+
         options.plan = planned(options)
         options.families = list(options.plan.names)
 
         for family in options.families:
-            task_of(family, 'rl-1')
+            domains.check(family)
 
         options.judge = judge_of(options)
     except (Refused, plan.BadPlan) as e:
         p.error(str(e))
+
+    if options.part < 1:
+        p.error('--part: expected a number above 0')
 
     if options.minibatches < 4:
         p.error('--minibatches: expected at least 4; otherwise nothing is '
@@ -212,18 +241,25 @@ class Tasks:
         self.mixture = plan.Mixture(weights)
 
     def draw(self, n, prefix='rl'):
-        """Returns n pairs (family, seed of a task).  Raises RunFailed if a
-        family has no task in the mode."""
+        """Returns n triples (family, seed of a task, mode).  Raises RunFailed
+        if a family has no task in a mode."""
 
         return [self.one(self.mixture.draw(), prefix) for _ in range(n)]
 
     def one(self, family, prefix):
+        """A family has its modes in turn, except for tasks without them."""
+
+        modes = domains.MODES.get(self.options.mode, ())
+        turn = (self.mixture.counts[family] - 1) % max(1, len(modes))
+
         for _ in range(TRIES):
             name = f'{prefix}-{self.options.seed}-{self.number}'
             self.number += 1
+            known = task_of(family, name).modes
 
-            if self.options.mode in task_of(family, name).modes:
-                return family, name
+            for mode in modes[turn:] + modes[:turn]:
+                if mode in known:
+                    return family, name, mode
 
         raise RunFailed(f'{family} has no task in the mode '
                         + self.options.mode)
@@ -255,6 +291,7 @@ class Run:
         self.device = torch.device('cuda' if torch.cuda.is_available()
                                    else 'cpu')
         saved = restore.start(options.model)
+        self.weights = digest(options.model)
         self.config = saved['config']
         self.tokenizer = options.tokenizer or os.path.join(options.model,
                                                            'tokenizer.json')
@@ -275,12 +312,14 @@ class Run:
         self.allowed = min(self.ids, self.config['vocab_size'])
         self.tasks = Tasks(options, {})
         self.noise, self.exports, self.evals = 0, 0, 0
+        self.done, self.first = 0, 0
         self.begin(options.plan.stages[0])
 
     def begin(self, stage):
-        """Begins a stage of the plan.  Tasks go on, so that no stage has
-        those of another."""
+        """Begins a stage of the plan after the last batch.  Tasks go on, so
+        that no stage has those of another."""
 
+        self.first = self.done
         ref = copy.deepcopy(self.policy).requires_grad_(False)
         self.learner = Learner(self.policy, ref, self.settings,
                                self.options.temperature, self.options.rate,
@@ -299,15 +338,30 @@ class Run:
 
         return path
 
-    def rollouts(self, server, tasks, group):
-        o = self.options
-        sampling = Sampling(server.url, server.model, o.mode, self.allowed,
-                            o.temperature, o.top_p, o.max_tokens)
-        first = o.seed * 100_000_000 + self.noise
-        self.noise += len(tasks) * group
+    def rollouts(self, server, tasks, group, noise=None):
+        """Returns groups in the order of tasks, and the seconds.  noise: the
+        number of the first seed; by default those that are due."""
 
-        return rollouts(tasks, task_of, sampling, group, first, o.concurrency,
-                        uuid.uuid4().hex)
+        o = self.options
+        groups, seconds = [None] * len(tasks), 0
+
+        if noise is None:
+            noise, self.noise = self.noise, self.noise + len(tasks) * group
+
+        for mode in domains.MODES[o.mode]:
+            mine = [i for i, task in enumerate(tasks) if task[2] == mode]
+            sampling = Sampling(server.url, server.model, mode, self.allowed,
+                                o.temperature, o.top_p, o.max_tokens)
+            found, took = rollouts(
+                [tasks[i][:2] for i in mine], task_of, sampling, group,
+                o.seed * NOISE + noise, o.concurrency, uuid.uuid4().hex)
+            noise += len(mine) * group
+            seconds += took
+
+            for i, g in zip(mine, found):
+                groups[i] = g
+
+        return groups, seconds
 
     def evaluate(self, server, when):
         """Measures held-out tasks: the same at each call."""
@@ -318,7 +372,7 @@ class Run:
         families = self.options.families
         tasks = Tasks(self.options, dict.fromkeys(families, 1)).draw(
             self.options.eval * len(families), 'eval')
-        groups, seconds = self.rollouts(server, tasks, 1)
+        groups, seconds = self.rollouts(server, tasks, 1, HELD_OUT)
         each = [t for g in groups for t in g]
         found = described(groups, seconds)
         write(self.log, {'eval': when, 'stage': self.stage, **{
@@ -366,6 +420,8 @@ class Run:
         whole = [x for x in each if x[0].versions == {server.version}
                  and x[0].tokens]
         line['dropped'] = len(each) - len(whole)
+        line['positions'] = sum(len(s.ids) for t, _ in whole
+                                for s in t.sequences)
 
         if 2 * sum(line['no_verdict'].values()) > line['judged'] > 0 \
                 or not whole:
@@ -421,48 +477,167 @@ class Run:
         return found
 
     def run(self):
+        """Returns how many batches are left."""
+
         o = self.options
-        begin = time.monotonic()
+        begin, over = time.monotonic(), False
 
         # before the server has a port, so that the judge cannot be the policy
 
         if o.judge is not None:
             o.judge.check()
 
+        picked = self.resume()
         server = Server(o.build, self.export(), o.backend, o.memory,
                         o.running, nginx=o.nginx)
 
-        with open(os.path.join(o.out, 'log.jsonl'), 'a') as self.log:
+        with open(self.path('log.jsonl'), 'a') as self.log:
             try:
                 server.start()
 
-                if o.pick:
+                if o.pick and not picked:
                     self.pick(server)
 
-                before = after = self.evaluate(server, 'before')
-                number = 0
+                before = after = None if self.done \
+                    else self.evaluate(server, 'before')
 
-                for stage in o.plan.stages:
-                    if number:
+                for stage, end in self.stages():
+                    if over or self.done >= end:
+                        continue
+
+                    if self.done and self.done == end - stage.batches:
                         self.begin(stage)
 
-                    for _ in range(stage.batches):
-                        number += 1
-                        self.batch(server, number)
+                    while self.done < end and not over:
+                        self.batch(server, self.done + 1)
+                        self.done += 1
+                        over = time.monotonic() - begin >= o.seconds
 
-                        if time.monotonic() - begin >= o.seconds:
-                            break
+                        if over or self.done == end \
+                                or self.done % o.part == 0:
+                            self.save(server, end)
 
-                    if number:
-                        after = self.evaluate(server, 'after')
+                    after = self.evaluate(server, 'after')
 
-                if number:
+                if self.done:
                     self.compare(before, after)
             finally:
                 server.stop()
 
-        checkpoint.save(os.path.join(o.out, 'policy.bf16'), self.config, 'rl',
+        if self.done >= end:
+            checkpoint.save(self.path('policy.bf16'), self.config, 'rl',
+                            self.policy.state_dict())
+
+        return end - self.done
+
+    def stages(self):
+        """Yields the stages of the plan, each with its last batch."""
+
+        end = 0
+
+        for stage in self.options.plan.stages:
+            end += stage.batches
+            yield stage, end
+
+    def path(self, name):
+        return os.path.join(self.options.out, name)
+
+    def part(self, number):
+        """Returns the path of the checkpoint after a batch."""
+
+        return self.path(f'part-{number}{checkpoint.ENDING}')
+
+    def save(self, server, end):
+        """Ends a part of the run: the next one starts from what the file has,
+        here or in another call.  end: the last batch of the stage."""
+
+        before = {self.path(f) for f in os.listdir(self.options.out)
+                  if f.startswith('part-')}
+        checkpoint.save(self.part(self.done), self.config, 'rl',
                         self.policy.state_dict())
+        write(self.log, {'saved': self.done, 'stage': self.stage,
+                         'weights': self.weights,
+                         'task': self.tasks.number, 'noise': self.noise})
+
+        # the file before is needed until the log names the new one, and the
+        # reference as long as its stage
+
+        kept = {self.part(self.done)}
+
+        if self.done < end:
+            kept.add(self.part(self.first))
+
+        for path in before - kept:
+            os.unlink(path)
+
+        self.load(self.done)
+        server.replace(self.export())
+
+    def load(self, number):
+        self.policy.load_state_dict(checkpoint.load(self.part(number))
+                                    ['model'])
+        self.learner.restart()
+
+    def resume(self):
+        """Continues after the last checkpoint of --out, if there is one.
+        Later batches, whose weights were lost, leave the log, too.  Returns
+        true if an earlier call picked the families."""
+
+        path = self.path('log.jsonl')
+
+        if not os.path.exists(path):
+            return False
+
+        lines.repair(path)
+        logged = lines.read(path)
+        saved = [x for x in logged if 'saved' in x]
+        lost = ('batch',) if saved else ('batch', 'pick', 'eval', 'paired')
+        done = saved[-1]['saved'] if saved else 0
+        logged = [x for x in logged if not any(k in x for k in lost)
+                  or x.get('batch', math.inf) <= done]
+        picked = [x['pick'] for x in logged if 'pick' in x]
+
+        if saved:
+            self.continues(saved[-1], picked)
+
+        lines.replace(path, logged)
+        self.evals = sum('eval' in x for x in logged)
+
+        return bool(picked)
+
+    def continues(self, last, picked):
+        """Sets what a call had after the line `last` of the log."""
+
+        if last['weights'] != self.weights:
+            raise RunFailed(f'{self.options.out} begins with the weights '
+                            f'{last["weights"]}; {self.options.model} has '
+                            + self.weights)
+
+        stage, end = next((x for x in self.stages() if last['saved'] <= x[1]),
+                          (None, 0))
+        name = stage.name if stage else 'none'
+
+        if last['stage'] != name:
+            raise RunFailed(f'{self.options.out}: batch {last["saved"]} is of '
+                            f'the stage {last["stage"]}; with these options '
+                            f'it would be of {name}')
+
+        self.done = end - stage.batches
+
+        if self.done:
+            self.load(self.done)
+            self.begin(stage)
+
+        if picked:
+            self.options.families = picked[0]
+            self.tasks.mixture = plan.Mixture(dict.fromkeys(picked[0], 1))
+
+        for _ in range((last['saved'] - self.done) * self.options.tasks):
+            self.tasks.mixture.draw()
+
+        self.done, self.noise = last['saved'], last['noise']
+        self.tasks.number = last['task']
+        self.load(self.done)
 
     def pick(self, server):
         """Leaves the families that --pick describes."""
@@ -511,9 +686,7 @@ def write(log, values):
 def main():
     options = arguments()
 
-    # as Ctrl-C, so that the server ends, too
-
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(143))
+    ends_on_signal()
     os.makedirs(options.out, exist_ok=True)
     torch.manual_seed(options.seed)
 
@@ -521,9 +694,14 @@ def main():
         torch.set_float32_matmul_precision('high')
 
     try:
-        Run(options).run()
-    except RunFailed as e:
+        left = Run(options).run()
+    except (RunFailed, lines.BadLines) as e:
         sys.exit(f'train.rl: {e}')
+
+    if left > 0:
+        print(f'{left} batches are left; the same command continues',
+              file=sys.stderr)
+        sys.exit(LEFT)
 
 
 if __name__ == '__main__':

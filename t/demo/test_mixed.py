@@ -4,6 +4,7 @@
 stages of a run, and what families lose."""
 
 import contextlib
+import filecmp
 import io
 import json
 import os
@@ -311,6 +312,8 @@ class Stages(unittest.TestCase):
     """A run of a tiny policy without a server: its conversations are made
     here, and its updates are those of train.rl."""
 
+    failing = None
+
     @classmethod
     def setUpClass(cls):
         torch.set_num_threads(1)
@@ -330,7 +333,11 @@ class Stages(unittest.TestCase):
         return s
 
     def rollouts(self, tasks, make, sampling, group, *_):
-        """Of each group the first half is right."""
+        """Of each group the first half is right.  The call that is to fail
+        ends the run."""
+
+        if len(self.drawn) == self.failing:
+            raise RunFailed('as it was to')
 
         self.drawn.append([f for f, _ in tasks])
         found = []
@@ -338,16 +345,17 @@ class Stages(unittest.TestCase):
         for family, seed in tasks:
             self.assertEqual(make(family, seed).family, family)
             self.seeds.append(seed)
+            rng = random.Random(seed)
             found.append([rollout.Trajectory(
                 family, seed, float(2 * i < group),
-                sequences=[self.sequence(self.rng, 2 + i)],
+                sequences=[self.sequence(rng, 2 + i)],
                 versions={self.server.version}, requests=1,
                 written=[{'content': f'{seed} {i}'}]) for i in range(group)])
 
         return found, 1.0
 
     def run_one(self, order, out, judge, *more):
-        self.rng, self.drawn, self.seeds = random.Random(1), [], []
+        self.drawn, self.seeds = [], []
         self.server = FakeServer()
         torch.manual_seed(1)
         path = os.path.join(out, 'first.bf16')
@@ -401,11 +409,13 @@ class Stages(unittest.TestCase):
 
             self.assertFalse(os.path.exists(out + '/answers-3.jsonl'))
 
+        # at the end of a stage the server gets what its checkpoint has
+
         batches = [x for x in log if 'batch' in x]
         self.assertEqual([(x['batch'], x['stage'], x['version'])
                           for x in batches],
                          [(1, 'reasoning', 1), (2, 'reasoning', 2),
-                          (3, 'alignment', 3), (4, 'alignment', 4)])
+                          (3, 'alignment', 4), (4, 'alignment', 5)])
 
         # measurements of all families, the same each time, between stages;
         # each batch draws by weights, and no task is there twice
@@ -446,6 +456,44 @@ class Stages(unittest.TestCase):
         self.assertEqual(table[0], '| family | before | after reasoning | '
                                    'after alignment | last - best before |')
         self.assertEqual(len(table), 5)
+
+    def test_continued(self):
+        """A run that was ended has the tasks, the weights and the reference
+        that it would have had, in its first stage and in its second."""
+
+        def run(out):
+            log = self.run_one('one_by_one', out, self.full(), '--part', '1',
+                               '--eval', '1', '--tasks', '3')
+
+            return [{k: v for k, v in x.items() if 'second' not in k
+                     and k != 'version'} for x in log]
+
+        with tempfile.TemporaryDirectory() as one:
+            whole = run(one)
+
+            # each measurement and each batch is a call
+
+            for failing, left in ((2, 5), (5, 2)):
+                with tempfile.TemporaryDirectory() as two:
+                    self.failing = failing
+                    with self.assertRaisesRegex(RunFailed, 'as it was to'):
+                        run(two)
+                    self.assertFalse(os.path.exists(two + '/policy.bf16'))
+
+                    self.failing = None
+                    log = run(two)
+                    self.assertEqual(len(self.drawn), left)
+                    self.assertTrue(filecmp.cmp(one + '/policy.bf16',
+                                                two + '/policy.bf16', False))
+                    self.assertEqual(
+                        sorted(f for f in os.listdir(two)
+                               if f.startswith(('part', 'answers'))),
+                        ['answers-0.jsonl', 'answers-1.jsonl',
+                         'answers-2.jsonl', 'part-4.bf16'])
+
+                # only the whole run has the pairs of its measurements
+
+                self.assertEqual([x for x in whole if 'paired' not in x], log)
 
     def test_rewards_and_domains(self):
         """Advantages are those of the rewards with their penalties, and the

@@ -341,7 +341,10 @@ class Loop(unittest.TestCase):
             with open(out + '/log.jsonl') as f:
                 lines = [json.loads(x) for x in f]
 
+            *lines, saved = lines
             self.assertEqual([x['version'] for x in lines], [1, 2])
+            self.assertEqual((saved['saved'], saved['task'], saved['noise']),
+                             (2, 2, 8))
 
             for x in lines:
                 self.assertEqual((x['dropped'], x['differs']), (0, 0))
