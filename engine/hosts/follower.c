@@ -370,7 +370,10 @@ dsa_hosts_follow_step(dsa_hosts_following_t *s, const dsa_hosts_head_t *head,
     }
 
     step = &s->step[s->started % (DSA_HOSTS_DEPTH + 1)];
-    before = s->started == 0 ? NULL
+
+    /* a backend with one step in flight expects the tokens of all entries */
+
+    before = s->started == 0 || s->b->depth == 1 ? NULL
              : &s->step[(s->started - 1) % (DSA_HOSTS_DEPTH + 1)];
 
     if (head->bytes > step->size) {
@@ -405,36 +408,32 @@ dsa_hosts_follow_step(dsa_hosts_following_t *s, const dsa_hosts_head_t *head,
 }
 
 
-/* Copies pages, in pieces, so that a message needs little memory. */
-
 static int
 dsa_hosts_follow_copy(dsa_hosts_following_t *s, const dsa_hosts_head_t *head,
     dsa_err_t *err)
 {
-    size_t           n;
-    uint64_t         left;
-    dsa_page_copy_t  copy[256];
+    uint32_t         n;
+    dsa_page_copy_t  copy[DSA_HOSTS_COPIES];
 
-    if (s->b->copy == NULL || head->bytes % sizeof(copy[0]) != 0) {
-        return dsa_error(err, "%s has sent COPY of %llu bytes; expected a "
-                         "multiple of %zu", s->w->name,
-                         (unsigned long long) head->bytes, sizeof(copy[0]));
+    if (s->b->copy == NULL || head->bytes == 0 || head->bytes > sizeof(copy)
+        || head->bytes % sizeof(copy[0]) != 0)
+    {
+        return dsa_error(err, "%s has sent COPY of %llu bytes; expected 1 to "
+                         "%d copies of %zu", s->w->name,
+                         (unsigned long long) head->bytes, DSA_HOSTS_COPIES,
+                         sizeof(copy[0]));
     }
 
-    for (left = head->bytes; left != 0; left -= n) {
-        n = left < sizeof(copy) ? (size_t) left : sizeof(copy);
+    n = (uint32_t) (head->bytes / sizeof(copy[0]));
 
-        if (dsa_hosts_wire_read(s->w, copy, n, err) != DSA_OK) {
-            return DSA_ERROR;
-        }
+    if (dsa_hosts_wire_read(s->w, copy, head->bytes, err) != DSA_OK) {
+        return DSA_ERROR;
+    }
 
-        dsa_hosts_follow_busy(s);
+    dsa_hosts_follow_busy(s);
 
-        if (s->b->copy(s->b, copy, (uint32_t) (n / sizeof(copy[0])), err)
-            != DSA_OK)
-        {
-            return DSA_ERROR;
-        }
+    if (s->b->copy(s->b, copy, n, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     if (s->started == s->ended) {

@@ -17,7 +17,6 @@
 
 
 #define DSA_HOSTS_BLAME_MS  500         /* for the reason of another host */
-#define DSA_HOSTS_COPIES    256         /* pages of a call of copy() */
 
 
 static int dsa_hosts_lead_open(dsa_backend_t *b, dsa_backend_e kind,

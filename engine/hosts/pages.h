@@ -20,6 +20,7 @@
  * another page.
  */
 
+#define DSA_HOSTS_COPIES    256         /* most pages of a COPY */
 #define DSA_HOSTS_MOVES     64          /* pages of a MOVE: bits of lost */
 #define DSA_HOSTS_OPS       (2 * 4096)  /* most TIER without their TIERED */
 

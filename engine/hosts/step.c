@@ -216,22 +216,22 @@ dsa_hosts_step_read(dsa_hosts_step_t *s, size_t bytes,
     const dsa_hosts_step_t *before, const dsa_hosts_limits_t *l,
     dsa_err_t *err)
 {
-    uint32_t             i, n;
-    const void          *p;
-    dsa_hosts_reader_t   r;
+    uint32_t            i, n;
+    dsa_hosts_reader_t  r;
 
-    r.pos = s->text;
-    r.end = s->text + bytes;
     s->n = 0;
 
-    p = dsa_hosts_take(&r, sizeof(uint32_t));
+    /* without bytes there may be no text, either */
 
-    if (p == NULL) {
+    if (bytes < sizeof(uint32_t)) {
         return dsa_error(err, "a step of %zu bytes has no number of entries",
                          bytes);
     }
 
-    memcpy(&n, p, sizeof(uint32_t));
+    memcpy(&n, s->text, sizeof(uint32_t));
+
+    r.pos = s->text + sizeof(uint32_t);
+    r.end = s->text + bytes;
 
     if (n == 0 || n > dsa_hosts_step_most(l)) {
         return dsa_error(err, "a step has %u entries; expected 1 to %u", n,
