@@ -17,7 +17,8 @@
 typedef struct {
     uint64_t            ordered;
     uint64_t            ended;
-    uint32_t            n[DSA_MOVE_CALLS];      /* pages of those in flight */
+    uint64_t            since_ms[DSA_MOVE_CALLS];       /* of those in flight */
+    uint32_t            n[DSA_MOVE_CALLS];      /* their pages */
     uint32_t           *lost[DSA_MOVE_CALLS][DSA_HOSTS_MOVES];
 } dsa_far_queue_t;
 
@@ -128,6 +129,7 @@ dsa_hosts_far_move(dsa_hosts_far_t *far, dsa_move_e way, uint32_t rank,
 
     at = queue->ordered % DSA_MOVE_CALLS;
     queue->n[at] = n;
+    queue->since_ms[at] = dsa_clock_ms();
     memset(to, 0, n * sizeof(dsa_hosts_move_t));
 
     for (i = 0; i < n; i++) {
@@ -160,12 +162,13 @@ dsa_hosts_far_move(dsa_hosts_far_t *far, dsa_move_e way, uint32_t rank,
 
 uint64_t
 dsa_hosts_far_moved(const dsa_hosts_far_t *far, dsa_move_e way, uint32_t rank,
-    int *in_flight)
+    uint64_t *since_ms)
 {
     const dsa_far_queue_t  *queue;
 
     queue = &far->queue[rank * DSA_MOVES + way];
-    *in_flight = queue->ended != queue->ordered;
+    *since_ms = queue->ended != queue->ordered
+                ? queue->since_ms[queue->ended % DSA_MOVE_CALLS] : 0;
 
     return queue->ended;
 }
@@ -329,6 +332,7 @@ static int
 dsa_far_moved(dsa_hosts_far_t *far, dsa_hosts_wire_t *w, dsa_err_t *err)
 {
     uint32_t            i, at;
+    uint64_t            most;
     dsa_far_queue_t    *queue;
     dsa_hosts_moved_t   moved;
 
@@ -349,12 +353,21 @@ dsa_far_moved(dsa_hosts_far_t *far, dsa_hosts_wire_t *w, dsa_err_t *err)
                          "MOVE", w->name, moved.way, moved.rank);
     }
 
-    at = queue->ended++ % DSA_MOVE_CALLS;
+    at = queue->ended % DSA_MOVE_CALLS;
+    most = moved.way == DSA_MOVE_IN ? UINT64_MAX >> (64 - queue->n[at]) : 0;
+
+    if ((moved.lost & ~most) != 0) {
+        return dsa_error(err, "%s has sent MOVED %u of rank %u with the lost "
+                         "pages 0x%llx; expected some of 0x%llx", w->name,
+                         moved.way, moved.rank,
+                         (unsigned long long) moved.lost,
+                         (unsigned long long) most);
+    }
+
+    queue->ended++;
 
     for (i = 0; i < queue->n[at]; i++) {
-        if (moved.way == DSA_MOVE_IN && queue->lost[at][i] != NULL
-            && (moved.lost >> i & 1) != 0)
-        {
+        if (queue->lost[at][i] != NULL && (moved.lost >> i & 1) != 0) {
             *queue->lost[at][i] = 1;
         }
     }

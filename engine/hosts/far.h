@@ -33,9 +33,12 @@ void dsa_hosts_far_destroy(dsa_hosts_far_t *far);       /* NULL is allowed */
 int dsa_hosts_far_move(dsa_hosts_far_t *far, dsa_move_e way, uint32_t rank,
     const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
 
-/* Returns the completed calls of move(), and whether others are in flight. */
+/*
+ * Returns the completed calls of move(), and sets *since_ms to the time of the
+ * oldest one in flight; 0: none is.
+ */
 uint64_t dsa_hosts_far_moved(const dsa_hosts_far_t *far, dsa_move_e way,
-    uint32_t rank, int *in_flight);
+    uint32_t rank, uint64_t *since_ms);
 
 /*
  * Orders an operation of a slower tier on a page of another host.  DSA_AGAIN:

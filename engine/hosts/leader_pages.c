@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/hosts/leader_parts.h"
 
 
@@ -17,8 +18,15 @@
  */
 
 
+#define DSA_HOSTS_LATE      4           /* time limits of a step, for a move,
+                                           which waits for the steps in flight
+                                           and for the moves before it */
+
+
 static int dsa_hosts_lead_receive(dsa_backend_leader_t *h, uint32_t host,
     dsa_err_t *err);
+static int dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
+    uint64_t since_ms, dsa_err_t *err);
 static int dsa_hosts_lead_keep(dsa_backend_leader_t *h, uint32_t host,
     const dsa_hosts_head_t *head, dsa_err_t *err);
 static int dsa_hosts_tier_on(void *data);
@@ -94,9 +102,9 @@ int
 dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
     uint64_t *calls, dsa_err_t *err)
 {
-    int                    rc, in_flight;
+    int                    rc;
     uint32_t               host;
-    uint64_t               before;
+    uint64_t               before, since_ms;
     dsa_backend_leader_t  *h = b->data;
 
     if (rank < h->limits.gpus) {
@@ -104,10 +112,10 @@ dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
     }
 
     host = rank / h->limits.gpus;
-    before = dsa_hosts_far_moved(h->far, way, rank, &in_flight);
+    before = dsa_hosts_far_moved(h->far, way, rank, &since_ms);
     *calls = before;
 
-    if (!in_flight) {
+    if (since_ms == 0) {
         return DSA_OK;
     }
 
@@ -118,14 +126,34 @@ dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
     rc = dsa_hosts_far_read(h->far, host, err);
 
     while (rc == DSA_OK && wait
-           && dsa_hosts_far_moved(h->far, way, rank, &in_flight) == before)
+           && dsa_hosts_far_moved(h->far, way, rank, &since_ms) == before)
     {
         rc = dsa_hosts_lead_receive(h, host, err);
     }
 
-    *calls = dsa_hosts_far_moved(h->far, way, rank, &in_flight);
+    *calls = dsa_hosts_far_moved(h->far, way, rank, &since_ms);
+    rc = rc == DSA_OK ? dsa_hosts_lead_late(h, host, since_ms, err) : rc;
 
     return dsa_hosts_lead_end(h, rc);
+}
+
+
+/* A host may answer steps, and not a move, whose pages a request waits for. */
+
+static int
+dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
+    uint64_t since_ms, dsa_err_t *err)
+{
+    uint64_t  limit;
+
+    limit = DSA_HOSTS_LATE * h->conf->step_ms;
+
+    if (since_ms == 0 || dsa_clock_ms() - since_ms <= limit) {
+        return DSA_OK;
+    }
+
+    return dsa_error(err, "%s has not answered MOVE for %llu ms",
+                     h->wire[host].name, (unsigned long long) limit);
 }
 
 

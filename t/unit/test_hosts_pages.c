@@ -488,10 +488,11 @@ typedef struct {
 static const junk_t  *junk;
 
 
+/* Opens the backend, and sends READY. */
+
 static int
-serve_junk(dsa_hosts_wire_t *w)
+serve_ready(dsa_hosts_wire_t *w)
 {
-    char                 skip[4096];
     dsa_err_t            err;
     struct iovec         part;
     dsa_backend_t       *own;
@@ -526,9 +527,22 @@ serve_junk(dsa_hosts_wire_t *w)
     ready.slab_pages[0] = 8;
     part.iov_base = &ready;
     part.iov_len = sizeof(ready);
-    (void) dsa_hosts_wire_send(w, DSA_HOSTS_READY, 0, &part, 1, &err);
 
-    if (dsa_hosts_wire_head(w, &head, &err) != DSA_OK
+    return dsa_hosts_wire_send(w, DSA_HOSTS_READY, 0, &part, 1, &err) == DSA_OK
+           ? 0 : 1;
+}
+
+
+static int
+serve_junk(dsa_hosts_wire_t *w)
+{
+    char                skip[4096];
+    dsa_err_t           err;
+    struct iovec        part;
+    dsa_hosts_head_t    head;
+
+    if (serve_ready(w) != 0
+        || dsa_hosts_wire_head(w, &head, &err) != DSA_OK
         || head.bytes > sizeof(skip)
         || dsa_hosts_wire_read(w, skip, head.bytes, &err) != DSA_OK)
     {
@@ -601,6 +615,60 @@ test_junk(void **state)
 }
 
 
+/* A follower that is there, and never answers a MOVE. */
+
+static int
+serve_never(dsa_hosts_wire_t *w)
+{
+    char       skip[64];
+    dsa_err_t  err;
+
+    if (serve_ready(w) != 0) {
+        return 1;
+    }
+
+    while (dsa_hosts_wire_read(w, skip, 1, &err) == DSA_OK) {
+        /* void */
+    }
+
+    return 0;
+}
+
+
+/* Without a step that would find it: a request waits for the page. */
+
+static void
+test_never(void **state)
+{
+    int              rc;
+    uint64_t         ended, begin_ms;
+    dsa_err_t        err;
+    dsa_digest_t     digest;
+    dsa_page_move_t  m = { 1, NULL, 0, 1, digest.byte, NULL };
+
+    serve = serve_never;
+    begin();
+    serve = NULL;
+
+    hosts.leader.step_ms = 50;
+    tag_of(&digest, 'a');
+    must(b->move(b, DSA_MOVE_IN, 1, &m, 1, &err), &err);
+    begin_ms = dsa_clock_ms();
+
+    do {
+        rc = b->moved(b, DSA_MOVE_IN, 1, 0, &ended, &err);
+        assert_int_equal(ended, 0);
+        assert_true(dsa_clock_ms() - begin_ms < HOSTS_STEP_MS);
+    } while (rc == DSA_OK);
+
+    assert_true(dsa_clock_ms() - begin_ms >= 200);
+    assert_non_null(strstr(err.text, hosts.follower[0].address));
+    assert_non_null(strstr(err.text, "has not answered MOVE for 200 ms"));
+
+    end(0);
+}
+
+
 /* A follower that hangs while it moves pages is named. */
 
 static void
@@ -636,6 +704,7 @@ main(void)
         cmocka_unit_test(test_tier),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_junk),
+        cmocka_unit_test(test_never),
         cmocka_unit_test(test_hangs)
     };
 
