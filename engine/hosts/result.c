@@ -4,6 +4,7 @@
  */
 
 
+#include <float.h>
 #include <string.h>
 
 #include "engine/hosts/step.h"
@@ -97,11 +98,19 @@ dsa_hosts_result_read(const dsa_hosts_slot_t *slot, uint32_t n,
         memcpy(to->top_logprob, text + at, from.n_top * sizeof(float));
         at += from.n_top * sizeof(float);
 
+        /* NaN is not refused, because a model of this host can have it, too */
+
+        if (from.logprob > FLT_MAX) {
+            return dsa_error(err, "%s has sent token %u with an infinite "
+                             "logprob", name, from.token);
+        }
+
         for (j = 0; j < from.n_top; j++) {
-            if (to->top[j] >= l->vocab) {
-                return dsa_error(err, "%s has sent token %u as an alternative; "
-                                 "expected one below %u", name, to->top[j],
-                                 l->vocab);
+            if (to->top[j] >= l->vocab || to->top_logprob[j] > FLT_MAX) {
+                return dsa_error(err, "%s has sent token %u with logprob %g as "
+                                 "an alternative; expected one below %u, and a "
+                                 "finite logprob", name, to->top[j],
+                                 (double) to->top_logprob[j], l->vocab);
             }
         }
     }
