@@ -239,6 +239,11 @@ endif
 $(BUILD)/t/test_gpu_hosts: LDFLAGS += -Wl,--wrap=cudaDeviceGetP2PAttribute
 $(BUILD)/t/test_done: LDFLAGS += -Wl,--wrap=dsa_sched_create
 $(BUILD)/t/test_unpack $(BUILD)/fuzz/fuzz_unpack: LIBS += -lz
+$(BUILD)/fuzz/fuzz_hosts_lead $(BUILD)/t/test_hosts_leading: \
+    LDFLAGS += -Wl,--wrap=dsa_hosts_connect
+$(BUILD)/fuzz/fuzz_hosts_follow $(BUILD)/t/test_hosts_following: LDFLAGS += \
+	-Wl,--wrap=dsa_hosts_memory_open,--wrap=dsa_host_open_part \
+	-Wl,--wrap=dsa_host_close
 $(BUILD)/t/test_json: LDFLAGS += -Wl,--wrap=yajl_parse
 $(BUILD)/t/test_grammar_cache: LDFLAGS += -Wl,--wrap=dsa_grammar_compile
 $(BUILD)/t/test_constrained: LDFLAGS += \

@@ -11,18 +11,23 @@
  *     2    a plan
  *     3    what a follower has opened
  *     4    the answers to a leader that connects: none without the secret
+ *     5    what three connections send to a follower without the secret, in
+ *          pieces: a byte with the number of the connection, or 3 to begin the
+ *          first one again; a byte with the length of the piece; the piece
  */
 
 
-#include <math.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "engine/hosts/hello.h"
+#include "base/log.h"
+#include "engine/hosts/door.h"
 #include "engine/hosts/plan.h"
-#include "engine/hosts/step.h"
+#include "t/fuzz/hosts.h"
 
 
 static const dsa_hosts_limits_t  limits = {
@@ -38,68 +43,6 @@ static const dsa_hosts_limits_t  limits = {
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-
-static void
-must(int ok)
-{
-    if (!ok) {
-        abort();
-    }
-}
-
-
-/* Reads what a backend reads of an entry of this host. */
-
-static void
-read_entry(const dsa_batch_seq_t *s)
-{
-    int       bits;
-    uint32_t  i, end, from;
-
-    must(s->sample != NULL && s->pages != NULL && s->tokens != NULL);
-
-    end = s->start + s->n_input;
-    must(end > s->start && end <= limits.context);
-    must(s->n_pages == (end + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS);
-
-    for (i = 0; i < s->n_pages; i++) {
-        must(s->pages[i] < limits.pages);
-    }
-
-    end = s->input_from == DSA_INPUT_KNOWN ? end : s->start;
-    from = s->start;
-
-    if (s->sampling != NULL && dsa_sampling_penalizes(s->sampling)) {
-        from = s->n_prompt < from ? s->n_prompt : from;
-    }
-
-    for (i = from; i < end; i++) {
-        must(s->tokens[i] < limits.vocab);
-    }
-
-    if (s->sampling == NULL) {
-        must(s->mask == NULL && s->biases.n == 0);
-        return;
-    }
-
-    must(isfinite(s->sampling->temperature) && s->sampling->temperature >= 0);
-    must(s->sampling->top_p > 0 && s->sampling->top_p <= 1);
-    must(s->sampling->top_logprobs <= DSA_SAMPLE_MAX_TOP);
-
-    for (i = 0; i < s->biases.n; i++) {
-        must(s->biases.bias[i].id < limits.vocab
-             && fabsf(s->biases.bias[i].bias) <= DSA_SAMPLE_FORCE);
-    }
-
-    for (i = 0, bits = 0; s->mask != NULL && i < dsa_mask_words(limits.vocab);
-         i++)
-    {
-        bits |= s->mask[i] != 0;
-    }
-
-    must(s->mask == NULL || bits);
-}
 
 
 static void
@@ -143,7 +86,7 @@ check_step(dsa_hosts_step_t *s, const dsa_hosts_step_t *before,
         must(s->seq[i].rank < 2);
 
         if (s->seq[i].rank == limits.host) {
-            read_entry(&s->seq[i]);
+            fuzz_hosts_entry(&s->seq[i], &limits);
 
         } else {
             must(s->seq[i].sampling == NULL && s->seq[i].sample == NULL);
@@ -240,7 +183,6 @@ check_plan(const uint8_t *data, size_t size)
 static void
 check_ready(const uint8_t *data, size_t size)
 {
-    size_t             i;
     dsa_err_t          err;
     dsa_backend_t     *b;
     dsa_hosts_ready_t  ready;
@@ -259,9 +201,7 @@ check_ready(const uint8_t *data, size_t size)
             must(b->pages >= 1 && b->pages <= 5 && ready.page_bytes == 7);
 
         } else {
-            for (i = 0; err.text[i] != '\0'; i++) {
-                must(err.text[i] >= ' ' && err.text[i] <= '~');
-            }
+            fuzz_hosts_text(err.text);
         }
     }
 
@@ -292,14 +232,92 @@ check_hello(const uint8_t *data, size_t size)
 }
 
 
+/* Connects, so that the end of the connection leaves nothing in the kernel. */
+
+static int
+guest(int port)
+{
+    int                 fd;
+    struct linger       reset = { 1, 0 };
+    struct sockaddr_in  at;
+
+    memset(&at, 0, sizeof(at));
+    at.sin_family = AF_INET;
+    at.sin_port = htons((uint16_t) port);
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+
+    fd = socket(AF_INET, SOCK_STREAM|SOCK_CLOEXEC, 0);
+    must(fd != -1);
+    must(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+    must(connect(fd, (struct sockaddr *) &at, sizeof(at)) == 0);
+
+    return fd;
+}
+
+
+static void
+check_guests(const uint8_t *data, size_t size)
+{
+    int                       fds[3], port;
+    size_t                    i, n;
+    dsa_err_t                 err;
+    dsa_hosts_wire_t          w;
+    static dsa_hosts_door_t  *door;
+
+    static const dsa_hosts_secret_t  secret = {
+        "0123456789abcdef0123456789abcdef", 32
+    };
+
+    if (door == NULL) {
+        dsa_log_level(DSA_LOG_ERR);
+        door = dsa_hosts_door_open("127.0.0.1:0", &secret, &err);
+        must(door != NULL);
+    }
+
+    port = dsa_hosts_door_port(door);
+
+    for (i = 0; i < 3; i++) {
+        fds[i] = guest(port);
+    }
+
+    for ( /* void */ ; size >= 2; data += n, size -= n) {
+        i = data[0] % 4;
+
+        if (i == 3) {
+            (void) close(fds[0]);
+            fds[0] = guest(port);
+            i = 0;
+        }
+
+        n = data[1] < size - 2 ? data[1] : size - 2;
+        data += 2;
+        size -= 2;
+
+        /* the follower may have closed it */
+
+        (void) send(fds[i], data, n, MSG_NOSIGNAL);
+        must(dsa_hosts_door_wait(door, 0, -1, &w) == DSA_AGAIN);
+    }
+
+    for (i = 0; i < 3; i++) {
+        (void) close(fds[i]);
+    }
+
+    for (i = 0; i < 4; i++) {
+        must(dsa_hosts_door_wait(door, 0, -1, &w) == DSA_AGAIN);
+    }
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static void (*const check[])(const uint8_t *data, size_t size) = {
-        check_steps, check_result, check_plan, check_ready, check_hello
+        check_steps, check_result, check_plan, check_ready, check_hello,
+        check_guests
     };
 
-    if (size >= 1 && size <= 16384 && data[0] < 5) {
+    if (size >= 1 && size <= 16384 && data[0] < 6) {
         check[data[0]](data + 1, size - 1);
     }
 

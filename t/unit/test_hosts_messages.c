@@ -4,22 +4,13 @@
  */
 
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-
-#include <cmocka.h>
-
-#include "base/file.h"
 #include "t/fuzz/fuzz_hosts.c"
+#include "t/unit/hosts_corpus.h"
 
 
 /*
- * The messages between hosts: what a step must not have, and the checks of the
- * fuzz target on its corpus, cut off after each byte, and with each word
- * replaced.
+ * The messages between hosts: what a step and a result must not have, and the
+ * fuzz target on its corpus.
  */
 
 #define CORPUS  "t/fuzz/corpus/hosts/"
@@ -43,53 +34,9 @@ typedef struct {
 
 
 static void
-corpus_read(const char *name, dsa_buf_t *text)
-{
-    char       path[128];
-    dsa_err_t  err;
-
-    (void) snprintf(path, sizeof(path), CORPUS "%s", name);
-    memset(text, 0, sizeof(dsa_buf_t));
-    assert_int_equal(dsa_file_read(path, 65536, text, &err), DSA_OK);
-}
-
-
-static void
 test_corpus(void **state)
 {
-    size_t     i, j, n;
-    uint8_t   *copy;
-    uint32_t   value;
-    dsa_buf_t  text;
-
-    static const char      *names[] = {
-        "steps", "one", "result", "plan", "ready", "hello"
-    };
-    static const uint32_t   values[] = {
-        0, 1, 2, 0x7fffffff, 0x80000000, UINT32_MAX, UINT32_MAX - 1, 256, 96
-    };
-
-    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        corpus_read(names[i], &text);
-        copy = malloc(text.len);
-        assert_non_null(copy);
-
-        for (n = 1; n <= text.len; n++) {
-            (void) LLVMFuzzerTestOneInput((uint8_t *) text.data, n);
-        }
-
-        for (n = 1; n + 4 <= text.len; n++) {
-            for (j = 0; j < sizeof(values) / sizeof(values[0]); j++) {
-                memcpy(copy, text.data, text.len);
-                value = values[j];
-                memcpy(copy + n, &value, sizeof(value));
-                (void) LLVMFuzzerTestOneInput(copy, text.len);
-            }
-        }
-
-        free(copy);
-        dsa_buf_free(&text);
-    }
+    corpus_run(CORPUS, 1);
 }
 
 
