@@ -73,8 +73,8 @@ TOOL_CUDA := $(patsubst %.c,$(BUILD)/cuda/%.o,tools/bench.c \
              tools/logits.c tools/logits_drafts.c \
              bench/gpu.c bench/kernels.c bench/bound.c bench/routing.c \
              bench/comm.c bench/comm_nccl.c \
-             $(wildcard bench/bits*.c bench/engine*.c bench/node*.c \
-             bench/op_*.c))
+             $(wildcard bench/bits*.c bench/engine*.c bench/hosts*.c \
+             bench/node*.c bench/op_*.c))
 else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
 endif
@@ -86,7 +86,8 @@ LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             redis_schema/*.c engine/*.c engine/*/*.c)) engine/cuda/plan.c
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
-            bench/cache.c bench/routing.c bench/skew.c)
+            bench/cache.c bench/hosts.c bench/hosts_comm.c \
+            bench/hosts_engine.c bench/routing.c bench/skew.c)
 TESTS    := $(patsubst t/unit/%.c,$(BUILD)/t/%,$(wildcard t/unit/test_*.c)) \
             $(GPU_TEST)
 FAKE     := $(BUILD)/t/fake_engine

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "bench/hosts.h"
 #include "bench/node.h"
 #include "kernels/core/cuda.h"
 
@@ -55,7 +56,6 @@ static const dsa_hosts_work_t  dsa_hosts_works[] = {
 static int dsa_hosts_row(const dsa_model_config_t *config,
     const dsa_node_hosts_t *hosts, const dsa_hosts_work_t *work,
     dsa_err_t *err);
-static double dsa_hosts_token_bytes(const dsa_model_config_t *config);
 
 
 int
@@ -130,7 +130,9 @@ dsa_hosts_row(const dsa_model_config_t *config, const dsa_node_hosts_t *hosts,
     bound.bytes /= DSA_HOSTS_H100;
     gpu = dsa_bound_seconds(&bound, &limit);
 
-    exchange = layers * work->tokens * dsa_hosts_token_bytes(config) * 1e-9;
+    exchange = layers * work->tokens * 1e-9
+               * (double) (dsa_bench_token_bytes(config)
+                           + dsa_bench_sum_bytes(config));
     network = exchange * hosts->gpus * (hosts->n - 1) / hosts->network;
     within = exchange * (hosts->gpus - 1) / DSA_BENCH_LINK;
     latency = 2 * layers * DSA_HOSTS_LATENCY;
@@ -154,19 +156,4 @@ dsa_hosts_row(const dsa_model_config_t *config, const dsa_node_hosts_t *hosts,
                   projected * 1e3, all / projected);
 
     return DSA_OK;
-}
-
-
-/* Bytes that a token costs for each GPU that gets it: out, and its sum back. */
-
-static double
-dsa_hosts_token_bytes(const dsa_model_config_t *config)
-{
-    double  columns, k;
-
-    columns = config->hidden_size;
-    k = config->num_experts_per_tok;
-
-    return columns + columns / 128 * sizeof(float)
-           + k * (sizeof(int32_t) + sizeof(float)) + columns * 2;
 }

@@ -89,9 +89,17 @@ my %may_include = (
     'tools/'             => [ @engine, 'base/', 'bench/bench.h', 'context/',
                               'redis_schema/', 'engine/cpu/model.h',
                               'engine/schedule/scheduler.h' ],
+
+    # a measurement over hosts leads and follows as the service does, with the
+    # same configuration
+
     'bench/'             => [ @engine, 'base/', 'context/', 'grammar/',
                               'kernels/', 'engine/cpu/model.h',
-                              'engine/cuda/rank.h', 'engine/cuda/weights.h' ],
+                              'engine/cuda/nccl.h', 'engine/cuda/preview.h',
+                              'engine/cuda/rank.h', 'engine/cuda/weights.h',
+                              'engine/hosts/door.h', 'engine/hosts/follower.h',
+                              'engine/hosts/leader.h',
+                              'engine/service/conf.h' ],
 );
 
 

@@ -21,8 +21,11 @@ static const char  dsa_bench_usage[] =
     "                        [--decode[=BATCHxCONTEXT]] [--gpus N]\n"
     "                        [--drafts SHARE[,SHARE]...]\n"
     "                        [--attention data|tensor]\n"
+    "       dsa bench engine --conf FILE [--network GB/S]\n"
+    "                        [--prefill[=TOKENS]] [--decode[=BATCHxCONTEXT]]\n"
     "       dsa bench bits --model DIR [--layers N]\n"
     "       dsa bench comm [--gpus N]\n"
+    "       dsa bench comm --conf FILE [--network GB/S]\n"
     "       dsa bench node --model DIR... [--gpus N]\n"
     "                      [--attention data|tensor] [--kv fp8|bf16]\n"
     "                      [--only decode|prefill|cost|ops|exchange|hosts|\n"
@@ -32,8 +35,8 @@ static const char  dsa_bench_usage[] =
     "                      [--steps FILE] [--drafts SHARE[,SHARE]...]\n"
     "\n"
     "Measures the page cache in Redis or the CUDA backend, and prints tables.\n"
-    "All but cache and routing is in the program dsa-cuda, which a build with\n"
-    "nvcc has.\n"
+    "All but cache, routing and --conf with \"backend cpu\" is in the program\n"
+    "dsa-cuda, which a build with nvcc has.\n"
     "\n"
     "  cache     pages written to Redis and read from there, in GB/s, and the\n"
     "            time of a probe; ADDRESS is HOST:PORT or unix:PATH, and the\n"
@@ -46,10 +49,15 @@ static const char  dsa_bench_usage[] =
     "            weights, and as many layers as fit the GPU; with --gpus\n"
     "            also on N GPUs; with --drafts decode steps with up to as\n"
     "            many drafts as there are SHAREs, of which that SHARE is\n"
-    "            assumed to be accepted (\".85,.7,.6\")\n"
+    "            assumed to be accepted (\".85,.7,.6\"); with --conf the\n"
+    "            model of engine.conf, on all its hosts\n"
     "  bits      on what the bits of a token depend, with random weights, and\n"
     "            what ops would cost without\n"
-    "  comm      the exchange between GPUs by size; all GPUs without --gpus\n"
+    "  comm      the exchange between GPUs by size; all GPUs without --gpus;\n"
+    "            with --conf that between the hosts of engine.conf\n"
+    "  --conf    on each host, with its engine.conf: it follows with \"listen\n"
+    "            HOST:PORT\", and with \"hosts\" it leads and prints;\n"
+    "            --network: GB/S between hosts, for the bound\n"
     "  node      what a node of N (8) GPUs would do, measured on one of them,\n"
     "            for each model; --kv: the format of a dense model's latents;\n"
     "            \"--only exchange\" measures the exchanges between two GPUs\n"
@@ -70,18 +78,40 @@ static const char  dsa_bench_usage[] =
 #define dsa_bench_gpu(run)  NULL
 #endif
 
+typedef int (*dsa_bench_pt)(int argc, char **argv, const char *usage);
+
 static const struct {
     const char     *name;
-    int           (*run)(int argc, char **argv, const char *usage);
+    dsa_bench_pt    run;
+    dsa_bench_pt    hosts;              /* with --conf; NULL: not offered */
 } dsa_benches[] = {
-    { "cache", dsa_bench_cache },
-    { "routing", dsa_bench_skew },
-    { "kernels", dsa_bench_gpu(dsa_bench_kernels) },
-    { "engine", dsa_bench_gpu(dsa_bench_engine) },
-    { "bits", dsa_bench_gpu(dsa_bench_bits) },
-    { "comm", dsa_bench_gpu(dsa_bench_comm) },
-    { "node", dsa_bench_gpu(dsa_bench_node) }
+    { "cache", dsa_bench_cache, NULL },
+    { "routing", dsa_bench_skew, NULL },
+    { "kernels", dsa_bench_gpu(dsa_bench_kernels), NULL },
+    { "engine", dsa_bench_gpu(dsa_bench_engine), dsa_bench_hosts_engine },
+    { "bits", dsa_bench_gpu(dsa_bench_bits), NULL },
+    { "comm", dsa_bench_gpu(dsa_bench_comm), dsa_bench_hosts_comm },
+    { "node", dsa_bench_gpu(dsa_bench_node), NULL }
 };
+
+
+/* Returns 1 if an argument is --conf. */
+
+static int
+dsa_bench_conf(int argc, char **argv)
+{
+    int  i;
+
+    for (i = 1; i < argc; i++) {
+        if (strncmp(argv[i], "--conf", 6) == 0
+            && (argv[i][6] == '\0' || argv[i][6] == '='))
+        {
+            return 1;
+        }
+    }
+
+    return 0;
+}
 
 
 int
@@ -98,6 +128,10 @@ dsa_cmd_bench(int argc, char **argv)
     }
 
     for (n = 0; strcmp(argv[0], dsa_benches[n].name) != 0; n++) { /* void */ }
+
+    if (dsa_benches[n].hosts != NULL && dsa_bench_conf(argc, argv)) {
+        return dsa_benches[n].hosts(argc, argv, dsa_bench_usage);
+    }
 
     if (dsa_benches[n].run == NULL) {
         (void) fprintf(stderr, "dsa bench: %s measures a GPU; expected the "

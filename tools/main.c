@@ -49,11 +49,12 @@ static const dsa_command_t  dsa_commands[] = {
     { "bench cache", dsa_cmd_bench, "measure pages in Redis" },
     { "bench routing", dsa_cmd_bench, "compute what skewed routing costs" },
     { "bench kernels", dsa_cmd_bench, "measure the ops of a GPU (dsa-cuda)" },
-    { "bench engine", dsa_cmd_bench, "measure whole steps (dsa-cuda)" },
+    { "bench engine", dsa_cmd_bench,
+      "measure whole steps (dsa-cuda, or several hosts)" },
     { "bench bits", dsa_cmd_bench,
       "measure on what bits of a token depend (dsa-cuda)" },
     { "bench comm", dsa_cmd_bench,
-      "measure the exchange between GPUs (dsa-cuda)" },
+      "measure the exchange between GPUs (dsa-cuda) or hosts" },
     { "bench node", dsa_cmd_bench, "project a node of 8 GPUs (dsa-cuda)" }
 };
 
