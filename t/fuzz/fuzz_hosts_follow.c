@@ -486,6 +486,23 @@ fuzz_tiers(void *data, uint32_t mask, const dsa_backend_t *b,
 /* A plan of two hosts with one rank each. */
 
 static void
+fuzz_plan_set(dsa_hosts_plan_t *plan)
+{
+    memset(plan, 0, sizeof(dsa_hosts_plan_t));
+
+    plan->hosts = 2;
+    plan->host = 1;
+    plan->gpus = 1;
+    plan->max_tokens = 64;
+    plan->max_seqs = 3;
+    plan->allowed = 96;
+    plan->tiers = 1U << DSA_TIER_REDIS;
+    plan->host_memory = HOST_PAGES * PAGE_BYTES;
+    plan->limit_ms = 5000;
+}
+
+
+static void
 fuzz_plan(int fd)
 {
     struct {
@@ -496,15 +513,7 @@ fuzz_plan(int fd)
     memset(&m, 0, sizeof(m));
     m.head.type = DSA_HOSTS_PLAN;
     m.head.bytes = sizeof(m.plan);
-    m.plan.hosts = 2;
-    m.plan.host = 1;
-    m.plan.gpus = 1;
-    m.plan.max_tokens = 64;
-    m.plan.max_seqs = 3;
-    m.plan.allowed = 96;
-    m.plan.tiers = 1U << DSA_TIER_REDIS;
-    m.plan.host_memory = HOST_PAGES * PAGE_BYTES;
-    m.plan.limit_ms = 5000;
+    fuzz_plan_set(&m.plan);
 
     must(send(fd, &m, sizeof(m), 0) == (ssize_t) sizeof(m));
 }

@@ -179,6 +179,68 @@ test_plan(void **state)
 }
 
 
+/* A plan with one value that this host cannot have, or does not have. */
+
+static void
+test_planned(void **state)
+{
+    size_t            i;
+    dsa_hosts_plan_t  plan;
+
+    static const struct {
+        size_t       at;
+        uint32_t     value;
+        const char  *why;
+    } cases[] = {
+        { offsetof(dsa_hosts_plan_t, hosts), 17, "\"hosts\" of the leader is "
+          "17; expected 2 to 16" },
+        { offsetof(dsa_hosts_plan_t, host), 0, "\"host\" of the leader is 0; "
+          "expected 1 to 1" },
+        { offsetof(dsa_hosts_plan_t, host), 2, "\"host\" of the leader is 2" },
+        { offsetof(dsa_hosts_plan_t, gpus), 9, "\"gpus\" of the leader is 9; "
+          "expected 1 to 8" },
+        { offsetof(dsa_hosts_plan_t, gpus), 2, "the leader has \"gpus\" 2, and "
+          "this host 1" },
+        { offsetof(dsa_hosts_plan_t, backend), 3, "\"backend\" of the leader "
+          "is 3" },
+        { offsetof(dsa_hosts_plan_t, backend), 1, "the leader has \"backend "
+          "cuda\", and this host \"backend cpu\"" },
+        { offsetof(dsa_hosts_plan_t, precision), 2, "\"precision\" of the" },
+        { offsetof(dsa_hosts_plan_t, kv), 3, "\"kv\" of the leader is 3" },
+        { offsetof(dsa_hosts_plan_t, quantize), 2, "\"weights fp8\" of the" },
+        { offsetof(dsa_hosts_plan_t, context), UINT32_MAX, "\"context_length\" "
+          "of the leader is 4294967295" },
+        { offsetof(dsa_hosts_plan_t, max_tokens), 0, "\"token_budget\" of the" },
+        { offsetof(dsa_hosts_plan_t, max_seqs), 0, "\"max_running\" of the" },
+        { offsetof(dsa_hosts_plan_t, persistent), 2, "\"persistent\" of the" },
+        { offsetof(dsa_hosts_plan_t, tiers), 8, "\"tiers\" of the leader is 8; "
+          "expected 0 to 7" },
+        { offsetof(dsa_hosts_plan_t, tiers), 2, "no such tiers" },
+        { offsetof(dsa_hosts_plan_t, reserved), 1, "\"reserved\" of the" },
+        { offsetof(dsa_hosts_plan_t, host_memory) + 4, UINT32_MAX,
+          "\"host_memory\" of the leader is" },
+        { offsetof(dsa_hosts_plan_t, host_memory), 0, "\"tiers\" of the leader "
+          "is 4; expected 0 to 0" },
+        { offsetof(dsa_hosts_plan_t, limit_ms), 0, "\"step_timeout\" of the" }
+    };
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        fuzz_plan_set(&plan);
+        memcpy((char *) &plan + cases[i].at, &cases[i].value,
+               sizeof(uint32_t));
+
+        begin(0);
+        message(DSA_HOSTS_PLAN, 0, &plan, sizeof(plan));
+        ends(cases[i].why);
+    }
+
+    fuzz_plan_set(&plan);
+    begin(0);
+    message(DSA_HOSTS_PLAN, 0, &plan, sizeof(plan));
+    ends(NULL);
+}
+
+
 static void
 test_steps(void **state)
 {
@@ -422,6 +484,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_corpus),
         cmocka_unit_test(test_plan),
+        cmocka_unit_test(test_planned),
         cmocka_unit_test(test_steps),
         cmocka_unit_test(test_moves),
         cmocka_unit_test(test_many),

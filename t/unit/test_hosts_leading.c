@@ -146,6 +146,73 @@ test_corpus(void **state)
 }
 
 
+/* What a follower has opened must fit what the leader has. */
+
+static void
+ready(uint8_t flags, const dsa_hosts_ready_t *r, const char *why)
+{
+    begin(flags);
+    sends(0, DSA_HOSTS_READY, 0, r, sizeof(dsa_hosts_ready_t));
+    call(CHECK);
+    ends(why);
+}
+
+
+static void
+test_ready(void **state)
+{
+    size_t             i;
+    dsa_hosts_ready_t  right, wrong;
+
+    const struct {
+        size_t       at;
+        uint32_t     value;
+        const char  *why;
+    } cases[] = {
+        { 0, 0x66666600, "host one has other weights: their fingerprint is " },
+        { 8, 0x1b0a7f25, "host one has other weights: their fingerprint is "
+          "ffffffff" },
+        { offsetof(dsa_hosts_ready_t, pages), 0, "host one has 0 pages of 4096 "
+          "bytes; expected at least one of 4096" },
+        { offsetof(dsa_hosts_ready_t, page_bytes), 4095, "host one has 8 pages "
+          "of 4095 bytes; expected at least one of 4096" },
+        { offsetof(dsa_hosts_ready_t, slabs), 0, "host one has 0 slabs of host "
+          "memory; expected 1 to 8" },
+        { offsetof(dsa_hosts_ready_t, slabs), 9, "host one has 9 slabs of host "
+          "memory; expected 1 to 8" },
+        { offsetof(dsa_hosts_ready_t, slab_pages), 0, "host one has 0 pages in "
+          "slab 0 of its host memory; expected 1 to 67108864" },
+        { offsetof(dsa_hosts_ready_t, slab_pages), UINT32_MAX, "host one has "
+          "4294967295 pages in slab 0" },
+        { offsetof(dsa_hosts_ready_t, reserved), 1, "slabs of host memory" }
+    };
+
+    memset(&right, 0, sizeof(right));
+    memset(right.fingerprint, 'f', 32);
+    right.pages = PAGES;
+    right.page_bytes = PAGE_BYTES;
+    right.slabs = 1;
+    right.slab_pages[0] = HOST_PAGES;
+
+    ready(UNREADY, &right, NULL);
+    ready(UNREADY | BARE, &right, "host one has 1 slabs of host memory; "
+          "expected 0 to 0");
+
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        wrong = right;
+        memcpy((char *) &wrong + cases[i].at, &cases[i].value,
+               sizeof(uint32_t));
+        ready(UNREADY, &wrong, cases[i].why);
+    }
+
+    /* nodes that do not exist only choose a slab */
+
+    right.slab_node[0] = INT32_MIN;
+    right.node[0] = INT32_MAX;
+    ready(UNREADY, &right, NULL);
+}
+
+
 static void
 test_moved(void **state)
 {
@@ -423,6 +490,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_corpus),
+        cmocka_unit_test(test_ready),
         cmocka_unit_test(test_moved),
         cmocka_unit_test(test_tiered),
         cmocka_unit_test(test_results),
