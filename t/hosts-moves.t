@@ -47,28 +47,33 @@ $follower->{ready} = sub { $follower->output =~ /waits for the leader/ };
 $follower->wait_ready(60);
 
 my $stages = DSA::Stages->new($t, $host, PROXY, PORT);
-my %conf = (backend => 'cpu', kv_memory => '6m', token_budget => 128,
+my %conf = (backend => 'cpu', kv_memory => '2m', token_budget => 128,
             speculate => 'off');
 
 # all of them have two ranks, so that their bits are the same
 
 $t->start_engine(name => 'reference', conf => {
     %conf, name => 'reference', gpus => 2 });
-$t->start_engine(name => 'spare', conf => { %conf, name => 'm', gpus => 2 });
+
+my $spare = $t->start_engine(name => 'spare', conf => {
+    %conf, name => 'm', gpus => 2 });
 
 my $leader = $t->start_engine(name => 'leader', conf => {
     %conf, name => 'm', hosts => $where, host_secret => $secret,
-    host_memory => '64m', step_timeout => "${limit}s" });
+    host_memory => '64m', step_timeout => "${limit}s",
+    log_level => 'debug' });
 
 $t->start_nginx();
-serving();
+serving(3);
 
 
-# Waits until all three replicas have their session.
+# Waits until so many replicas have their session.
 
 sub serving {
-    wait_until(sub { ($t->metrics->{dsa_sessions} // 0) == 3 }, 90,
-               'all sessions');
+    my ($n) = @_;
+
+    wait_until(sub { ($t->metrics->{dsa_sessions} // 0) == $n }, 90,
+               "$n sessions");
 }
 
 
@@ -80,7 +85,7 @@ sub streams {
     my ($model, $name) = @_;
 
     return map {
-        $t->stream({ %{ ask("$name, number $_. " . 'And more. ' x 50,
+        $t->stream({ %{ ask("$name, number $_. " . 'And more. ' x 60,
                             max_tokens => 12, temperature => 0,
                             ignore_eos => JSON::PP::true) },
                      model => $model }, head => 0)
@@ -108,7 +113,19 @@ sub again {
         !grep { my $pid = child($_); !$pid || $pid == $before{$_->{name}} }
               $follower, $leader
     }, 90, 'both processes');
-    serving();
+    serving(3);
+
+    return;
+}
+
+
+# The same streams after others, which take the pages of the ranks.
+
+sub repeated {
+    my ($name, @want) = @_;
+
+    texts(streams('m', "other than $name"));
+    is_deeply([ texts(streams('m', $name)) ], \@want, "$name: and again");
 
     return;
 }
@@ -166,11 +183,9 @@ for my $stage (sort keys %stage) {
         is_deeply([ texts(@streams) ], \@want, "$name: the streams go on");
         again(%before);
 
-        # the same prompts: the memory of the hosts is empty, and is used again
-
         is_deeply([ texts(streams('m', $name)) ], \@want,
                   "$name: and the same after both hosts have started");
-        is_deeply([ texts(streams('m', $name)) ], \@want, "$name: and again");
+        repeated($name, @want);
     }
 }
 
@@ -191,10 +206,22 @@ for my $stage (sort keys %stage) {
     $stages->go;
 
     is_deeply([ texts(@streams) ], \@want, "$name: the streams are answered");
-    is_deeply([ texts(streams('m', $name)) ], \@want, "$name: and again");
+    repeated($name, @want);
     is_deeply({ pids() }, \%before, "$name: by the same processes");
 }
 
+# All streams on the leader, so that each rank has to load some of its pages.
+
+$spare->stop('TERM', 60);
+serving(2);
+
+my @want = texts(streams('reference', 'alone'));
+
+is_deeply([ texts(streams('m', 'alone')) ], \@want, 'alone: the streams');
+repeated('alone', @want) for 1, 2;
+
+like($leader->output, qr/loaded from host memory on rank $_\n/,
+     "rank $_ has loaded pages") for 0, 1;
 unlike($leader->output, qr/does not have it/,
        'the leader has never expected a page that was not there');
 ok($_->alive, "$_->{name} runs") for $follower, $leader;
