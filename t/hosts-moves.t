@@ -38,8 +38,9 @@ my $secret = write_file($t->path('secret'), 'f' x 64 . "\n");
 chmod 0600, $secret or die "chmod: $!\n";
 
 my $file = write_file($t->path('follower.conf'), join '', map { "$_;\n" }
-                      "model " . $t->model, 'backend cpu', "host_secret $secret",
-                      'listen 127.0.0.1:' . PORT, "step_timeout ${limit}s");
+                      'model ' . $t->model, 'backend cpu',
+                      "host_secret $secret", 'listen 127.0.0.1:' . PORT,
+                      "step_timeout ${limit}s");
 my $follower = $t->spawn('follower', DSA::Stages::inside($host),
                          $t->build . '/dsa-engine', '-c', $file);
 

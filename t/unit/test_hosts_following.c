@@ -210,7 +210,7 @@ test_planned(void **state)
         { offsetof(dsa_hosts_plan_t, quantize), 2, "\"weights fp8\" of the" },
         { offsetof(dsa_hosts_plan_t, context), UINT32_MAX, "\"context_length\" "
           "of the leader is 4294967295" },
-        { offsetof(dsa_hosts_plan_t, max_tokens), 0, "\"token_budget\" of the" },
+        { offsetof(dsa_hosts_plan_t, max_tokens), 0, "\"token_budget\" of" },
         { offsetof(dsa_hosts_plan_t, max_seqs), 0, "\"max_running\" of the" },
         { offsetof(dsa_hosts_plan_t, persistent), 2, "\"persistent\" of the" },
         { offsetof(dsa_hosts_plan_t, tiers), 8, "\"tiers\" of the leader is 8; "
