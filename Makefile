@@ -36,7 +36,7 @@ FUZZ_TIME  ?= 600
 SOAK_TIME  ?= 1200
 JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
-PROVE       = prove -j2 --timer -It/lib -r t/
+PROVE       = prove -j3 --timer -It/lib -r t/
 
 # Where nvcc is found, and cuBLASLt with it, dsa-engine has "backend cuda", and
 # dsa-cuda is dsa with the commands that use a GPU.  Nothing else needs NVIDIA's
