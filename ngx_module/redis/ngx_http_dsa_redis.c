@@ -11,6 +11,7 @@
 #include "ngx_http_dsa_redis_conf.h"
 #include "ngx_http_dsa_redis_memory.h"
 #include "ngx_http_dsa_redis_nodes.h"
+#include "ngx_http_dsa_redis_reply.h"
 
 
 struct ngx_http_dsa_redis_s {
@@ -158,7 +159,7 @@ ngx_http_dsa_redis_detach(ngx_http_dsa_redis_command_t *command)
 void
 ngx_http_dsa_redis_keep(redisReply *reply)
 {
-    ngx_http_dsa_redis_connection_keep(reply);
+    ngx_http_dsa_redis_reply_keep(reply);
 }
 
 

@@ -10,6 +10,7 @@
 
 #include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_redis_nodes.h"
+#include "ngx_http_dsa_redis_reply.h"
 
 
 /* redirects that are followed at once */
@@ -77,8 +78,6 @@ static const char *const  ngx_http_dsa_redis_causes[] = {
 
 static const char  ngx_http_dsa_redis_busy[] =
     "too many commands are waiting for Redis";
-static const char  ngx_http_dsa_redis_nomem[] =
-    "nginx is out of memory";
 
 _Static_assert(sizeof(ngx_http_dsa_redis_causes) / sizeof(char *)
                == NGX_HTTP_DSA_REDIS_CAUSES, "a text for each cause");
@@ -355,7 +354,7 @@ ngx_http_dsa_redis_nodes_refused(void *data,
     }
 
     command->refusal = reply;
-    ngx_http_dsa_redis_connection_keep(reply);
+    ngx_http_dsa_redis_reply_keep(reply);
 
     switch (kind) {
 
