@@ -6,6 +6,7 @@
 
 #include "kernels/core/setup.cuh"
 #include "moe_int4.cuh"
+#include "moe_store.cuh"
 
 
 /*
@@ -145,19 +146,6 @@ dsa_int4_add(float *sum, const float *acc, S *s, uint32_t stage,
 }
 
 
-/* Moves to the next stage of the ring. */
-
-template <int STAGES>
-static __device__ __forceinline__ void
-dsa_int4_turn(uint32_t *ring)
-{
-    if (++ring[0] == STAGES) {
-        ring[0] = 0;
-        ring[1] ^= 1;
-    }
-}
-
-
 /*
  * Adds DSA_INT4_RUN stages from ring[0] on, whose first one has the operands
  * a[0], and leaves the operands of the stage behind them there.  That stage may
@@ -183,7 +171,7 @@ dsa_int4_run(float *sum, S *s, uint32_t (*a)[4][4], uint32_t *ring,
 #pragma unroll
     for (j = 0; j < DSA_INT4_RUN; j++) {
         stage = ring[0];
-        dsa_int4_turn<STAGES>(ring);
+        dsa_moe_turn<STAGES>(ring);
 
         dsa_mbar_wait(&s->full[ring[0]], ring[1]);
         dsa_int4_unpack(a[(j + 1) % 2], dsa_int4_part(s, ring[0], group));
@@ -218,59 +206,9 @@ dsa_int4_one(float *sum, S *s, uint32_t (*a)[4], uint32_t *ring,
 
     dsa_int4_add<N>(sum, acc, s, ring[0], group);
 
-    dsa_int4_turn<STAGES>(ring);
+    dsa_moe_turn<STAGES>(ring);
     dsa_mbar_wait(&s->full[ring[0]], ring[1]);
     dsa_int4_unpack(a, dsa_int4_part(s, ring[0], group));
-}
-
-
-/* Stores a warpgroup's 64 features of a tile of N rows. */
-
-template <int N, typename S>
-static __device__ __forceinline__ void
-dsa_int4_store(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
-    const float *sum, uint32_t group)
-{
-    int32_t    i, j;
-    uint32_t   lane, warp, a, p[4];
-    uint16_t  *y;
-
-    lane = threadIdx.x % 32;
-    warp = threadIdx.x % DSA_MOE_GROUP / 32;
-
-    /* transpose features x rows to rows x features */
-
-    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
-
-    a = dsa_smem(&s->y[group][lane % 8 + lane / 16 * 8]
-                      [warp * 16 + lane / 8 % 2 * 8]);
-
-#pragma unroll
-    for (i = 0; i < N / 2; i += 8) {
-        p[0] = dsa_float2_bf16(sum[i], sum[i + 1]);
-        p[1] = dsa_float2_bf16(sum[i + 2], sum[i + 3]);
-
-        if constexpr (N == 8) {
-            dsa_stmatrix2_trans(a, p[0], p[1]);
-
-        } else {
-            p[2] = dsa_float2_bf16(sum[i + 4], sum[i + 5]);
-            p[3] = dsa_float2_bf16(sum[i + 6], sum[i + 7]);
-            dsa_stmatrix4_trans(a + i * 2 * sizeof(s->y[0][0]), p[0], p[1],
-                                p[2], p[3]);
-        }
-    }
-
-    dsa_bar_sync(1 + group, DSA_MOE_GROUP);
-
-    i = threadIdx.x % DSA_MOE_GROUP / 8;
-    j = threadIdx.x % 8 * 8;
-    y = g->y + (size_t) (t->place + i) * g->rows + t->out + group * 64 + j;
-
-    for ( /* void */ ; i < t->n; i += DSA_MOE_GROUP / 8) {
-        *(uint4 *) y = *(const uint4 *) &s->y[group][i][j];
-        y += (size_t) DSA_MOE_GROUP / 8 * g->rows;
-    }
 }
 
 
@@ -298,7 +236,7 @@ dsa_int4_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         dsa_int4_one<N, STAGES>(sum, s, a[0], ring, group);
     }
 
-    dsa_int4_store<N>(s, g, t, sum, group);
+    dsa_moe_store_few<N>(s, g, t, sum, group);
 }
 
 

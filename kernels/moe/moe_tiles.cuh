@@ -300,4 +300,20 @@ dsa_moe_next(dsa_moe_walk_t *t, S *s)
 }
 
 
+/*
+ * Moves to the next stage of the ring, ring[0], with the phase of its barrier,
+ * ring[1].
+ */
+
+template <int STAGES>
+static __device__ __forceinline__ void
+dsa_moe_turn(uint32_t *ring)
+{
+    if (++ring[0] == STAGES) {
+        ring[0] = 0;
+        ring[1] ^= 1;
+    }
+}
+
+
 #endif /* _DSA_MOE_TILES_CUH_INCLUDED_ */
