@@ -4,7 +4,7 @@
 #
 # A client that leaves while its prompt is computed, on the real model: the
 # sequence is freed between two chunks, with all its pages, and the prompt is
-# never finished.  (That it takes one step is in t/unit/test_session.c,
+# never finished.  (That it takes one step is in t/unit/test_session_end.c,
 # where steps can be counted one by one.)
 
 use strict;
