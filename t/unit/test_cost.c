@@ -161,38 +161,51 @@ test_learns(void **state)
 }
 
 
+/* 2000 steps of all kinds, and then a load of one kind. */
+
+static const load_t  usual = { 64, 1000, 700, 500 };
+
+
+static void
+serve_usual(dsa_cost_t *c, dsa_cost_load_t *load)
+{
+    memset(c, 0, sizeof(dsa_cost_t));
+    seed = 1;
+    serve(c, 2000);
+    load_of(&usual, load);
+}
+
+
+/* Five steps that take us each are enough to expect that time. */
+
+static void
+check_corrected(dsa_cost_t *c, const dsa_cost_load_t *load, double us)
+{
+    uint32_t  i;
+
+    for (i = 0; i < 5; i++) {
+        dsa_cost_measure(c, load, us);
+    }
+
+    assert_true(fabs(dsa_cost_step(c, load) / us - 1) < 0.1);
+}
+
+
 /* The clock of the GPU halves: a few steps of one kind correct all others. */
 
 static void
 test_jump(void **state)
 {
-    double           us;
-    uint32_t         i;
     dsa_cost_t       c;
     dsa_cost_load_t  load;
 
-    static const load_t  usual = { 64, 1000, 700, 500 };
+    serve_usual(&c, &load);
 
-    memset(&c, 0, sizeof(c));
-    seed = 1;
-    serve(&c, 2000);
-    load_of(&usual, &load);
-
-    for (i = 0; i < 5; i++) {
-        dsa_cost_measure(&c, &load, 2 * us_of(&usual));
-    }
-
-    us = dsa_cost_step(&c, &load);
-    assert_true(fabs(us / (2 * us_of(&usual)) - 1) < 0.1);
+    check_corrected(&c, &load, 2 * us_of(&usual));
 
     /* and it runs at its full clock again */
 
-    for (i = 0; i < 5; i++) {
-        dsa_cost_measure(&c, &load, us_of(&usual));
-    }
-
-    us = dsa_cost_step(&c, &load);
-    assert_true(fabs(us / us_of(&usual) - 1) < 0.1);
+    check_corrected(&c, &load, us_of(&usual));
 }
 
 
@@ -202,16 +215,10 @@ static void
 test_outlier(void **state)
 {
     double           before;
-    uint32_t         i;
     dsa_cost_t       c;
     dsa_cost_load_t  load;
 
-    static const load_t  usual = { 64, 1000, 700, 500 };
-
-    memset(&c, 0, sizeof(c));
-    seed = 1;
-    serve(&c, 2000);
-    load_of(&usual, &load);
+    serve_usual(&c, &load);
 
     dsa_cost_measure(&c, &load, us_of(&usual));
     before = dsa_cost_step(&c, &load);
@@ -223,12 +230,7 @@ test_outlier(void **state)
 
     memset(&c, 0, sizeof(c));
     dsa_cost_measure(&c, &load, us_of(&usual) + 1e6);
-
-    for (i = 0; i < 5; i++) {
-        dsa_cost_measure(&c, &load, us_of(&usual));
-    }
-
-    assert_true(fabs(dsa_cost_step(&c, &load) / us_of(&usual) - 1) < 0.1);
+    check_corrected(&c, &load, us_of(&usual));
 }
 
 
