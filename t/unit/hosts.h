@@ -316,4 +316,26 @@ hosts_end(hosts_t *h, int status)
 }
 
 
+/* A leader on CPUs of one rank here, with the followers of hosts_start(). */
+
+static inline dsa_backend_t *
+hosts_lead(hosts_t *h, const char *model, uint64_t host_memory,
+    dsa_err_t *err)
+{
+    dsa_backend_conf_t  conf;
+
+    memset(&conf, 0, sizeof(conf));
+    conf.model = model;
+    conf.precision = DSA_SERVED;
+    conf.gpus = 1;
+    conf.kv_memory = 4 << 20;
+    conf.host_memory = host_memory;
+    conf.max_tokens = 64;
+    conf.max_seqs = 2;
+    conf.allowed = 1024;
+
+    return dsa_hosts_lead(DSA_BACKEND_CPU, &conf, &h->leader, err);
+}
+
+
 #endif /* _DSA_T_HOSTS_H_INCLUDED_ */

@@ -151,24 +151,6 @@ faulty_open(dsa_backend_e kind, const dsa_backend_conf_t *conf, dsa_err_t *err)
 }
 
 
-static dsa_backend_t *
-lead(dsa_err_t *err)
-{
-    dsa_backend_conf_t  conf;
-
-    memset(&conf, 0, sizeof(conf));
-    conf.model = MODEL;
-    conf.precision = DSA_SERVED;
-    conf.gpus = 1;
-    conf.kv_memory = 4 << 20;
-    conf.max_tokens = 64;
-    conf.max_seqs = 2;
-    conf.allowed = 1024;
-
-    return dsa_hosts_lead(DSA_BACKEND_CPU, &conf, &hosts.leader, err);
-}
-
-
 /* A follower that is not started yet. */
 
 static void
@@ -257,7 +239,7 @@ faults(stage_e s, fault_e f)
     }
 
     begin = dsa_clock_ms();
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, 0, &err);
 
     if (b == NULL) {
         assert_int_equal(s, STAGE_OPEN);
@@ -348,7 +330,7 @@ test_idle(void **state)
     prepare();
     hosts_start(&hosts);
 
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, 0, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
     must(step(b, &err), &err);
     must(b->check(b, &err), &err);
@@ -379,7 +361,7 @@ test_idle(void **state)
     prepare();
     hosts.leader.step_ms = LIMIT_MS;
     hosts_start(&hosts);
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, 0, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
 
     (void) kill(hosts.follower[0].pid, SIGSTOP);
@@ -415,7 +397,7 @@ test_leader(void **state)
             stage = s;
             fault = FAULT_DIES;
             hosts.leader.open = faulty_open;
-            b = lead(&err);
+            b = hosts_lead(&hosts, MODEL, 0, &err);
             _exit(b != NULL && step(b, &err) == DSA_OK ? 0 : 1);
         }
 
@@ -514,7 +496,7 @@ aborts(stage_e s, fault_e f, const char *want)
         hosts.leader.abort = abort_report;
         hosts.leader.failed = no_failure;
         hosts.leader.data = &fds[1];
-        b = lead(&err);
+        b = hosts_lead(&hosts, MODEL, 0, &err);
 
         if (b != NULL && step(b, &err) == DSA_OK) {
             _exit(0);
@@ -565,7 +547,7 @@ cannot_lead(const char *why)
     dsa_backend_t  *b;
 
     hosts_start(&hosts);
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, 0, &err);
 
     assert_null(b);
     has(&err, hosts.follower[0].address);
@@ -698,7 +680,7 @@ test_reported(void **state)
     hosts.follower[0].open = failing_open;
     hosts_start(&hosts);
 
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, 0, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
 
     assert_int_equal(step(b, &err), DSA_ERROR);

@@ -169,25 +169,6 @@ no_tiers(void *data, uint32_t mask, const dsa_backend_t *backend,
 }
 
 
-static dsa_backend_t *
-lead(dsa_err_t *err)
-{
-    dsa_backend_conf_t  conf;
-
-    memset(&conf, 0, sizeof(conf));
-    conf.model = MODEL;
-    conf.precision = DSA_SERVED;
-    conf.gpus = 1;
-    conf.kv_memory = 4 << 20;
-    conf.host_memory = MEMORY;
-    conf.max_tokens = 64;
-    conf.max_seqs = 2;
-    conf.allowed = 1024;
-
-    return dsa_hosts_lead(DSA_BACKEND_CPU, &conf, &hosts.leader, err);
-}
-
-
 static void
 begin(void)
 {
@@ -200,7 +181,7 @@ begin(void)
     hosts.leader.tiers = 1U << DSA_TIER_REDIS;
     hosts_start(&hosts);
 
-    b = lead(&err);
+    b = hosts_lead(&hosts, MODEL, MEMORY, &err);
     must(b != NULL ? DSA_OK : DSA_ERROR, &err);
     must(dsa_host_open_part(&memory, HERE * (b->page_bytes + DSA_HOST_ALIGN),
                             b->page_bytes, 2, &err), &err);
@@ -464,7 +445,7 @@ test_refused(void **state)
     hosts.leader.tiers = 1U << DSA_TIER_REDIS;
     hosts_start(&hosts);
 
-    assert_null(lead(&err));
+    assert_null(hosts_lead(&hosts, MODEL, MEMORY, &err));
     assert_non_null(strstr(err.text, hosts.follower[0].address));
     assert_non_null(strstr(err.text, "no such tier here"));
     hosts_end(&hosts, 3);
