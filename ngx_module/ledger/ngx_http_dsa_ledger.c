@@ -13,17 +13,11 @@
 
 #include "ngx_module/core/ngx_http_dsa_conf.h"
 #include "ngx_http_dsa_ledger.h"
+#include "ngx_http_dsa_ledger_cell.h"
+#include "ngx_http_dsa_ledger_state.h"
 
 
 #define NGX_HTTP_DSA_LEDGER_ZONE     (64 * 1024)
-
-
-typedef enum {
-    ngx_http_dsa_ledger_free_cell = 0,
-    ngx_http_dsa_ledger_writing,        /* the names are not complete */
-    ngx_http_dsa_ledger_ended,          /* for Redis */
-    ngx_http_dsa_ledger_running         /* its request runs */
-} ngx_http_dsa_ledger_state_e;
 
 
 /* how an entry leaves the file */
@@ -66,59 +60,12 @@ static ngx_uint_t ngx_http_dsa_ledger_adopt_owner(
 static void ngx_http_dsa_ledger_damaged(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_log_t *log);
 static uint64_t ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger);
-static ngx_int_t ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger);
-static ngx_int_t ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t group);
-static ngx_int_t ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t group);
-static ngx_uint_t ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t cell, ngx_atomic_uint_t word);
-static void ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger,
-    ngx_uint_t cell);
-static ngx_int_t ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_entry_t *entry);
-static void ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
-    const dsa_schema_entry_t *entry, uint32_t crc);
-static ngx_int_t ngx_http_dsa_ledger_text(char *to, uint8_t *len,
-    dsa_str_t s);
-static ngx_int_t ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
-    dsa_schema_entry_t *entry);
 static void ngx_http_dsa_ledger_end(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_http_dsa_ledger_end_pt end);
 static void ngx_http_dsa_ledger_charge(ngx_http_dsa_ledger_t *ledger,
     ngx_uint_t cell, ngx_atomic_uint_t word);
 static ngx_uint_t ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
     const ngx_http_dsa_ledger_cell_t *cell);
-
-
-/* The word of a cell: the state in its lowest byte, the owner above it. */
-
-static ngx_inline ngx_atomic_uint_t
-ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_state_e state, ngx_uint_t owner)
-{
-    return (ngx_atomic_uint_t) state | ((ngx_atomic_uint_t) owner << 8);
-}
-
-
-static ngx_inline ngx_uint_t
-ngx_http_dsa_ledger_state(ngx_atomic_uint_t word)
-{
-    return word & 0xff;
-}
-
-
-static ngx_inline ngx_uint_t
-ngx_http_dsa_ledger_owner(ngx_atomic_uint_t word)
-{
-    return word >> 8;
-}
-
-
-static ngx_inline ngx_uint_t
-ngx_http_dsa_ledger_groups(const ngx_http_dsa_ledger_t *ledger)
-{
-    return (ledger->file.n - 1) / NGX_HTTP_DSA_LEDGER_GROUP + 1;
-}
 
 
 ngx_http_dsa_ledger_t *
@@ -322,7 +269,7 @@ ngx_http_dsa_ledger_count_one(ngx_http_dsa_sums_t *sums,
     dsa_schema_entry_t  entry;
 
     if (ngx_http_dsa_ledger_state(cell->word) == ngx_http_dsa_ledger_ended
-        && ngx_http_dsa_ledger_check(cell, &entry) == NGX_OK)
+        && ngx_http_dsa_ledger_cell_read(cell, &entry) == NGX_OK)
     {
         ngx_http_dsa_sums_count(sums, &entry);
     }
@@ -426,7 +373,7 @@ ngx_http_dsa_ledger_take_owner(ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner,
      * Workers that search at distant cells rarely collide.
      */
 
-    groups = ngx_http_dsa_ledger_groups(ledger);
+    groups = ngx_http_dsa_ledger_groups(&ledger->file);
 
     ledger->owner = owner;
     ledger->first = (uint32_t) (owner * 2654435769U) * (uint64_t) groups >> 32;
@@ -460,7 +407,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         owner = ngx_http_dsa_ledger_owner(word);
 
         if (ngx_http_dsa_ledger_state(word) == ngx_http_dsa_ledger_free_cell) {
-            ngx_http_dsa_ledger_mark_free(ledger, i);
+            ngx_http_dsa_ledger_state_mark_free(&ledger->file, i);
             continue;
         }
 
@@ -469,7 +416,7 @@ ngx_http_dsa_ledger_adopt(ngx_http_dsa_ledger_t *ledger, ngx_log_t *log,
         {
             /* it has no owner; only the worker that frees it counts it */
 
-            if (ngx_http_dsa_ledger_release(ledger, i, word)) {
+            if (ngx_http_dsa_ledger_state_release(&ledger->file, i, word)) {
                 ngx_http_dsa_ledger_damaged(ledger, i, log);
                 damaged++;
             }
@@ -535,19 +482,19 @@ ngx_http_dsa_ledger_adopt_owner(ngx_http_dsa_ledger_t *ledger, ngx_uint_t owner,
 
             /* the owner ended before its request was submitted */
 
-            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            (void) ngx_http_dsa_ledger_state_release(&ledger->file, i, word);
             continue;
         }
 
         if (ngx_http_dsa_ledger_read(ledger, i, &copy, &entry) != NGX_OK) {
             ngx_http_dsa_ledger_damaged(ledger, i, log);
-            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            (void) ngx_http_dsa_ledger_state_release(&ledger->file, i, word);
             damaged++;
             continue;
         }
 
         if (entry.prompt_tokens == 0 && entry.completion_tokens == 0) {
-            (void) ngx_http_dsa_ledger_release(ledger, i, word);
+            (void) ngx_http_dsa_ledger_state_release(&ledger->file, i, word);
             continue;
         }
 
@@ -596,11 +543,15 @@ ngx_http_dsa_ledger_reserve(ngx_http_dsa_ledger_t *ledger,
         return NGX_ERROR;
     }
 
-    if (ngx_http_dsa_ledger_fill(ledger, &copy, entry) != NGX_OK) {
+    if (ngx_http_dsa_ledger_cell_fill(&copy, entry) != NGX_OK) {
         return NGX_DECLINED;
     }
 
-    n = ngx_http_dsa_ledger_find(ledger);
+    ngx_http_dsa_ledger_cell_begin(&copy, ledger->sender,
+                                   ngx_http_dsa_ledger_number(ledger), entry);
+
+    n = ngx_http_dsa_ledger_state_find(&ledger->file, ledger->owner,
+                                       ledger->first);
     if (n < 0) {
         return n;
     }
@@ -644,149 +595,6 @@ ngx_http_dsa_ledger_number(ngx_http_dsa_ledger_t *ledger)
 }
 
 
-/*
- * Acquires a free cell, which is in the state of writing then.  Returns its
- * index, or NGX_BUSY.  The search always begins at the same group, because
- * Redis keeps a marker for each cell that was used; it ends with the bits that
- * the first word has before that group.
- */
-
-static ngx_int_t
-ngx_http_dsa_ledger_find(ngx_http_dsa_ledger_t *ledger)
-{
-    uint64_t     bits;
-    ngx_int_t    cell;
-    ngx_uint_t   i, w, first, group, groups, words;
-
-    first = ledger->first;
-    groups = ngx_http_dsa_ledger_groups(ledger);
-    words = (groups - 1) / 64 + 1;
-
-    for (i = 0; i <= words; i++) {
-        w = (first / 64 + i) % words;
-        bits = __atomic_load_n(&ledger->file.groups[w], __ATOMIC_SEQ_CST);
-
-        if (i == 0) {
-            bits &= ~(uint64_t) 0 << first % 64;
-        }
-
-        for ( /* void */ ; bits != 0; bits &= bits - 1) {
-            group = w * 64 + __builtin_ctzll(bits);
-
-            if (group >= groups) {
-                break;
-            }
-
-            cell = ngx_http_dsa_ledger_find_in(ledger, group);
-
-            if (cell >= 0) {
-                return cell;
-            }
-        }
-    }
-
-    return NGX_BUSY;
-}
-
-
-/* The same in one group, whose bit is set; clears it if no cell is free. */
-
-static ngx_int_t
-ngx_http_dsa_ledger_find_in(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
-{
-    uint64_t    bit;
-    ngx_int_t   cell;
-
-    cell = ngx_http_dsa_ledger_acquire(ledger, group);
-
-    /*
-     * If the file was enlarged since this process mapped it, other processes
-     * have more cells of the last group than this one.
-     */
-
-    if (cell >= 0
-        || (group + 1) * NGX_HTTP_DSA_LEDGER_GROUP > ledger->file.n)
-    {
-        return cell;
-    }
-
-    bit = (uint64_t) 1 << group % 64;
-
-    (void) __atomic_fetch_and(&ledger->file.groups[group / 64], ~bit,
-                              __ATOMIC_SEQ_CST);
-
-    /* a cell may have been freed meanwhile, when the bit was still set */
-
-    cell = ngx_http_dsa_ledger_acquire(ledger, group);
-
-    if (cell >= 0) {
-        ngx_http_dsa_ledger_mark_free(ledger, cell);
-    }
-
-    return cell;
-}
-
-
-static ngx_int_t
-ngx_http_dsa_ledger_acquire(ngx_http_dsa_ledger_t *ledger, ngx_uint_t group)
-{
-    ngx_uint_t          cell, last;
-    ngx_atomic_t       *word;
-    ngx_atomic_uint_t   writing;
-
-    writing = ngx_http_dsa_ledger_word(ngx_http_dsa_ledger_writing,
-                                       ledger->owner);
-
-    last = ngx_min((group + 1) * NGX_HTTP_DSA_LEDGER_GROUP, ledger->file.n);
-
-    for (cell = group * NGX_HTTP_DSA_LEDGER_GROUP; cell < last; cell++) {
-        word = &ledger->file.cells[cell].word;
-
-        if (__atomic_load_n(word, __ATOMIC_SEQ_CST) == 0
-            && ngx_atomic_cmp_set(word, 0, writing))
-        {
-            return cell;
-        }
-    }
-
-    return NGX_BUSY;
-}
-
-
-/* Frees a cell that has this word.  0: its word is another one. */
-
-static ngx_uint_t
-ngx_http_dsa_ledger_release(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
-    ngx_atomic_uint_t word)
-{
-    if (!ngx_atomic_cmp_set(&ledger->file.cells[cell].word, word, 0)) {
-        return 0;
-    }
-
-    ngx_http_dsa_ledger_mark_free(ledger, cell);
-
-    return 1;
-}
-
-
-/* Sets the bit of the cell's group.  A bit that is set is not written again. */
-
-static void
-ngx_http_dsa_ledger_mark_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
-{
-    uint64_t     bit, *word;
-    ngx_uint_t   group;
-
-    group = cell / NGX_HTTP_DSA_LEDGER_GROUP;
-    word = &ledger->file.groups[group / 64];
-    bit = (uint64_t) 1 << group % 64;
-
-    if ((__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit) == 0) {
-        (void) __atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
-    }
-}
-
-
 void
 ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     const dsa_schema_entry_t *entry)
@@ -799,7 +607,7 @@ ngx_http_dsa_ledger_update(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     s = &ledger->file.cells[cell];
     next = s->current == 0;
 
-    ngx_http_dsa_ledger_counts(&s->counts[next], entry, s->crc);
+    ngx_http_dsa_ledger_cell_counts(&s->counts[next], entry, s->crc);
 
     /* the compiler must not move the store before those of the counts */
 
@@ -867,74 +675,6 @@ ngx_http_dsa_ledger_section(ngx_http_dsa_ledger_t *ledger,
 }
 
 
-static ngx_int_t
-ngx_http_dsa_ledger_fill(ngx_http_dsa_ledger_t *ledger,
-    ngx_http_dsa_ledger_cell_t *cell, const dsa_schema_entry_t *entry)
-{
-    ngx_memzero(cell, sizeof(ngx_http_dsa_ledger_cell_t));
-
-    if (ngx_http_dsa_ledger_text(cell->request, &cell->request_len,
-                                 entry->request)
-        != NGX_OK
-        || ngx_http_dsa_ledger_text(cell->tenant, &cell->tenant_len,
-                                    entry->tenant)
-           != NGX_OK
-        || ngx_http_dsa_ledger_text(cell->model, &cell->model_len,
-                                    entry->model)
-           != NGX_OK)
-    {
-        return NGX_DECLINED;
-    }
-
-    assert(entry->key.len <= NGX_HTTP_DSA_LEDGER_KEY);
-
-    cell->key_len = entry->key.len;
-
-    if (entry->key.len != 0) {
-        ngx_memcpy(cell->key, entry->key.data, entry->key.len);
-    }
-
-    cell->sender = ledger->sender;
-    cell->number = ngx_http_dsa_ledger_number(ledger);
-    cell->crc = ngx_http_dsa_ledger_file_crc(cell);
-    ngx_http_dsa_ledger_counts(&cell->counts[0], entry, cell->crc);
-
-    return NGX_OK;
-}
-
-
-static void
-ngx_http_dsa_ledger_counts(ngx_http_dsa_ledger_counts_t *counts,
-    const dsa_schema_entry_t *entry, uint32_t crc)
-{
-    counts->time = entry->time;
-    counts->prompt_tokens = entry->prompt_tokens;
-    counts->cached_tokens = entry->cached_tokens;
-    ngx_memcpy(counts->tier_tokens, entry->tier_tokens + DSA_TIER_HOST,
-               sizeof(counts->tier_tokens));
-    counts->completion_tokens = entry->completion_tokens;
-    counts->reasoning_tokens = entry->reasoning_tokens;
-    counts->cost_miss = entry->cost_miss;
-    counts->cost_hit = entry->cost_hit;
-    counts->cost_output = entry->cost_output;
-    counts->check = ngx_http_dsa_ledger_file_check(counts, crc);
-}
-
-
-static ngx_int_t
-ngx_http_dsa_ledger_text(char *to, uint8_t *len, dsa_str_t s)
-{
-    if (s.len == 0 || s.len > NGX_HTTP_DSA_LEDGER_TEXT) {
-        return NGX_DECLINED;
-    }
-
-    *len = s.len;
-    ngx_memcpy(to, s.data, s.len);
-
-    return NGX_OK;
-}
-
-
 ngx_int_t
 ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_http_dsa_ledger_cell_t *copy, dsa_schema_entry_t *entry)
@@ -944,66 +684,13 @@ ngx_http_dsa_ledger_read(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell,
     ngx_memcpy(copy, (void *) &ledger->file.cells[cell],
                sizeof(ngx_http_dsa_ledger_cell_t));
 
-    if (ngx_http_dsa_ledger_check(copy, entry) != NGX_OK) {
+    if (ngx_http_dsa_ledger_cell_read(copy, entry) != NGX_OK) {
         return NGX_ERROR;
     }
 
     entry->cell = (uint32_t) cell;
 
     return NGX_OK;
-}
-
-
-/*
- * Checks the copy of a cell.  All of *entry but its cell is set; its strings
- * point into the copy.  NGX_ERROR: it is damaged.
- */
-
-static ngx_int_t
-ngx_http_dsa_ledger_check(ngx_http_dsa_ledger_cell_t *copy,
-    dsa_schema_entry_t *entry)
-{
-    ngx_http_dsa_ledger_counts_t  *counts;
-
-    if (copy->crc != ngx_http_dsa_ledger_file_crc(copy)
-        || copy->request_len > NGX_HTTP_DSA_LEDGER_TEXT
-        || copy->tenant_len > NGX_HTTP_DSA_LEDGER_TEXT
-        || copy->model_len > NGX_HTTP_DSA_LEDGER_TEXT
-        || copy->key_len > NGX_HTTP_DSA_LEDGER_KEY
-        || copy->sender == 0
-        || copy->number == 0
-        || copy->number > DSA_SCHEMA_NUMBER_MAX
-        || copy->current > 1)
-    {
-        return NGX_ERROR;
-    }
-
-    counts = &copy->counts[copy->current];
-
-    if (counts->check != ngx_http_dsa_ledger_file_check(counts, copy->crc)) {
-        return NGX_ERROR;
-    }
-
-    ngx_memzero(entry, sizeof(dsa_schema_entry_t));
-
-    entry->sender = copy->sender;
-    entry->number = copy->number;
-    entry->request = dsa_str(copy->request, copy->request_len);
-    entry->tenant = dsa_str(copy->tenant, copy->tenant_len);
-    entry->model = dsa_str(copy->model, copy->model_len);
-    entry->key = dsa_str(copy->key, copy->key_len);
-    entry->time = counts->time;
-    entry->prompt_tokens = counts->prompt_tokens;
-    entry->cached_tokens = counts->cached_tokens;
-    ngx_memcpy(entry->tier_tokens + DSA_TIER_HOST, counts->tier_tokens,
-               sizeof(counts->tier_tokens));
-    entry->completion_tokens = counts->completion_tokens;
-    entry->reasoning_tokens = counts->reasoning_tokens;
-    entry->cost_miss = counts->cost_miss;
-    entry->cost_hit = counts->cost_hit;
-    entry->cost_output = counts->cost_output;
-
-    return dsa_schema_entry_ok(entry) ? NGX_OK : NGX_ERROR;
 }
 
 
@@ -1072,7 +759,7 @@ ngx_http_dsa_ledger_free(ngx_http_dsa_ledger_t *ledger, ngx_uint_t cell)
     word = ledger->file.cells[cell].word;
 
     if (ngx_http_dsa_ledger_owner(word) == ledger->owner) {
-        (void) ngx_http_dsa_ledger_release(ledger, cell, word);
+        (void) ngx_http_dsa_ledger_state_release(&ledger->file, cell, word);
     }
 }
 
