@@ -254,9 +254,10 @@ served(404);
 
 # A fake Redis.  It writes each command as a line of the file "commands", and
 # sends what the test has put into the file "script": { connect => pieces,
-# NAME => pieces }.  A piece is bytes, "wait SECONDS", so that the bytes arrive
-# apart, or "close".  hold => N: it replies to HGETALL when it has received N
-# of them.  large => 1: it replies with large().
+# NAME => pieces }.  A piece is bytes, "fill N" for so many bytes, "wait
+# SECONDS", so that the bytes arrive apart, or "close".  hold => N: it replies
+# to HGETALL when it has received N of them.  large => 1: it replies with
+# large().  The script is read at each command, so it is short.
 
 sub fake {
     my ($port) = @_;
@@ -392,10 +393,11 @@ sub answer {
         # JSON carries bytes as characters
 
         my $sent = 0;
-        utf8::downgrade($piece);
+        my $bytes = $piece =~ /\Afill (\d+)/ ? 'x' x $1 : $piece;
+        utf8::downgrade($bytes);
 
-        while ($sent < length $piece) {
-            my $n = syswrite $to, $piece, length($piece) - $sent, $sent;
+        while ($sent < length $bytes) {
+            my $n = syswrite $to, $bytes, length($bytes) - $sent, $sent;
             return if !defined $n;
             $sent += $n;
         }
@@ -604,8 +606,8 @@ for my $case (
     [ 'an array beyond bounds', "*2000000000\r\n" ],
     [ 'arrays beyond bounds', "*4000\r\n" x 5 ],
     [ 'a deep array', "*1\r\n" x 20 . ":1\r\n" ],
-    [ 'a string that never ends', "\$2000000000\r\n", 'x' x 8_000_000 ],
-    [ 'a line that never ends', '+', 'x' x 8_000_000 ],
+    [ 'a string that never ends', "\$2000000000\r\n", 'fill 8000000' ],
+    [ 'a line that never ends', '+', 'fill 8000000' ],
     [ 'the end within a reply', substr($bytes, 0, 50), 'close' ],
     [ 'the end', 'close' ])
 {
