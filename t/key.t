@@ -11,6 +11,7 @@ use MIME::Base64 qw/ decode_base64url /;
 use POSIX qw/ _exit /;
 
 use lib 't/lib';
+use DSA::Cluster;
 use DSA::Test;
 use Test::More;
 
@@ -614,20 +615,7 @@ is(scalar keys %{ entries() }, 1, 'redis: a user, a password, a database');
 
 # a node of a Redis Cluster that has no slots names the one that has them
 
-# (by default the port of its bus is 10000 more, which may be in use)
-
-my @bus = map { $t->free_port() } 1, 2;
-my ($empty, $full) = map {
-    $t->start_redis(conf => { 'cluster-enabled' => 'yes',
-                              'cluster-port' => $_ })
-} @bus;
-
-$t->redis($full)->cmd(qw/ CLUSTER ADDSLOTSRANGE 0 16383 /);
-$t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port, $bus[1]);
-wait_until(sub {
-    2 == grep { $t->redis($_)->cmd(qw/ CLUSTER INFO /)
-                =~ /^cluster_state:ok/m } $empty, $full
-}, 60, 'the cluster');
+my ($empty, $full) = DSA::Cluster->pair($t);
 
 {
     local @where = ('--redis', '127.0.0.1:' . $empty->port);

@@ -12,6 +12,7 @@ use POSIX ();
 use Test::More;
 
 use lib 't/lib';
+use DSA::Cluster;
 use DSA::Fake;
 use DSA::Keys;
 use DSA::Test;
@@ -406,18 +407,7 @@ is_deeply(everything(), others($before, 'many'), 'and no others');
 
 # a cluster: the node of another slot gets the command first
 
-my @bus = map { $t->free_port() } 1, 2;
-my ($empty, $full) = map {
-    $t->start_redis(conf => { 'cluster-enabled' => 'yes',
-                              'cluster-port' => $_ })
-} @bus;
-
-$t->redis($full)->cmd(qw/ CLUSTER ADDSLOTSRANGE 0 16383 /);
-$t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port, $bus[1]);
-wait_until(sub {
-    2 == grep { $t->redis($_)->cmd(qw/ CLUSTER INFO /)
-                =~ /^cluster_state:ok/m } $empty, $full
-}, 60, 'the cluster');
+my ($empty, $full) = DSA::Cluster->pair($t);
 
 my $key = 'dsa1:{' . digits('acme') . '}:c:conv_1';
 

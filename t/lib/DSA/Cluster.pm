@@ -80,6 +80,30 @@ sub new {
 }
 
 
+# Starts two nodes of a cluster, of which the second has all cluster slots.
+# Returns their processes.  By default the port of a node's bus is 10000 more,
+# which may be in use.
+
+sub pair {
+    my ($class, $t) = @_;
+
+    my @bus = map { $t->free_port() } 1, 2;
+    my ($empty, $full) = map {
+        $t->start_redis(conf => { 'cluster-enabled' => 'yes',
+                                  'cluster-port' => $_ })
+    } @bus;
+
+    $t->redis($full)->cmd(qw/ CLUSTER ADDSLOTSRANGE 0 16383 /);
+    $t->redis($empty)->cmd(qw/ CLUSTER MEET 127.0.0.1 /, $full->port, $bus[1]);
+    wait_until(sub {
+        2 == grep { $t->redis($_)->cmd(qw/ CLUSTER INFO /)
+                    =~ /^cluster_state:ok/m } $empty, $full
+    }, 60, 'the cluster');
+
+    return ($empty, $full);
+}
+
+
 # Whether a node is a replica that is connected, and each node has it as one of
 # its master: until then the master gives it no failover, and the others no vote
 # for one.
