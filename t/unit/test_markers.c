@@ -110,12 +110,11 @@ test_lifetime(void **state)
 }
 
 
-/* A turn: the result of the first attempt is returned by later ones. */
+/* An entry with a turn of a conversation, which has the same two messages. */
 
-static void
-test_results(void **state)
+static dsa_schema_entry_t
+first_turn(dsa_str_t *turn)
 {
-    dsa_str_t           turn[2];
     dsa_schema_entry_t  r;
 
     turn[0] = dsa_strz(USER);
@@ -127,6 +126,20 @@ test_results(void **state)
     r.version = 1;
     r.messages = turn;
     r.n_messages = 2;
+
+    return r;
+}
+
+
+/* A turn: the result of the first attempt is returned by later ones. */
+
+static void
+test_results(void **state)
+{
+    dsa_str_t           turn[2];
+    dsa_schema_entry_t  r;
+
+    r = first_turn(turn);
 
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 0);
     assert_recorded(&r, DSA_SCHEMA_APPENDED, 1);
@@ -152,15 +165,7 @@ test_lease(void **state)
     dsa_str_t           turn[2];
     dsa_schema_entry_t  r;
 
-    turn[0] = dsa_strz(USER);
-    turn[1] = dsa_strz(ANSWER);
-    create(TENANT, turn, 2);
-
-    r = entry(SENDER, 1, 1);
-    r.conversation = dsa_strz(ID);
-    r.version = 1;
-    r.messages = turn;
-    r.n_messages = 2;
+    r = first_turn(turn);
 
     /* another turn has the lease, and one whose id ends in the same way */
 
