@@ -157,6 +157,14 @@ finds('a model that is missing', 1, qr{^FAIL  \S+/no\.conf: .*"model" is "/no}m,
       nginx_conf(), '--engine', engine_conf('no.conf', model => '/none'));
 finds('a configuration that is missing', 1, qr{^FAIL  .*none\.conf.*No such}m,
       nginx_conf(), '--engine', $t->path('none.conf'));
+finds('a configuration of nginx that is a directory', 1,
+      qr{^FAIL  nginx: .*\[crit\].*"\Q$dir\E" failed .*directory}m, $dir);
+
+write_file($t->path('circle.conf'), "include $dir/circle.conf;\n");
+finds('a file that includes itself', 1,
+      qr/^FAIL  nginx: signal .* ended it .*; expected no file that includes/m,
+      nginx_conf(main => "include $dir/circle.conf;"));
+
 finds('two engines with a socket', 1,
       qr{^FAIL  \Q$sock\E: \S+one\.conf and \S+copy\.conf both listen here}m,
       nginx_conf(), '--engine', $t->path('one.conf'), '--engine',

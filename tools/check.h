@@ -19,6 +19,8 @@
 
 #define DSA_CHECK_ENGINES   64
 #define DSA_CHECK_OUTPUT    (8 * 1024 * 1024)   /* bytes of a program's */
+#define DSA_CHECK_MISSING   127                 /* no exit status of nginx */
+#define DSA_CHECK_KILLED    128                 /* or of dsa-engine */
 
 
 typedef struct {
@@ -46,15 +48,19 @@ typedef enum {
 } dsa_check_e;
 
 
-/* Prints a line; what: the part that was checked. */
+/*
+ * Prints a line; what: the part that was checked.  Control characters become
+ * \xNN.
+ */
 void dsa_check_line(dsa_check_t *c, dsa_check_e kind, const char *what,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /*
  * Runs a program, which is in PATH or in /usr/sbin, and waits for its end.
  * Appends what it has written to stdout and to stderr, at most
- * DSA_CHECK_OUTPUT bytes each.  Returns its exit status, 127 if it is not
- * there, or -1 with err.
+ * DSA_CHECK_OUTPUT bytes each.  Returns its exit status, DSA_CHECK_MISSING if
+ * it is not there, DSA_CHECK_KILLED if a signal ended it, which is then the last
+ * line of errors, or -1 with err.
  */
 int dsa_check_run(char *const argv[], dsa_buf_t *out, dsa_buf_t *errors,
     dsa_err_t *err);

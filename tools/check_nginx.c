@@ -19,6 +19,7 @@ dsa_check_nginx(dsa_check_t *c)
     char       *argv[] = { "nginx", "-T", NULL, NULL, NULL };
     dsa_err_t   err;
     dsa_buf_t   out, errors;
+    dsa_str_t   line;
 
     memset(&out, 0, sizeof(dsa_buf_t));
     memset(&errors, 0, sizeof(dsa_buf_t));
@@ -33,9 +34,15 @@ dsa_check_nginx(dsa_check_t *c)
     if (rc == -1) {
         dsa_check_line(c, DSA_CHECK_FAIL, "nginx", "%s", err.text);
 
-    } else if (rc == 127) {
+    } else if (rc == DSA_CHECK_MISSING) {
         dsa_check_line(c, DSA_CHECK_FAIL, "nginx", "it is not installed; "
                        "install the package nginx");
+
+    } else if (rc == DSA_CHECK_KILLED) {
+        line = dsa_check_last(&errors);
+        dsa_check_line(c, DSA_CHECK_FAIL, "nginx", "%.*s while it read its "
+                       "configuration; expected no file that includes itself",
+                       (int) line.len, line.data);
 
     } else if (rc != 0) {
         dsa_check_refused(c, &errors);
@@ -72,12 +79,18 @@ dsa_check_nginx(dsa_check_t *c)
 static void
 dsa_check_refused(dsa_check_t *c, const dsa_buf_t *errors)
 {
+    uint32_t     i;
     dsa_str_t    line;
     const char  *start, *end;
 
+    static const char *const  levels[] = { "[emerg]", "[alert]", "[crit]" };
+
     line = dsa_check_last(errors);
-    start = errors->len != 0 ? memmem(errors->data, errors->len, "[emerg]", 7)
-                             : NULL;
+    start = NULL;
+
+    for (i = 0; i < 3 && start == NULL && errors->len != 0; i++) {
+        start = memmem(errors->data, errors->len, levels[i], strlen(levels[i]));
+    }
 
     if (start != NULL) {
         end = memchr(start, '\n',

@@ -5,6 +5,7 @@
 
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,11 +15,9 @@
 #include "tools/check.h"
 
 
-#define DSA_CHECK_MISSING  127
-
-
 static void dsa_check_exec(char *const argv[], int out, int errors);
 static void dsa_check_collect(dsa_buf_t *text, int fd);
+static void dsa_check_killed(dsa_buf_t *errors, int sig);
 
 
 int
@@ -49,10 +48,15 @@ dsa_check_run(char *const argv[], dsa_buf_t *out, dsa_buf_t *errors,
     } else {
         while (waitpid(pid, &status, 0) == -1 && errno == EINTR) { /* void */ }
 
-        status = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-
         dsa_check_collect(out, fd[0]);
         dsa_check_collect(errors, fd[1]);
+
+        if (WIFSIGNALED(status)) {
+            dsa_check_killed(errors, WTERMSIG(status));
+        }
+
+        status = WIFEXITED(status) ? WEXITSTATUS(status)
+                                   : DSA_CHECK_KILLED;
     }
 
     if (fd[0] != -1) {
@@ -114,6 +118,19 @@ dsa_check_collect(dsa_buf_t *text, int fd)
 
         dsa_buf_add(text, part, (size_t) n);
     }
+}
+
+
+/* A crash reports nothing itself. */
+
+static void
+dsa_check_killed(dsa_buf_t *errors, int sig)
+{
+    char  text[128];
+
+    (void) snprintf(text, sizeof(text), "\nsignal %d (%s) ended it", sig,
+                    strsignal(sig));
+    dsa_buf_addz(errors, text);
 }
 
 
