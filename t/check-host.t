@@ -165,6 +165,16 @@ finds('a file that includes itself', 1,
       qr/^FAIL  nginx: signal .* ended it .*; expected no file that includes/m,
       nginx_conf(main => "include $dir/circle.conf;"));
 
+$out = finds('control characters', 1,
+             qr{^warn  /tmp/a\\x1b\[31m\\x07: an engine of}m, nginx_conf(),
+             '--engine', engine_conf('escape.conf', replicas => 1,
+                                     listen => "unix:/tmp/a\e[31m\a"));
+unlike($out, qr/[^\n\x20-\x7e]/, 'they are not printed');
+finds('a zero byte', 1, qr{^FAIL  \S+/zero\.conf: dsa-engine: }m,
+      nginx_conf(), '--engine', engine_conf('zero.conf', threads => "1;\0"));
+unlike((check(nginx_conf(), '--engine', $t->path('zero.conf')))[1],
+       qr/unexpected/, 'and no other error is found');
+
 finds('two engines with a socket', 1,
       qr{^FAIL  \Q$sock\E: \S+one\.conf and \S+copy\.conf both listen here}m,
       nginx_conf(), '--engine', $t->path('one.conf'), '--engine',

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "tools/check.h"
 #include "tools/dsa.h"
 #include "tools/options.h"
@@ -21,6 +22,7 @@
 #define DSA_CHECK_ARENA   (64 * 1024 * 1024)
 #define DSA_CHECK_FILES   "/etc/dsa/*.conf"
 #define DSA_CHECK_RATE    1000000           /* requests/s, at most */
+#define DSA_CHECK_TEXT    8192              /* bytes of a line, at most */
 
 
 static const char  dsa_check_usage[] =
@@ -180,6 +182,8 @@ void
 dsa_check_line(dsa_check_t *c, dsa_check_e kind, const char *what,
     const char *fmt, ...)
 {
+    char     text[DSA_CHECK_TEXT], line[4 * DSA_CHECK_TEXT];
+    size_t   n;
     va_list  args;
 
     static const char *const  kinds[] = { "ok", "warn", "FAIL" };
@@ -187,13 +191,17 @@ dsa_check_line(dsa_check_t *c, dsa_check_e kind, const char *what,
     c->warned += kind == DSA_CHECK_WARN;
     c->failed += kind == DSA_CHECK_FAIL;
 
-    (void) printf("%-4s  %s: ", kinds[kind], what);
-
     va_start(args, fmt);
-    (void) vprintf(fmt, args);
+    (void) vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
 
-    (void) putchar('\n');
+    /* files and servers have texts of others, and this may be a terminal */
+
+    n = dsa_escape(line, sizeof(line), what, strlen(what));
+    (void) printf("%-4s  %.*s: ", kinds[kind], (int) n, line);
+
+    n = dsa_escape(line, sizeof(line), text, strlen(text));
+    (void) printf("%.*s\n", (int) n, line);
 }
 
 

@@ -77,7 +77,7 @@ dsa_statements_read(dsa_statements_t *out, dsa_arena_t *arena, dsa_str_t text,
 static int
 dsa_statements_next(dsa_statements_reader_t *r, dsa_err_t *err)
 {
-    if (strchr(";{}", *r->p) != NULL) {
+    if (*r->p != '\0' && strchr(";{}", *r->p) != NULL) {
         return dsa_statements_mark(r, err);
     }
 
