@@ -175,6 +175,16 @@ finds('a zero byte', 1, qr{^FAIL  \S+/zero\.conf: dsa-engine: }m,
 unlike((check(nginx_conf(), '--engine', $t->path('zero.conf')))[1],
        qr/unexpected/, 'and no other error is found');
 
+# sockets are compared in pairs
+
+my $long = 'many' x 10;
+
+finds('1,536 sockets', 1, qr{^warn  \Q$dir/$long\E5\.255\.sock: an engine}m,
+      nginx_conf(pool => "engine unix:$dir/one.sock;"),
+      map { ('--engine', engine_conf("many$_.conf", replicas => 256,
+                                     backend => 'null', kv_memory => undef,
+                                     listen => "unix:$dir/$long$_.%n.sock")) }
+      0 .. 5);
 finds('two engines with a socket', 1,
       qr{^FAIL  \Q$sock\E: \S+one\.conf and \S+copy\.conf both listen here}m,
       nginx_conf(), '--engine', $t->path('one.conf'), '--engine',

@@ -25,7 +25,8 @@
 static uint32_t dsa_check_number(const dsa_check_engine_t *e, const char *name,
     uint32_t none);
 static int dsa_check_path(char path[108], const dsa_check_engine_t *e,
-    uint32_t replica, dsa_check_t *c);
+    uint32_t replica);
+static dsa_str_t dsa_check_unix(const dsa_statement_t *s);
 static const dsa_check_engine_t *dsa_check_listens(dsa_check_t *c,
     const char *path);
 static void dsa_check_socket(dsa_check_t *c, const char *path);
@@ -65,7 +66,7 @@ dsa_check_sockets(dsa_check_t *c)
         n = dsa_check_number(&c->engine[i], "replicas", 1);
 
         for (k = 0; k < n && k < DSA_CHECK_REPLICAS; k++) {
-            if (dsa_check_path(path, &c->engine[i], k, c) == DSA_OK
+            if (dsa_check_path(path, &c->engine[i], k) == DSA_OK
                 && !dsa_check_pooled(c, path))
             {
                 dsa_check_line(c, DSA_CHECK_WARN, path, "an engine of %s "
@@ -104,29 +105,55 @@ dsa_check_number(const dsa_check_engine_t *e, const char *name, uint32_t none)
 /* The path of a replica's socket: "listen" with %n replaced. */
 
 static int
-dsa_check_path(char path[108], const dsa_check_engine_t *e, uint32_t replica,
-    dsa_check_t *c)
+dsa_check_path(char path[108], const dsa_check_engine_t *e, uint32_t replica)
 {
     int                     n;
-    const char             *word, *mark;
+    size_t                  len;
+    dsa_str_t               word;
+    const char             *mark;
     const dsa_statement_t  *s;
 
     s = dsa_statements_find(&e->conf, "listen", 0);
-    word = s != NULL ? dsa_statement_word(s, 1, c->arena) : NULL;
+    word = s != NULL ? dsa_check_unix(s) : dsa_str(NULL, 0);
 
-    if (word == NULL || strncmp(word, "unix:", 5) != 0) {
+    if (word.len == 0) {
         return DSA_ERROR;
     }
 
-    word += 5;
-    mark = strstr(word, "%n");
+    mark = memmem(word.data, word.len, "%n", 2);
+    len = mark != NULL ? (size_t) (mark - word.data) : word.len;
 
     n = mark == NULL
-        ? snprintf(path, 108, "%s", word)
-        : snprintf(path, 108, "%.*s%u%s", (int) (mark - word), word, replica,
-                   mark + 2);
+        ? snprintf(path, 108, "%.*s", (int) len, word.data)
+        : snprintf(path, 108, "%.*s%u%.*s", (int) len, word.data, replica,
+                   (int) (word.len - len - 2), mark + 2);
 
     return n > 0 && n < 108 ? DSA_OK : DSA_ERROR;
+}
+
+
+/*
+ * The path behind "unix:" of the first argument; empty without one.  It is not
+ * copied, because sockets are compared in pairs, and there may be thousands.
+ */
+
+static dsa_str_t
+dsa_check_unix(const dsa_statement_t *s)
+{
+    dsa_str_t  word;
+
+    static const char  prefix[] = "unix:";
+
+    word = s->n > 1 ? s->words[1] : dsa_str(NULL, 0);
+
+    if (word.len <= sizeof(prefix) - 1
+        || memcmp(word.data, prefix, sizeof(prefix) - 1) != 0)
+    {
+        return dsa_str(NULL, 0);
+    }
+
+    return dsa_str(word.data + sizeof(prefix) - 1,
+                   word.len - (sizeof(prefix) - 1));
 }
 
 
@@ -142,7 +169,7 @@ dsa_check_listens(dsa_check_t *c, const char *path)
         n = dsa_check_number(&c->engine[i], "replicas", 1);
 
         for (k = 0; k < n && k < DSA_CHECK_REPLICAS; k++) {
-            if (dsa_check_path(other, &c->engine[i], k, c) == DSA_OK
+            if (dsa_check_path(other, &c->engine[i], k) == DSA_OK
                 && strcmp(path, other) == 0)
             {
                 return &c->engine[i];
@@ -199,20 +226,15 @@ static int
 dsa_check_pooled(dsa_check_t *c, const char *path)
 {
     uint32_t                i;
-    const char             *word;
     const dsa_statement_t  *s;
 
     for (i = 0; i < c->conf.n; i++) {
         s = &c->conf.elts[i];
 
-        if (dsa_str_eqz(s->words[0], "engine")) {
-            word = dsa_statement_word(s, 1, c->arena);
-
-            if (word != NULL && strncmp(word, "unix:", 5) == 0
-                && strcmp(word + 5, path) == 0)
-            {
-                return 1;
-            }
+        if (dsa_str_eqz(s->words[0], "engine")
+            && dsa_str_eqz(dsa_check_unix(s), path))
+        {
+            return 1;
         }
     }
 
@@ -300,7 +322,7 @@ dsa_check_shared(dsa_check_t *c)
         n = dsa_check_number(&c->engine[i], "replicas", 1);
 
         for (k = 0; k < n && k < DSA_CHECK_REPLICAS; k++) {
-            if (dsa_check_path(path, &c->engine[i], k, c) == DSA_OK
+            if (dsa_check_path(path, &c->engine[i], k) == DSA_OK
                 && dsa_check_listens(c, path) != &c->engine[i])
             {
                 dsa_check_line(c, DSA_CHECK_FAIL, path, "%s and %s both "
