@@ -234,6 +234,9 @@ like((check(nginx_conf(), @one, '--rate', 1000))[1],
 finds('a queue in memory', 0, qr{^warn  queue: its file is in /dev/shm, in}m,
       nginx_conf(redis => "queue_file=/dev/shm/dsa-check-$$"), @one);
 unlink glob "/dev/shm/dsa-check-$$*";
+finds('a queue in the prefix of nginx', 0,
+      qr{^warn  queue: its file dsa\.queue is in the prefix of nginx, which}m,
+      nginx_conf(redis => 'queue_file=dsa.queue'), @one);
 setting(appendonly => 'no');
 finds('a Redis that is not durable', 1, qr/^FAIL  .*"appendonly yes"$/m,
       nginx_conf(), @one);

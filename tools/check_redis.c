@@ -18,6 +18,7 @@
 
 
 #define DSA_CHECK_TMPFS      0x01021994     /* f_type of tmpfs(5) */
+#define DSA_CHECK_PID        "/run/nginx.pid"       /* of Debian's nginx */
 #define DSA_CHECK_QUEUE      20000          /* the default of queue= */
 #define DSA_CHECK_CELL       512            /* bytes of a place in it */
 #define DSA_CHECK_TIME       600            /* s without Redis, in which an
@@ -92,12 +93,7 @@ dsa_check_queue(dsa_check_t *c)
     if (file == NULL) {
         s = dsa_statements_find(&c->conf, "pid", 0);
         pid = s != NULL ? dsa_statement_word(s, 1, c->arena) : NULL;
-
-        if (pid == NULL) {
-            return;
-        }
-
-        file = pid;
+        file = pid != NULL ? pid : DSA_CHECK_PID;
     }
 
     dsa_check_disk(c, file, places * DSA_CHECK_CELL);
@@ -114,13 +110,20 @@ dsa_check_disk(dsa_check_t *c, const char *file, uint64_t bytes)
     struct stat     st;
     struct statfs   fs;
 
-    dir = dsa_arena_dup(c->arena, dsa_strz(file));
-    end = dir != NULL ? strrchr(dir, '/') : NULL;
-
-    if (end == NULL) {
-        return;                         /* relative to nginx's prefix */
+    if (*file != '/') {
+        dsa_check_line(c, DSA_CHECK_WARN, "queue", "its file %s is in the "
+                       "prefix of nginx, which was not checked; expected "
+                       "queue_file= with a path that begins with /", file);
+        return;
     }
 
+    dir = dsa_arena_dup(c->arena, dsa_strz(file));
+
+    if (dir == NULL) {
+        return;
+    }
+
+    end = strrchr(dir, '/');
     end[end == dir] = '\0';
 
     if (statfs(dir, &fs) == -1) {
