@@ -147,6 +147,20 @@ is(look($o->{id}, @bob)->{error}{code}, 'not_found', 'for its tenant only');
 is($t->get("$uri/$o->{id}?stream=true", @alice)->{status}, 400,
    'its events are not kept');
 
+# what needs the stored response has an error that fits one which GET returns
+
+my $early = $t->post($uri, { model => 'deepseek-chat', input => 'And?',
+                             previous_response_id => $o->{id} }, @alice);
+
+is($early->{status}, 404, 'it cannot be continued yet');
+is($early->{json}{error}{code}, 'previous_response_not_found', 'by its code');
+like($early->{json}{error}{message}, qr/one that runs, .* be continued/,
+     'and the reason');
+$early = $t->get("$uri/$o->{id}/input_items", @alice);
+is($early->{status}, 404, 'nor is its input listed');
+like($early->{json}{error}{message}, qr/one that runs, .* its input/,
+     'with the reason');
+
 # another connection, and another worker as well, because there are many
 
 ctl($fake, 'go');

@@ -66,6 +66,10 @@ static void ngx_http_dsa_resource_finish(void *data);
 static const char  ngx_http_dsa_resource_unknown[] =
     "There is no response with this id.";
 
+static const char  ngx_http_dsa_resource_unstored[] =
+    "There is no stored response with this id; one that runs, failed or was "
+    "cancelled has no list of its input.";
+
 
 ngx_uint_t
 ngx_http_dsa_responses_resource_find(ngx_http_request_t *r, ngx_str_t *id,
@@ -417,7 +421,9 @@ ngx_http_dsa_resource_make(ngx_http_dsa_resource_t *resource,
 
     if (rc == DSA_AGAIN) {
         return ngx_http_dsa_object_refuse(o, NGX_HTTP_NOT_FOUND, NULL,
-                                          ngx_http_dsa_resource_unknown);
+                                          resource->input
+                                          ? ngx_http_dsa_resource_unstored
+                                          : ngx_http_dsa_resource_unknown);
     }
 
     if (rc != DSA_OK) {

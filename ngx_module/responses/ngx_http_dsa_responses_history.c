@@ -330,7 +330,8 @@ ngx_http_dsa_history_found(ngx_http_dsa_request_t *req,
 
     case DSA_RESPONSE_UNKNOWN:
         status = NGX_HTTP_NOT_FOUND;
-        text = "There is no response with this id.";
+        text = "There is no stored response with this id; one that runs, "
+               "failed or was cancelled cannot be continued.";
         break;
 
     case DSA_RESPONSE_BROKEN:
