@@ -239,8 +239,8 @@ $c->read_head;
 
 my @first;
 
-push @first, $c->next_event->{json} while (($first[-1] || {})->{delta} || '')
-                                          ne ' two';
+push @first, $c->next_event->{json}
+    while (($first[-1] || {})->{delta} || '') !~ / two\z/;
 my $id = $first[0]{response}{id};
 
 is($first[0]{response}{status}, 'in_progress', 'a stream begins as usual');
@@ -487,7 +487,7 @@ my @ids = map {
     my @e;
 
     push @e, $_->next_event->{json}
-        while (($e[-1] || {})->{delta} || '') ne 'two';
+        while (($e[-1] || {})->{delta} || '') !~ /two\z/;
     $e[0]{response}{id};
 } @streams;
 
