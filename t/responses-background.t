@@ -329,6 +329,8 @@ is(look($o->{id})->{status}, 'cancelled', 'GET has it');
 is($t->post("$uri/$o->{id}/cancel", {}, @alice)->{json}{status}, 'cancelled',
    'again: the same');
 is(ledger_change($t)->{requests}, 1, 'it is billed once');
+is($t->metrics->{'dsa_cancelled_total{reason="client"}'}, 1,
+   'and counts as what a client cancelled');
 
 $c = $t->connect;
 $c->send_request('POST', $uri, body => json_encode(played(
@@ -349,6 +351,9 @@ is($others[-1]{type}, 'response.failed', 'and so does a reader');
 is($others[-1]{response}{status}, 'cancelled', 'with its status');
 is(ledger_change($t)->{requests}, 1, 'billed once');
 wait_until(sub { live() eq '0' }, 20, 'the engine to end it');
+is($t->metrics->{'dsa_cancelled_total{reason="client"}'}, 2,
+   'and counts as what a client cancelled');
+is($t->logged(qr/\[error\].*was cancelled/), 0, 'which is no error');
 
 for ([ 'GET', 405 ], [ 'DELETE', 405 ]) {
     my ($method, $status) = @$_;

@@ -298,7 +298,7 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
         return;
     }
 
-    req->answer.finish = "error";
+    req->answer.finish = req->cancelled ? "cancelled" : "error";
 
     ngx_http_dsa_lease_release(&req->conversation.lease);
 
@@ -309,7 +309,7 @@ ngx_http_dsa_request_fail(ngx_http_dsa_request_t *req)
     }
 
     if (ngx_http_dsa_engine_requests_live(req->requests) != 0
-        && req->reason == NGX_HTTP_DSA_CANCEL_CLIENT)
+        && req->reason == NGX_HTTP_DSA_CANCEL_CLIENT && !req->cancelled)
     {
         req->reason = NGX_HTTP_DSA_CANCEL_ERROR;
     }
@@ -361,8 +361,8 @@ ngx_http_dsa_request_failed(ngx_http_dsa_request_t *req)
     a = req->answer.api;
     failure = &req->failure;
 
-    level = (failure->status >= NGX_HTTP_INTERNAL_SERVER_ERROR)
-            ? NGX_LOG_ERR : NGX_LOG_INFO;
+    level = failure->status >= NGX_HTTP_INTERNAL_SERVER_ERROR
+            && !req->cancelled ? NGX_LOG_ERR : NGX_LOG_INFO;
 
     ngx_log_error(level, req->http->connection->log, 0,
                   "the answer to request \"%V\" ends with the error %ui: %s",

@@ -93,6 +93,8 @@ struct ngx_http_dsa_request_s {
 
     unsigned                      queued:1; /* the client of an answer in the
                                                background has its id */
+    unsigned                      cancelled:1;  /* by its client, with another
+                                               request */
     unsigned                      saving:1; /* the turn or the answer is being
                                                made or stored */
     unsigned                      ended:1;  /* the end is in stream.pending */

@@ -115,6 +115,8 @@ ngx_http_dsa_request_progress_stopped(void *data)
         return;
     }
 
+    req->cancelled = 1;
+
     ngx_http_dsa_failure_set(&req->failure, NGX_HTTP_INTERNAL_SERVER_ERROR,
                              NULL, "The response was cancelled.");
     ngx_http_dsa_request_fail(req);
