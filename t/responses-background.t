@@ -29,7 +29,7 @@ my $server = $t->start_redis(appendonly => 1);
 my $redis = $t->redis;
 my $fake = $t->start_fake;
 my %nginx = (redis => 'ttl=1h timeout=2s', workers => 2,
-             http => 'client_max_body_size 8m;');
+             http => 'client_max_body_size 8m;', server => 'send_timeout 10m;');
 
 $t->start_nginx(%nginx);
 $t->wait_sessions(2);
@@ -228,6 +228,22 @@ is(json_decode($h->data($stream))->{status}, 'in_progress',
 $h->close;
 ctl($fake, 'go');
 is(text_of(ended($two, 'completed')), 'two', 'and be closed');
+
+# a client of HTTP/2 that leaves when its window is full does not hold anything
+
+for my $streams ($false, $true) {
+    $h = DSA::HTTP2->new(port => $t->port(1), window => 100, grant => 0);
+    $stream = $h->request('POST', $uri,
+                          json_encode(played("wait\nt full\n",
+                                             stream => $streams)),
+                          [ authorization => 'Bearer alice' ]);
+    $h->until(sub { length $h->data($stream) == 100 });
+    $h->close;
+    ctl($fake, 'go');
+    wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 30,
+               'the request to end');
+    pass('it ends, stream ' . json_encode($streams));
+}
 
 
 # Streams: the events that a client gets are those that others read later.

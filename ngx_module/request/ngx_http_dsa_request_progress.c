@@ -17,6 +17,7 @@ static ngx_int_t ngx_http_dsa_request_progress_refuse(
     ngx_http_dsa_request_t *req, const char *why);
 static void ngx_http_dsa_request_progress_begun(void *data, const char *why);
 static void ngx_http_dsa_request_progress_stopped(void *data);
+static void ngx_http_dsa_request_block_reading(ngx_http_request_t *r);
 static void ngx_http_dsa_request_reply(ngx_http_dsa_request_t *req);
 static void ngx_http_dsa_request_reply_rest(ngx_http_request_t *r);
 static void ngx_http_dsa_request_replied(ngx_http_request_t *r);
@@ -133,7 +134,7 @@ ngx_http_dsa_request_queued(ngx_http_dsa_request_t *req)
     req->queued = 1;
     req->progress->kept = 1;
     req->stream.keep = 1;
-    req->http->read_event_handler = ngx_http_block_reading;
+    req->http->read_event_handler = ngx_http_dsa_request_block_reading;
 
     ngx_log_debug1(NGX_LOG_DEBUG_HTTP, req->http->connection->log, 0,
                    "dsa request %V: goes on in the background",
@@ -147,6 +148,25 @@ ngx_http_dsa_request_queued(ngx_http_dsa_request_t *req)
     ngx_http_dsa_idempotency_finish(req->idempotency, 1,
                                     dsa_str(req->ctx.id.data, req->ctx.id.len),
                                     dsa_str(NULL, 0));
+}
+
+
+/*
+ * The client does not matter any more.  With HTTP/2 no event for writing comes
+ * when it has left, so that what waits for its window would wait for
+ * send_timeout.
+ */
+
+static void
+ngx_http_dsa_request_block_reading(ngx_http_request_t *r)
+{
+    ngx_http_block_reading(r);
+
+#if (NGX_HTTP_V2)
+    if (r->stream != NULL && r->connection->error) {
+        r->write_event_handler(r);
+    }
+#endif
 }
 
 
