@@ -59,8 +59,8 @@ void dsa_check_line(dsa_check_t *c, dsa_check_e kind, const char *what,
  * Runs a program, which is in PATH or in /usr/sbin, and waits for its end.
  * Appends what it has written to stdout and to stderr, at most
  * DSA_CHECK_OUTPUT bytes each.  Returns its exit status, DSA_CHECK_MISSING if
- * it is not there, DSA_CHECK_KILLED if a signal ended it, which is then the last
- * line of errors, or -1 with err.
+ * it is not there, DSA_CHECK_KILLED if a signal ended it, which is then in the
+ * last line of errors, or -1 with err.
  */
 int dsa_check_run(char *const argv[], dsa_buf_t *out, dsa_buf_t *errors,
     dsa_err_t *err);
