@@ -305,6 +305,18 @@ ok($rc == 1 && $err =~ /exceeds 64 bits/, 'a sum that is too large');
 
 # what is wrong in Redis
 
+my @day = ('--from', '2026-02-06', '--to', '2026-02-06', '--tenant', 'large');
+
+$redis->cmd('HSET', "dsa1:{$large}:ledger:2026-02-06",
+            "m\e[31m\nx|requests", 7);
+$out = usage(@day);
+like($out, qr/ m\\x1b\[31m\\x0ax +7 /, 'a model with control characters');
+unlike($out, qr/[^\n\x20-\x7e]/, 'which are not printed');
+$redis->cmd('HSET', "dsa1:{$large}:ledger:2026-02-06", "m\e[31m|requests", 'x');
+($rc, $out, $err) = run('usage', @where, @day);
+ok($rc == 1 && $err =~ /is not a count/, 'not a count');
+unlike($err, qr/[^\n\x20-\x7e]/, 'nor are those of an error');
+
 $redis->cmd('HSET', "dsa1:{$large}:ledger:2026-02-03", 'm|requests', '1x');
 ($rc, $out, $err) = run('usage', @where, @feb, '--tenant', 'large');
 ok($rc == 1 && $out eq ''

@@ -9,18 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/escape.h"
 #include "base/json_write.h"
 #include "base/money.h"
 #include "tools/usage_print.h"
 
 
 #define DSA_USAGE_COLUMNS  (7 + DSA_TIERS)      /* numbers of a table */
+#define DSA_USAGE_MODEL    256                  /* bytes of a name in it */
 
 
 /* A row of the table: tenant, model, and numbers. */
 
 typedef struct {
     dsa_str_t   names[2];
+    char        model[DSA_USAGE_MODEL];
     char        numbers[DSA_USAGE_COLUMNS][DSA_MONEY_LEN];
 } dsa_usage_line_t;
 
@@ -97,7 +100,7 @@ dsa_usage_table(const dsa_usage_sum_t *sum, dsa_err_t *err)
     dsa_usage_line_t          line;
 
     static const dsa_usage_line_t  head = {
-        { dsa_string("TENANT"), dsa_string("MODEL") },
+        { dsa_string("TENANT"), dsa_string("MODEL") }, "",
         { "REQUESTS", "PROMPT", "MISS", [3 + DSA_TIER_GPU] = "GPU",
           [3 + DSA_TIER_HOST] = "HOST", [3 + DSA_TIER_REDIS] = "REDIS",
           [3 + DSA_TIERS] = "COMPLETION", "REASONING", "COST", "COST CACHED" }
@@ -170,7 +173,12 @@ dsa_usage_line(dsa_usage_line_t *line, const dsa_usage_row_t *row,
     numbers[4 + DSA_TIERS] = c[DSA_LEDGER_REASONING];
 
     line->names[0] = row->tenant;
-    line->names[1] = row->model;
+
+    /* a name that Redis has, and this may be a terminal */
+
+    line->names[1] = dsa_str(line->model,
+                             dsa_escape(line->model, DSA_USAGE_MODEL,
+                                        row->model.data, row->model.len));
 
     for (i = 0; i < DSA_USAGE_COLUMNS - 2; i++) {
         (void) snprintf(line->numbers[i], DSA_MONEY_LEN, "%" PRId64,
