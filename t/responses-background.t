@@ -662,6 +662,35 @@ is(join('', map { $_->{delta} // '' } @others), 'onetwothree',
    'Redis was away: all events are kept');
 
 
+# A reader that does not read is not kept, as an answer would be.
+
+reloaded(location => 'dsa_ignore_client_abort on;', server => 'send_timeout 1s;'
+         . 'listen 127.0.0.1:%%PORT4%% sndbuf=4096;');
+wait_until(sub { $t->get("$uri/$id", @alice)->{status} == 200 }, 20, 'Redis')
+    for 1 .. 8;
+
+$c = $t->connect;
+$c->send_request('POST', $uri, body => json_encode(played(
+    'r 200 ' . 'x' x 900 . "\nhold\n", stream => $true)), @alice);
+$c->read_head;
+$id = $c->next_event->{json}{response}{id};
+
+wait_until(sub {
+    my ($key) = $t->redis->keys("dsa1:*:e:$id") or return 0;
+
+    length(join '', values %{ $t->redis->hgetall($key) }) > 100_000;
+}, 30, 'many events');
+
+my $slow = $t->connect(port => $t->port(4), rcvbuf => 2048);
+
+$slow->send_request('GET', "$uri/$id?stream=true", @alice);
+wait_until(sub { $t->access_log =~ /$id\?stream=true/ }, 30,
+           'the end of the reader');
+pass('send_timeout ends a reader that does not read');
+$t->post("$uri/$id/cancel", {}, @alice);
+ended($id, 'cancelled');
+
+
 # quota
 
 reloaded(redis => 'ttl=1h timeout=2s quota=60k');

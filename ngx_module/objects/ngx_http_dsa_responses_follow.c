@@ -433,6 +433,8 @@ ngx_http_dsa_follow_error(ngx_http_dsa_follow_t *f, const char *text)
 static void
 ngx_http_dsa_follow_output(ngx_http_dsa_follow_t *f)
 {
+    ngx_int_t  rc;
+
     if (!f->stream.headers
         && ngx_http_dsa_stream_start(&f->stream, "text/event-stream", 1)
            != NGX_OK)
@@ -441,7 +443,15 @@ ngx_http_dsa_follow_output(ngx_http_dsa_follow_t *f)
         return;
     }
 
-    switch (ngx_http_dsa_stream_send(&f->stream, f->ended)) {
+    rc = ngx_http_dsa_stream_send(&f->stream, f->ended);
+
+    /* dsa_ignore_client_abort is for answers that are computed */
+
+    if (f->stream.gone) {
+        rc = NGX_ERROR;
+    }
+
+    switch (rc) {
 
     case NGX_OK:
         ngx_http_dsa_follow_next(f);
