@@ -5,14 +5,23 @@ of the indexer.
 
 Both need the probabilities of the main attention: attention multiplies the
 values by them, and the indexer's loss has them as its target (eq. 3 and 4).
-They are computed once, for some rows of queries at a time, and never stored.
-The gradient of the indexer's loss is available in the forward pass already,
-because the gradient of KL(p || softmax(I)) with respect to I is softmax(I) -
-p.
+They are computed once, for some rows of queries at a time.  The gradient of
+the indexer's loss is available in the forward pass already, because the
+gradient of KL(p || softmax(I)) with respect to I is softmax(I) - p.
+
+The products of matrices have all the keys that the rows see, and the results
+live as long as these rows are computed.  All else, softmax, loss and their
+gradients, has the topk selected keys of a query only: they are taken out of
+the products, and spread into matrices of zeros for the next product.  So what
+is kept for the backward pass grows with T * topk, and not with T * T.  Tensor
+cores compute the products with all keys in less time than it takes to copy the
+selected keys of each query next to each other, because only a few heads share
+such a copy; README.md has the numbers.
 
 Shapes: B rows of T tokens; H heads of queries and G of keys and values, with Dq
-and Dv; J index heads of D; C rows of queries and the first K keys that they
-see.  G is H (multi-head form) or 1 (absorbed form, MQA).
+and Dv; J index heads of D; C rows of queries, the first K keys that they see,
+and N keys of a query: all K, or the topk selected.  G is H (multi-head form) or
+1 (absorbed form, MQA).
 """
 
 import math
@@ -22,7 +31,9 @@ import torch
 from train.ops import matmul, region, varying, wide
 
 
-PIECE = 1 << 28         # elements of B * H * C * K: 1 GB of float32
+PIECE = 1 << 29         # most elements of B * H * C * K: 2 GB of float32
+BUSY = 1 << 24          # as many of them, and no kernel is too short
+PARTS = 4               # pieces of a row, if they are not too short
 
 
 def selected_attention(q, k, v, index, weight, topk, scale):
@@ -50,13 +61,13 @@ class Selected(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, iq, ik, iw, weight, topk, scale):
         learn = any(ctx.needs_input_grad[3:6])
-        o, lse, chosen = [], [], []
+        o = q.new_empty(*q.shape[:3], v.shape[-1], dtype=v.dtype)
+        kept = []
         grads = [torch.zeros_like(x, dtype=wide(x).dtype)
                  for x in (iq, ik, iw)] if learn else [None] * 3
         loss = q.new_zeros((), dtype=wide(q).dtype)
 
         for first, end in pieces(q):
-            at = varying(torch.arange(first, end, device=q.device), 0)
             every = topk is None or end <= topk
             rows = slice(first, end)
 
@@ -64,11 +75,11 @@ class Selected(torch.autograd.Function):
                 part(q, 2, first, end), part(k, 2, 0, end),
                 part(v, 2, 0, end), part(iq, 1, first, end),
                 part(ik, 1, 0, end), part(iw, 1, first, end),
-                part(weight, 1, first, end), at, topk, scale, every, learn)
+                part(weight, 1, first, end), positions(q, first, end), topk,
+                scale, every, learn)
 
-            o.append(out[0])
-            lse.append(out[1])
-            chosen.append(out[2])
+            o[:, :, rows] = out[0]
+            kept += out[1:3]
             loss = loss + out[3]
 
             if learn:
@@ -76,10 +87,8 @@ class Selected(torch.autograd.Function):
                 grads[1][:, :end] += out[5]
                 grads[2][:, rows] = out[6]
 
-        o = torch.cat(o, 2)
-
         if any(ctx.needs_input_grad[:3]):
-            ctx.save_for_backward(q, k, v, o, torch.cat(lse, 2), *chosen)
+            ctx.save_for_backward(q, k, v, *kept)
 
         ctx.scale = scale
         ctx.grads = [None if g is None else g.to(x.dtype)
@@ -98,18 +107,19 @@ class Selected(torch.autograd.Function):
                      for g in ctx.grads]
 
         if do is not None and any(ctx.needs_input_grad[:3]):
-            q, k, v, o, lse, *chosen = ctx.saved_tensors
+            q, k, v, *kept = ctx.saved_tensors
             dq = torch.empty_like(q)
             dk, dv = (torch.zeros_like(x, dtype=wide(x).dtype)
                       for x in (k, v))
 
-            for (first, end), mask in zip(pieces(q), chosen):
-                rows = slice(first, end)
-                dq[:, :, rows], more_k, more_v = rows_backward(
+            for (first, end), p, places in zip(pieces(q), kept[::2],
+                                               kept[1::2]):
+                dq[:, :, first:end], more_k, more_v = rows_backward(
                     part(q, 2, first, end), part(k, 2, 0, end),
-                    part(v, 2, 0, end), part(o, 2, first, end),
-                    part(do, 2, first, end), part(lse, 2, first, end),
-                    varying(mask, 0, 1, 2), ctx.scale)
+                    part(v, 2, 0, end), part(do, 2, first, end),
+                    varying(p, 0, 2),
+                    None if places is None else varying(places, 0, 1),
+                    positions(q, first, end), ctx.scale)
                 dk[:, :, :end] += more_k
                 dv[:, :, :end] += more_v
 
@@ -119,15 +129,19 @@ class Selected(torch.autograd.Function):
 
 
 def pieces(q):
-    """Yields (first, end) of the rows that are computed together."""
+    """Returns (first, end) of the rows of q [B,H,T,Dq] that are computed
+    together.  The longest come first, because the compiler chooses the sizes
+    of blocks by the first shapes that it sees.  Small pieces have few keys
+    that their first rows do not see."""
 
     B, H, T, _ = q.shape
     C = 64
 
-    while C < T and B * H * 2 * C * T <= PIECE:
+    while C < T and (C < T / PARTS or B * H * C * T < BUSY) \
+            and B * H * 2 * C * T <= PIECE:
         C *= 2
 
-    return [(first, min(first + C, T)) for first in range(0, T, C)]
+    return [(first, min(first + C, T)) for first in range(0, T, C)][::-1]
 
 
 def part(x, dim, first, end):
@@ -143,15 +157,19 @@ def part(x, dim, first, end):
     return varying(x.detach(), 0, dim)
 
 
+def positions(q, first, end):
+    return varying(torch.arange(first, end, device=q.device), 0)
+
+
 def index_scores(iq, ik, iw):
-    """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products after the
+    """Eq. 1: iq [B,C,J,D], ik [B,K,D], iw [B,C,J] -> the products before the
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
-    positive = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
-    positive = positive.reshape(B, C, J, ik.shape[1]).relu()
+    products = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
+    products = products.reshape(B, C, J, ik.shape[1])
 
-    return positive, (positive * iw[..., None]).sum(2)
+    return products, (products.relu() * iw[..., None]).sum(2)
 
 
 def select(scores, topk):
@@ -160,11 +178,92 @@ def select(scores, topk):
     engine.  There are many equal scores, because a key has the score 0 if the
     ReLU of every head is 0."""
 
-    least = scores.topk(topk, dim=-1, sorted=False).values.amin(-1, True)
-    above, equal = scores > least, scores == least
-    room = topk - above.sum(-1, keepdim=True)
+    key = ordered(scores)
+    least = kth(key, topk)
+    above, equal = key > least, key == least
+    room = topk - above.sum(-1, keepdim=True, dtype=torch.int32)
 
     return above | (equal & (equal.cumsum(-1, dtype=torch.int32) <= room))
+
+
+def ordered(x):
+    """Returns integers [...] in the order of x (float32 or float64).  The bits
+    of numbers without a sign are in their order already; 0 and -0 are
+    equal."""
+
+    kind = {torch.float32: torch.int32, torch.float64: torch.int64}[x.dtype]
+    i = x.view(kind)
+    most = torch.iinfo(kind).max
+    i = torch.where(i < 0, i ^ most, i)
+
+    return i.masked_fill(x == 0, 0)
+
+
+def kth(key, n):
+    """key [...,K] -> the n-th greatest of each row [...,1].
+
+    It is found two bits at a time, by counting.  These are loops over a row,
+    which a compiler can fuse, and a row fits into the cache of a
+    multiprocessor.
+    """
+    info = torch.iinfo(key.dtype)
+    t = torch.full_like(key[..., :1], info.min)
+
+    for shift in range(info.bits - 2, -1, -2):
+        at = t
+
+        for _ in range(3):
+            at = at + (1 << shift)
+            many = (key >= at).sum(-1, keepdim=True, dtype=torch.int32) >= n
+            t = torch.where(many, at, t)
+
+    return t
+
+
+def places_of(chosen, topk):
+    """chosen [B,C,K], true for topk elements of each row -> their places
+    [B,C,topk] int32, in order."""
+
+    # all others go to an element that is removed
+
+    rank = chosen.cumsum(-1, dtype=torch.int32) - 1
+    slot = torch.where(chosen, rank, topk).long()
+    key = torch.arange(chosen.shape[-1], dtype=torch.int32,
+                       device=chosen.device)
+    places = key.new_zeros(*slot.shape[:-1], topk + 1)
+
+    places.scatter_(-1, slot, key.expand_as(slot))
+
+    return places[..., :topk].contiguous()
+
+
+def take(x, places, dim):
+    """Returns the elements [...,N] of x [...,K] at places [B,C,N], which are
+    the same for all heads in dimension dim; all, if places is None."""
+
+    if places is None:
+        return x
+
+    return x.gather(-1, alike(places, x.shape[dim], dim))
+
+
+def spread(x, places, dim, K):
+    """Returns a matrix [...,K] with the elements x [...,N] at places, and 0
+    elsewhere; the inverse of take()."""
+
+    if places is None:
+        return x
+
+    return x.new_zeros(*x.shape[:-1], K).scatter_(
+        -1, alike(places, x.shape[dim], dim), x)
+
+
+def alike(places, heads, dim):
+    places = places.long().unsqueeze(dim)
+    sizes = list(places.shape)
+    sizes[dim] = heads
+
+    return places.expand(sizes)
 
 
 def grouped(x, k):
@@ -190,61 +289,85 @@ def rows_forward(q, k, v, iq, ik, iw, weight, at, topk, scale, every, learn):
 
     every: all visible keys are selected.  The softmax is float32; its results
     are rounded to the type of v before they are multiplied by v, as in
-    kernels/attention/attention.h.  Returns o [B,H,C,Dv], the logarithm
-    lse [B,H,C,1] of each softmax's denominator, chosen [B or 1,C,K], the loss,
-    and if learn is true its gradients with respect to iq, ik and iw.
+    kernels/attention/attention.h.  Returns o [B,H,C,Dv]; what
+    rows_backward() needs: the logarithm [B,H,C,1] of each softmax's denominator
+    and None, or, of the selected keys, the probabilities [B,H,C,topk] and
+    places [B,C,topk]; the loss, and if learn is true its gradients with respect
+    to iq, ik and iw.
     """
-    seen = torch.arange(k.shape[2], device=q.device) <= at[:, None]
-    chosen = seen[None]
+    K = k.shape[2]
+    key = torch.arange(K, device=q.device)
+    seen = (key <= at[:, None])[None]
+    places = None
 
     if iq is not None:
-        positive, scores = index_scores(iq, ik, iw)
+        products, scores = index_scores(iq, ik, iw)
+
+    # a row of fewer than topk visible keys has places that it does not see
 
     if not every:
-        chosen = select(scores.masked_fill(~seen, -math.inf), topk) & seen
+        places = places_of(
+            select(scores.masked_fill(~seen, -math.inf), topk), topk)
+        seen = places <= at[:, None]
 
-    s = dots(q, k) * scale
-    s = s.masked_fill(~chosen[:, None], -math.inf)
+    s = take(dots(q, k), places, 1) * scale
+    s = s.masked_fill(~seen[:, None], -math.inf)
     lse = s.logsumexp(-1, keepdim=True)
     p = (s - lse).exp()
-    o = matmul(grouped(p.to(v.dtype), v), v).reshape(*q.shape[:3], -1)
+    full = spread(p.to(v.dtype), places, 1, K)
+    o = matmul(grouped(full, v), v).reshape(*q.shape[:3], -1)
+    kept = (lse if every else p), places
 
     if iq is None:
-        return o, lse, chosen, p.new_zeros(()), None, None, None
+        return (o, *kept, p.new_zeros(()), None, None, None)
 
-    # the mean over the heads is a distribution again
-
-    p = p.mean(1)
-    log = scores.masked_fill(~chosen, -math.inf).log_softmax(-1)
-    kl = torch.where(chosen, torch.xlogy(p, p) - p * log,
-                     torch.zeros_like(p)).sum(-1)
-    loss = (kl * weight).sum()
+    products = take(products, places, 2)
+    scores = take(scores[:, None], places, 1)[:, 0]
+    loss, dproducts, diw = index_loss(p.mean(1), products, scores, seen, iw,
+                                      weight)
 
     if not learn:
-        return o, lse, chosen, loss, None, None, None
+        return (o, *kept, loss, None, None, None)
 
-    dscores = (log.exp() - p) * weight[..., None]
-    diw = (positive * dscores[:, :, None]).sum(-1)
-    ddots = dscores[:, :, None] * iw[..., None] * (positive > 0)
     B, C, J, D = iq.shape
-    ddots = ddots.to(iq.dtype).reshape(B, C * J, ik.shape[1])
-    diq = matmul(ddots, ik).reshape(B, C, J, D)
-    dik = matmul(ddots.transpose(-1, -2), iq.reshape(B, C * J, D))
+    full = spread(dproducts.to(iq.dtype), places, 2, K).reshape(B, C * J, K)
+    diq = matmul(full, ik).reshape(B, C, J, D)
+    dik = matmul(full.transpose(-1, -2), iq.reshape(B, C * J, D))
 
-    return o, lse, chosen, loss, diq, dik, diw
+    return (o, *kept, loss, diq, dik, diw)
+
+
+def index_loss(p, products, scores, seen, iw, weight):
+    """The KL divergence of eq. 3 and 4 and its gradients: p [B,C,N], the mean
+    over the heads, which is a distribution again; products [B,C,J,N], scores
+    [B,C,N], seen [B or 1,C,N], iw [B,C,J], weight [B,C] -> the loss, gradients
+    with respect to products and iw."""
+
+    log = scores.masked_fill(~seen, -math.inf).log_softmax(-1)
+    kl = torch.where(seen, torch.xlogy(p, p) - p * log,
+                     torch.zeros_like(p)).sum(-1)
+    dscores = ((log.exp() - p) * weight[..., None])[:, :, None]
+
+    return ((kl * weight).sum(),
+            dscores * iw[..., None] * (products > 0),
+            (products.relu() * dscores).sum(-1))
 
 
 @region
-def rows_backward(q, k, v, o, do, lse, chosen, scale):
-    """Returns the gradients with respect to q, k and v; shapes as above, do as
-    o."""
+def rows_backward(q, k, v, do, kept, places, at, scale):
+    """Returns the gradients with respect to q, k and v; do [B,H,C,Dv], kept
+    and places as rows_forward() returns them, other shapes as there."""
 
-    s = dots(q, k) * scale
-    p = (s - lse).exp().masked_fill(~chosen[:, None], 0)
-    dp = dots(do, v)
-    mean = (wide(do) * wide(o)).sum(-1, keepdim=True)
-    ds = grouped((p * (dp - mean) * scale).to(q.dtype), k)
-    p = grouped(p.to(v.dtype), v)
+    K, p = k.shape[2], kept
+
+    if places is None:
+        seen = torch.arange(K, device=q.device) <= at[:, None]
+        p = (dots(q, k) * scale - kept).exp().masked_fill(~seen, 0)
+
+    dp = take(dots(do, v), places, 1)
+    ds = p * (dp - (p * dp).sum(-1, keepdim=True)) * scale
+    ds = grouped(spread(ds.to(q.dtype), places, 1, K), k)
+    p = grouped(spread(p.to(v.dtype), places, 1, K), v)
 
     return (matmul(ds, k).reshape(q.shape),
             matmul(ds.transpose(-1, -2), grouped(q, k)),

@@ -11,7 +11,7 @@ from models import batch, distances, make, needs_torch, tiny
 try:
     import torch
     import torch.nn.functional as F
-    from train import attention, loss
+    from train import loss
     from train import model as model_file
     from train.model import Model, route
 except ImportError:
@@ -107,135 +107,6 @@ class Router(unittest.TestCase):
         self.assertAlmostEqual(float(last.sum()), 1, places=5)
         self.assertLess(float(last.max() - last.min()),
                         float(first.max() - first.min()) / 2)
-
-
-def naive_index(q, k, v, iq, ik, iw, topk, scale):
-    """Computes one row of one batch in loops.  Returns (o [T,H,Dv], [KL of
-    each token], [the tokens chosen])."""
-
-    T, H, _ = q.shape
-    o, losses, sets = torch.zeros(T, H, v.shape[-1], dtype=q.dtype), [], []
-
-    for t in range(T):
-        score = [sum(float(iw[t, j]) * max(0.0, float(iq[t, j] @ ik[s]))
-                     for j in range(iq.shape[1])) for s in range(t + 1)]
-        best = sorted(range(t + 1), key=lambda s: (-score[s], s))
-        best = sorted(best[:topk])
-        total = torch.zeros(len(best), dtype=q.dtype)
-
-        for h in range(H):
-            p = torch.stack([q[t, h] @ k[s, h] * scale
-                             for s in best]).softmax(0)
-            o[t, h] = sum(p[n] * v[s, h] for n, s in enumerate(best))
-            total += p.detach()
-
-        p = total / total.sum()
-        log = torch.tensor([score[s] for s in best],
-                           dtype=q.dtype).log_softmax(0)
-        losses.append(float((p * (p.log() - log)).sum()))
-        sets.append(best)
-
-    return o, losses, sets
-
-
-@needs_torch
-class Indexer(unittest.TestCase):
-
-    def setUp(self):
-        torch.manual_seed(7)
-        B, T, H, J = 2, 9, 2, 3
-        self.args = [torch.randn(*shape, dtype=torch.float64) for shape in
-                     ((B, T, H, 6), (B, T, H, 6), (B, T, H, 4), (B, T, J, 5),
-                      (B, T, 5), (B, T, J))]
-        self.weight = torch.rand(B, T, dtype=torch.float64)
-
-    def test_equals_a_loop(self):
-        *qkv, iq, ik, iw = self.args
-
-        for topk in (4, None):
-            o, got = attention.selected_attention(
-                *qkv, (iq, ik, iw), self.weight, topk, 0.3)
-            total = 0
-
-            for b in range(2):
-                want, losses, _ = naive_index(
-                    *(x[b] for x in self.args), topk or 9, 0.3)
-                self.assertLess(float((o[b] - want).abs().max()), 1e-12)
-                total += sum(float(w) * x
-                             for w, x in zip(self.weight[b], losses))
-
-            self.assertAlmostEqual(float(got), total, places=10)
-
-    def test_shared_keys_equal_a_loop(self):
-        """In the absorbed form all heads have the same keys and values; their
-        gradients are the sums over the heads."""
-
-        q, k, v, iq, ik, iw = self.args
-
-        for index, weight, topk in (((iq, ik, iw), self.weight, 4),
-                                    ([None] * 3, None, None)):
-            found = []
-
-            for heads in (1, 2):
-                leaves = [x.clone().requires_grad_() for x in
-                          (q, k[:, :, :1], v[:, :, :1])]
-                o, loss = attention.selected_attention(
-                    leaves[0], *(x.expand(-1, -1, heads, -1)
-                                 for x in leaves[1:]),
-                    index, weight, topk, 0.3)
-                (o * torch.arange(4.0)).sum().backward()
-                found.append([o, loss] + [x.grad for x in leaves])
-
-            for a, b in zip(*found):
-                self.assertTrue(torch.allclose(a, b, rtol=1e-12, atol=1e-14))
-
-            for b in range(2):
-                want, _, _ = naive_index(
-                    q[b], *(x[b, :, :1].expand(-1, 2, -1) for x in (k, v)),
-                    iq[b], ik[b], iw[b], topk or 9, 0.3)
-                self.assertLess(float((found[0][0][b] - want).abs().max()),
-                                1e-12)
-
-        self.assertEqual(float(loss.detach()), 0)
-
-    def test_pieces_have_no_effect(self):
-        *qkv, iq, ik, iw = (torch.randn(2, 300, *x.shape[2:],
-                                        dtype=torch.float64)
-                            for x in self.args)
-        weight = torch.rand(2, 300, dtype=torch.float64)
-        results = []
-
-        for piece in (1, 1 << 28):
-            leaves = [x.clone().requires_grad_() for x in
-                      (*qkv, iq, ik, iw)]
-            with mock.patch.object(attention, 'PIECE', piece):
-                o, value = attention.selected_attention(
-                    *leaves[:3], leaves[3:], weight, 100, 0.3)
-                (o.square().sum() + value).backward()
-            results.append([o, value] + [x.grad for x in leaves])
-
-        for a, b in zip(*results):
-            self.assertTrue(torch.allclose(a, b, rtol=1e-9, atol=1e-12))
-
-    def test_equal_scores_go_to_the_first(self):
-        scores = torch.tensor([[0.0, 0, 1, 0, 0, -1, 0]])
-        got = attention.select(scores, 3)[0].nonzero()[:, 0].tolist()
-        self.assertEqual(got, [0, 1, 2])
-
-    def test_gradients(self):
-        """Compares the gradients of both results with finite differences."""
-
-        def output(*x):
-            return attention.selected_attention(
-                *x, self.args[3:], self.weight, 4, 0.3)[0]
-
-        def value(*x):
-            return attention.selected_attention(
-                *self.args[:3], x, self.weight, 4, 0.3)[1]
-
-        for f, x in ((output, self.args[:3]), (value, self.args[3:])):
-            x = [v.clone().requires_grad_() for v in x]
-            self.assertTrue(torch.autograd.gradcheck(f, x))
 
 
 @needs_torch
