@@ -28,7 +28,7 @@ import math
 
 import torch
 
-from train.ops import matmul, region, varying, wide
+from train.ops import matmul, region, varying, wide, wide_matmul
 
 
 PIECE = 1 << 29         # most elements of B * H * C * K: 2 GB of float32
@@ -166,7 +166,7 @@ def index_scores(iq, ik, iw):
     ReLU [B,C,J,K], scores [B,C,K]."""
 
     B, C, J, D = iq.shape
-    products = wide(iq).reshape(B, C * J, D) @ wide(ik).transpose(-1, -2)
+    products = wide_matmul(iq.reshape(B, C * J, D), ik.transpose(-1, -2))
     products = products.reshape(B, C, J, ik.shape[1])
 
     return products, (products.relu() * iw[..., None]).sum(2)
@@ -277,7 +277,7 @@ def dots(q, k):
     """q [B,H,C,D], k [B,G,K,D] -> all products [B,H,C,K] in at least
     float32."""
 
-    s = grouped(wide(q), k) @ wide(k).transpose(-1, -2)
+    s = wide_matmul(grouped(q, k), k.transpose(-1, -2))
 
     return s.reshape(*q.shape[:3], k.shape[2])
 

@@ -1,6 +1,6 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Operations that differ between a GPU with PyTorch 2 and a CPU with PyTorch
+"""Operations that differ between a GPU with PyTorch 2.8 and a CPU with PyTorch
 1.13.
 
 Activations have one type: bfloat16 on a GPU and wherever serving is simulated,
@@ -25,6 +25,18 @@ def matmul(a, b):
     exact."""
 
     return a @ b if a.is_cuda else (wide(a) @ wide(b)).to(a.dtype)
+
+
+def wide_matmul(a, b):
+    """a [...,M,K] @ b [...,K,N] in at least float32.  A GPU multiplies
+    bfloat16 without copies in float32."""
+
+    if a.is_cuda and a.dtype == torch.bfloat16:
+        flat = torch.bmm(a.flatten(0, -3), b.flatten(0, -3),
+                         out_dtype=torch.float32)
+        return flat.unflatten(0, a.shape[:-2])
+
+    return wide(a) @ wide(b)
 
 
 def linear(x, w):
