@@ -8,7 +8,7 @@ in batches of rows of equal length.
                           [--apart]
 
 --apart leaves out conversations with reasoning and calls, for the base of the
-paper's cold start (3.2.2).
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 
@@ -39,7 +39,7 @@ import time
 import numpy
 
 from tasks.task import DISCARD
-from train import corpus
+from train import corpus, vary
 from train.encode import Ordinary, training_samples
 from train.texts import Texts
 
@@ -196,7 +196,8 @@ class Maker:
 
         task, mode, messages = corpus.conversation(
             seed, self.args.families, self.args.apart)
-        samples = training_samples(messages, task.tool_list(), mode)
+        samples = vary.renamed(rng, task.family, training_samples(
+            vary.greeted(rng, task.family, messages), task.tool_list(), mode))
 
         # each step is a sample that repeats all earlier messages, so at most
         # two of them are used
