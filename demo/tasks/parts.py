@@ -61,7 +61,7 @@ class Split(tuple):
 
 class Names(Split):
     """A Split of names to which others are added without end: a Draw composes
-    one of four.  A model cannot remember these, so that it must copy them."""
+    half of those that it draws.  A model cannot remember these, so that it must copy them."""
 
     def __new__(cls, words, compose):
         """compose: (Draw, words to compose from) -> a name"""
@@ -72,7 +72,7 @@ class Names(Split):
         return self
 
 
-COMPOSED = 0.25         # of the names that a Draw draws
+COMPOSED = 0.5          # of the names that a Draw draws
 
 
 class Draw(random.Random):
