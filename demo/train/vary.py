@@ -8,6 +8,8 @@ tool by its usual name instead of the one that is offered.
 renamed() replaces words that the assistant has from the prompt, in the whole
 sample: in requests, names of tools and of parameters, descriptions, results,
 calls and answers.  What is left to learn is that the words agree.
+disguised() gives tools and parameters that have a description names without a
+meaning, so that the description is what must be read.
 greeted() puts words around a request that change nothing.
 """
 
@@ -24,6 +26,8 @@ WORD = re.compile(r'[A-Z]?[a-z]+|[A-Z]{2,}')
 SPECIAL = re.compile('(' + re.escape(TOOLS_HEAD) + '|<｜[^｜]*｜>|</?think>'
                      f'|</?{DSML}[a-z_]+(?: name=)?|</?functions?(?:_results)?>'
                      '|</?result>)')
+
+COMPOUND = re.compile(r'[a-z0-9][A-Z_-]')
 
 # Words that are not replaced: those of schemas, and those that decide what is
 # right or what a sentence means.
@@ -61,8 +65,18 @@ repeat copy write swap between brackets stars comes stands'''.split())
 WHOLE = frozenset('''talk daily_talk arithmetic arithmetic_story daily_sums
 chat'''.split())
 
+HEAD = frozenset(w.lower() for w in WORD.findall(TOOLS_HEAD))
+
 SHARE = 0.6             # of the samples in which words are renamed
 MOST = 8                # words of a sample that are renamed
+DISGUISED = 0.3         # of the samples with tools, in which tools are
+
+# The new word ends as the old one, so that it is as much a plural or a past,
+# and "a" and "an" before it stay right.
+
+SUFFIXES = 'ings', 'ing', 'ers', 'er', 'ed', 'ly', 's'
+VOWELS = 'aeiou'
+TRIES = 8
 
 WORDS = sorted({w.lower() for part in (names.NOUNS, names.ADJECTIVES,
                                        names.GOODS, names.TOPICS,
@@ -73,18 +87,19 @@ WORDS = sorted({w.lower() for part in (names.NOUNS, names.ADJECTIVES,
                 for w in re.findall(r'[A-Za-z]{3,}', text)})
 
 
-def renamed(rng, family, samples):
+def renamed(rng, family, samples, draw=None):
     """Returns the samples, which are lists of segments (text, target), with
-    some words replaced."""
+    some words replaced.  draw: rng -> a word of small letters, for some of
+    the new words; without it they are all of the lists of names."""
 
     if family in WHOLE:
         return samples
 
-    return [sample if rng.random() >= SHARE else rename(rng, sample)
+    return [sample if rng.random() >= SHARE else rename(rng, sample, draw)
             for sample in samples]
 
 
-def rename(rng, sample):
+def rename(rng, sample, draw=None):
     prompt, written = set(), set()
 
     for text, target in sample:
@@ -100,13 +115,13 @@ def rename(rng, sample):
         return sample
 
     chosen = rng.sample(both, min(len(both), rng.randint(1, MOST)))
-    seen, other = prompt | written, {}
+    seen, other = prompt | written | HEAD, {}
 
     for word in chosen:
-        new = invented(rng)
+        new = formed(rng, word, draw)
 
-        while new in seen:
-            new = invented(rng)
+        while new in seen or new in KEPT:
+            new = formed(rng, word, draw)
 
         seen.add(new)
         other[word] = new
@@ -132,18 +147,93 @@ def related(word, words):
                abs(len(w) - len(word)) <= 3 for w in words)
 
 
-def invented(rng):
+def invented(rng, draw=None):
     """Returns a word in small letters."""
 
     way = rng.random()
 
     if way < 0.5:
-        return rng.choice(WORDS)
+        return draw(rng) if draw and way < 0.35 else rng.choice(WORDS)
 
-    if way < 0.8:
-        return names.syllables(rng).lower()
+    return names.syllables(rng).lower() if way < 0.8 else letters(rng)
 
-    return letters(rng)
+
+def formed(rng, word, draw=None):
+    """Returns an invented word that begins and ends as the word does."""
+
+    ending = next((s for s in SUFFIXES if word.endswith(s)
+                   and len(word) > len(s) + 2), '')
+
+    for _ in range(TRIES):
+        new = invented(rng, draw)
+
+        if (new[0] in VOWELS) == (word[0] in VOWELS) and new.endswith(ending):
+            return new
+
+    first = rng.choice(VOWELS) if word[0] in VOWELS else \
+        rng.choice(names.STARTS)
+
+    return first + names.syllables(rng) + ending
+
+
+def unnamed(rng):
+    """Returns the name of a tool or a parameter, which means nothing."""
+
+    way = rng.random()
+
+    if way < 0.4:
+        a, b = invented(rng), invented(rng)
+    elif way < 0.7:
+        a, b = rng.choice(('fn', 'tool', 'op', 'x', 'cmd', 'api', 'p')), \
+            letters(rng) if rng.random() < 0.5 else str(rng.randrange(1, 999))
+    else:
+        a, b = letters(rng), f'{letters(rng)}{rng.randrange(1, 99)}'
+
+    return rng.choice((f'{a}_{b}', f'{a}{b.capitalize()}', f'{a}-{b}',
+                       f'{a}_{b}', f'{a.upper()}_{b.upper()}'))
+
+
+def disguised(rng, family, tools, samples):
+    """Returns the samples with other names of some tools and parameters, if
+    they have a description.  A name of one word stays, since it can be a word
+    of a sentence, too."""
+
+    if family in WHOLE or family.startswith('cold') \
+            or rng.random() >= DISGUISED:
+        return samples
+
+    found = {}
+
+    for tool in tools:
+        for name in described(tool['function']):
+            if COMPOUND.search(name) and rng.random() < 0.5:
+                found.setdefault(name, unnamed(rng))
+
+    if not found or len(set(found.values())) < len(found):
+        return samples
+
+    named = re.compile(r'(?<![\w-])(?:' + '|'.join(
+        map(re.escape, sorted(found, key=len, reverse=True))) + r')(?![\w-])')
+
+    return [[(type(text)(named.sub(lambda m: found[m.group()], text)), target)
+             for text, target in sample] for sample in samples]
+
+
+def described(function):
+    """Yields the names of a function and of its parameters, of those that
+    have a description."""
+
+    if function.get('description'):
+        yield function['name']
+
+    def inner(schema):
+        for name, part in schema.get('properties', {}).items():
+            if part.get('description'):
+                yield name
+
+            yield from inner(part)
+
+    yield from inner(function.get('parameters', {}))
 
 
 def like(word, new):

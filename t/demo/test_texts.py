@@ -135,6 +135,9 @@ class Texts(unittest.TestCase):
             lengths.append(len(text))
             names[text[0]] += 1
 
+        words = [drawn.word(random.Random(seed)) for seed in range(100)]
+        self.assertEqual(set(words), {'the', 'all'} & set(words))
+
         # nine tenths of the characters are of the first
 
         self.assertAlmostEqual(names['a'] / 1000, 0.9, delta=0.05)
@@ -210,6 +213,52 @@ class Vary(unittest.TestCase):
         for seed in range(20):
             self.assertEqual(vary.renamed(random.Random(seed), 'talk', sample),
                              sample)
+
+    def test_forms_of_words(self):
+        """A new word is a plural or a past if the old one is, follows "a" or
+        "an" as the old one, and comes from the text that is given, too."""
+
+        sample = [('An apple, a pear, three carrots, painted.', False),
+                  ('Carrots, painted: a pear, an apple.', True)]
+        of_text = 0
+
+        for seed in range(300):
+            got = vary.rename(random.Random(seed), sample,
+                              lambda rng: 'zuvonix')
+            self.assertNotRegex(got[0][0], r'\b[Aa] [aeiou]|\b[Aa]n [^aeiou]')
+            self.assertRegex(got[0][0], r's, \S+ed\.$')
+            of_text += 'zuvonix' in got[1][0]
+
+        self.assertGreater(of_text, 30)
+
+    def test_disguised_tools(self):
+        """What has a description gets another name everywhere; what has none,
+        and what could be a word of a sentence, keeps its own."""
+
+        tool = {'function': {
+            'name': 'get_weather', 'description': 'The weather of a city',
+            'parameters': {'type': 'object', 'properties': {
+                'cityName': {'type': 'string', 'description': 'The city'},
+                'day': {'type': 'string', 'description': 'The day'},
+                'unit_code': {'type': 'string'}}}}}
+        sample = [(json.dumps(tool), False),
+                  ('get_weather: cityName Oslo, on the day unit_code', True)]
+        changed = collections.Counter()
+
+        for seed in range(300):
+            (prompt, _), (written, _) = vary.disguised(
+                random.Random(seed), 'daily_tool', [tool], [sample])[0]
+            new = json.loads(prompt)['function']
+            names = list(new['parameters']['properties'])
+            self.assertEqual(names[1:], ['day', 'unit_code'])
+            self.assertEqual(written, f'{new["name"]}: {names[0]} Oslo, '
+                             'on the day unit_code')
+            changed.update(((new['name'] != 'get_weather'),
+                            (names[0] != 'cityName') + 2))
+
+        self.assertGreater(min(changed[n] for n in range(4)), 20)
+        self.assertEqual(vary.disguised(random.Random(1), 'chat', [tool],
+                                        [sample]), [sample])
 
     def test_requests(self):
         messages = [{'role': 'system', 'content': 'Be brief.'},
