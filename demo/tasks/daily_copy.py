@@ -35,7 +35,8 @@ PAIRS = '''{pairs}\\n[What|Which] [is|belongs to|goes with] {key}?
 [Look up|Find] {key}[, please|]:\\n{pairs}
 [What is the value of|What does it say for] {key}?\\n{pairs}'''
 
-FILL = '''[Use|Take] {a} [as|for] [a|x] and {b} [as|for] [b|y]: [a|x], then [b|y].|{a}, {b}
+FILL = '''[Use|Take] {a} [as|for] A and {b} [as|for] B: A, then B.|{a}, {b}
+[Use|Take] {a} [as|for] x and {b} [as|for] y: y, then x.|{b}, {a}
 [First|At first] {a}, then {b}. [Write both.|Which two?]|{a}, {b}
 [Swap|Exchange] these two: {a}, {b}|{b}, {a}
 Write {a} [between stars|with stars around it].|*{a}*

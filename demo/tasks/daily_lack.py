@@ -195,7 +195,7 @@ Missing is the {what}. [So I ask.|First I ask.]
 I do not have the {what}. [I ask.|A question comes first.]
 The user did not name the {what}. [I must ask for it.|So I ask.]
 Without the {what} a call is not possible. I ask.
-A guess would be wrong: the {what} was not given. I ask.
+A guess would be wrong: nobody named the {what}. I ask.
 The call needs the {what}. It is not in the request, so I ask.'''.splitlines())
 
 SAID = {text: bars(text) for row in LACK for text in (row[1], row[4])}

@@ -75,7 +75,7 @@ def crossed(rng, words):
 
     a, b = rng.choice(words).split(), rng.choice(words).split()
 
-    return ' '.join(a[:1] + (b[1:] or b))
+    return ' '.join(dict.fromkeys(a[:1] + (b[1:] or b)))
 
 
 def file_name(rng, words):

@@ -406,11 +406,11 @@ the user thanks
 - Alright, thanks for explaining.
 - Thanks again for yesterday.
 > [You are|You're] welcome[!|.| Anything else?| Can I do something else?]
-> [My pleasure|Gladly|Any time|No problem][!|.| Do you need something else?]
+> [My pleasure|Gladly|Any time|No problem][!|.|. Do you need something else?]
 > [I am|I'm] [glad|happy] [to help|that I could help][!|.]
 > [Sure|Of course]! [Let me know if you need more.|Ask again any time.]
 > [You're very welcome|Very welcome]! [I'm here if there is more.|]
-> [No problem at all|It was no trouble, with pleasure]. [Anything else?|]
+> [No problem at all|It was a pleasure]. [Anything else?|]
 > [Glad that it helped!|Happy that it helped!] [Just ask if you need more.|]
 > [Don't mention it, any time.|Any time, really.] [What else can I do?|]
 + welcome; pleasure; gladly; time; problem; glad; happy; sure; course
