@@ -60,10 +60,19 @@ worked it so too also just still again already never always
 euro euros degrees celsius fahrenheit metric imperial percent am pm
 repeat copy write swap between brackets stars comes stands'''.split())
 
-# families whose samples take words apart, or calculate with them
+# Families whose samples take words apart, calculate with them, or have words
+# with a meaning that an answer needs.
 
 WHOLE = frozenset('''talk daily_talk arithmetic arithmetic_story daily_sums
-chat'''.split())
+daily_parts chat'''.split())
+
+# Families in which any word may be replaced, in half of the samples.  In the
+# others a word that is no name of a person or a place can say what is wanted,
+# such as a table or the telephone number.
+
+LOOSE = frozenset('''daily_tool daily_many daily_error daily_turns daily_text
+daily_events daily_copy lookup lookup_long tools_single tools_multi
+tools_error'''.split())
 
 HEAD = frozenset(w.lower() for w in WORD.findall(TOOLS_HEAD))
 
@@ -78,13 +87,20 @@ SUFFIXES = 'ings', 'ing', 'ers', 'er', 'ed', 'ly', 's'
 VOWELS = 'aeiou'
 TRIES = 8
 
-WORDS = sorted({w.lower() for part in (names.NOUNS, names.ADJECTIVES,
-                                       names.GOODS, names.TOPICS,
-                                       names.PRODUCTS, names.EVENTS,
-                                       names.ERRANDS, names.PLACES,
-                                       names.LAST)
-                for text in part.training
-                for w in re.findall(r'[A-Za-z]{3,}', text)})
+
+
+def listed(*parts):
+    """Returns the words of the training parts of lists, in small letters."""
+
+    return frozenset(w.lower() for part in parts for text in part.training
+                     for w in re.findall(r'[A-Za-z]{3,}', text))
+
+
+WORDS = sorted(listed(names.NOUNS, names.ADJECTIVES, names.GOODS, names.TOPICS,
+                      names.PRODUCTS, names.EVENTS, names.ERRANDS,
+                      names.PLACES, names.LAST))
+NAMED = listed(names.FIRST, names.LAST, names.PLACES) \
+    - frozenset('price city day may will mark'.split())
 
 
 def renamed(rng, family, samples, draw=None):
@@ -95,11 +111,15 @@ def renamed(rng, family, samples, draw=None):
     if family in WHOLE:
         return samples
 
-    return [sample if rng.random() >= SHARE else rename(rng, sample, draw)
-            for sample in samples]
+    return [sample if rng.random() >= SHARE else rename(
+        rng, sample, draw, family in LOOSE and rng.random() < 0.5)
+        for sample in samples]
 
 
-def rename(rng, sample, draw=None):
+def rename(rng, sample, draw=None, loose=True):
+    """Returns a sample with some words replaced: names of people and
+    places, or, if loose, any but those of KEPT."""
+
     prompt, written = set(), set()
 
     for text, target in sample:
@@ -108,7 +128,7 @@ def rename(rng, sample, draw=None):
                 w.lower() for w in WORD.findall(part))
 
     both = sorted(w for w in prompt & written
-                  if w not in KEPT and len(w) > 2
+                  if w not in KEPT and len(w) > 2 and (loose or w in NAMED)
                   and not related(w, prompt | written))
 
     if not both:
@@ -277,6 +297,7 @@ def around(rng, text):
         text = first + rng.choice(MARKS) + text
 
     if rng.random() < 0.4:
-        text += rng.choice((' ', ', ')) + rng.choice(AFTER)
+        between = (' ',) if text[-1:] in '.?!' else (' ', ', ')
+        text += rng.choice(between) + rng.choice(AFTER)
 
     return text

@@ -214,6 +214,18 @@ class Vary(unittest.TestCase):
             self.assertEqual(vary.renamed(random.Random(seed), 'talk', sample),
                              sample)
 
+    def test_words_that_say_what_is_wanted_stay(self):
+        """Strict renaming replaces names only."""
+
+        sample = [('Write a table for Oslo and Nina', False),
+                  ('A table: Oslo, Nina', True)]
+        texts = [vary.rename(random.Random(seed), sample, None, loose)[1][0]
+                 for loose in (False, True) for seed in range(100)]
+
+        self.assertEqual({t.split(':')[0] for t in texts[:100]}, {'A table'})
+        self.assertGreater(sum('table' not in t for t in texts[100:]), 20)
+        self.assertGreater(sum('Nina' not in t for t in texts[:100]), 20)
+
     def test_forms_of_words(self):
         """A new word is a plural or a past if the old one is, follows "a" or
         "an" as the old one, and comes from the text that is given, too."""
