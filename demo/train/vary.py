@@ -88,7 +88,6 @@ VOWELS = 'aeiou'
 TRIES = 8
 
 
-
 def listed(*parts):
     """Returns the words of the training parts of lists, in small letters."""
 
@@ -100,7 +99,7 @@ WORDS = sorted(listed(names.NOUNS, names.ADJECTIVES, names.GOODS, names.TOPICS,
                       names.PRODUCTS, names.EVENTS, names.ERRANDS,
                       names.PLACES, names.LAST))
 NAMED = listed(names.FIRST, names.LAST, names.PLACES) \
-    - frozenset('price city day may will mark'.split())
+    - frozenset('price city day may will mark'.split())     # other words, too
 
 
 def renamed(rng, family, samples, draw=None):
