@@ -305,7 +305,7 @@ class Problem:
                      c=rng.choice('aeionrst'))
         self.what = what.format(**slots)
         self.body = self.body.format(**slots)
-        self.name = f'{rng.choice(names.STEMS)}_{rng.choice(names.NOUNS)}'
+        self.name = f'{rng.choice(names.ADJECTIVES)}_{rng.choice(names.NOUNS)}'
         self.argument = rng.choice({
             'number': ('n', 'x', 'number', 'value'),
             'list': ('xs', 'items', 'numbers', 'values'),
