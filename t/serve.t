@@ -151,7 +151,7 @@ for (
 }
 
 $out = ended(serve('-g', 1, '-m', "$DSA::Test::root/bench/glm-4.7-flash",
-                   '-t', $t->model . '/tokenizer.json', '-e',
+                   '-t', $t->deepseek_model . '/tokenizer.json', '-e',
                    'prompt_format glm-4.7-flash;', '1,1,30,8'), 1,
              'the tokenizer of another model');
 like($out, qr/has no control token "\[gMASK\]"/, 'the error of the engine');
