@@ -201,8 +201,7 @@ sub answer {
         CORE::kill 'KILL', $t->nginx_pid, @workers,
                    DSA::Process::children($host->{engine}->pid);
         $host->{engine}->kill9;
-        wait_until(sub { !$t->nginx_pid || !CORE::kill 0, $t->nginx_pid }, 20,
-                   'nginx to end');
+        wait_until(sub { !$t->nginx_pid }, 20, 'nginx to end');
         unlink $t->path('nginx.pid');
 
         return \@workers;
