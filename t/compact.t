@@ -385,7 +385,7 @@ has($p, qr/They are x/, 'and its item sent back');
 $r = compact(undef, previous_response_id => $id);
 is($r->{status}, 200, 'compact with previous_response_id') or diag($r->{body});
 refused(compact(undef, previous_response_id => 'resp_' . '1' x 32), 404,
-        qr/no response/, 'an unknown one');
+        qr/no stored response/, 'an unknown one');
 
 # the item in the input of a stored response is listed with its text
 
