@@ -45,7 +45,7 @@ sub ids {
 # files of the project, and words between special tokens
 
 my $text = join '', map { read_file($_) } glob("$root/docs/*/*.md"),
-                    sort(glob "$root/context/*.c"), glob "$root/engine/*/*.c";
+                    glob "$root/context/*.c";
 my $user = "<｜User｜>";
 my $end = "<｜end▁of▁sentence｜>";
 
