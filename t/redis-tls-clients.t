@@ -221,7 +221,7 @@ sub cache_on {
 
 cache_on();
 
-my $prompt = 'one ' . 'cat dog ' x 300;
+my $prompt = 'one ' . 'cat dog ' x 1100;
 my ($computed, $usage) = chat($prompt);
 my $hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
 
@@ -230,14 +230,25 @@ wait_until(sub { $hit / $page <= grep { /^dsa1:kv:/ }
                  DSA::Redis->new(port => $strict_redis->port)->keys }, 60,
            'the pages in Redis');
 
-$engine->stop();
-wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 20, 'no session');
-$engine->restart();
-wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 20, 'a session');
-cache_on();
+# An engine computes a prompt if reading its pages is not faster, and on a busy
+# machine the first page may come too late, so that several engines may be
+# needed until one has read all of them.
 
-(my $answer, $usage) = chat($prompt);
-is($usage->{prompt_tokens_details}{redis_tokens}, $hit, 'found in Redis');
+my ($answer, $found);
+
+for (1 .. 10) {
+    $engine->stop();
+    wait_until(sub { $t->metrics->{dsa_sessions} == 0 }, 20, 'no session');
+    $engine->restart();
+    wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 20, 'a session');
+    cache_on();
+
+    ($answer, $usage) = chat($prompt);
+    $found = $usage->{prompt_tokens_details}{redis_tokens};
+    last if $found == $hit;
+}
+
+is($found, $hit, 'found in Redis');
 is_deeply($answer, $computed, 'the same answer');
 
 
