@@ -437,7 +437,7 @@ test_copies(void **state)
 }
 
 
-/* What only a follower sends, and what nobody does, before and in a step. */
+/* Messages of a follower and unknown ones, before a step and in it. */
 
 static void
 test_types(void **state)
