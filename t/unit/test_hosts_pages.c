@@ -633,8 +633,8 @@ test_never(void **state)
 
     hosts.leader.step_ms = 50;
     tag_of(&digest, 'a');
-    must(b->move(b, DSA_MOVE_IN, 1, &m, 1, &err), &err);
     begin_ms = dsa_clock_ms();
+    must(b->move(b, DSA_MOVE_IN, 1, &m, 1, &err), &err);
 
     do {
         rc = b->moved(b, DSA_MOVE_IN, 1, 0, &ended, &err);
