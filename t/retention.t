@@ -53,7 +53,7 @@ my $redis = $t->redis;
 my $fake = $t->start_fake('script=' . $t->path('script'));
 
 $t->start_nginx(
-    redis => 'timeout=500ms connect_timeout=500ms',
+    redis => 'timeout=3s connect_timeout=3s',
     http => q{log_format restored '$dsa_restored';},
     location => q{access_log %%DIR%%/restored.log restored;},
     server => q{
@@ -552,12 +552,14 @@ for (['full', [qw/ CONFIG SET maxmemory 1 /], [qw/ CONFIG SET maxmemory 0 /]],
      ['read-only', [qw/ REPLICAOF 127.0.0.1 1 /], [qw/ REPLICAOF NO ONE /]])
 {
     my ($name, $on, $off) = @$_;
+    my $saved = metric('saved_total');
 
     begin();
+    wait_until(sub { metric('saved_total') > $saved }, 10,
+               'the answer to be stored');
 
     my @before = @messages;
     my $n = lost();
-    my $all = restored();
 
     answer(\@messages);
     same($first, "$name: before");
