@@ -9,6 +9,7 @@
 
 #include "bench/node.h"
 #include "bench/node_steps.h"
+#include "bench/routing.h"
 #include "kernels/core/cuda.h"
 
 
@@ -177,9 +178,8 @@ dsa_chats_capacity(dsa_chats_t *c, dsa_err_t *err)
         }
     }
 
-    if (s->n_routed_experts % c->o->gpus != 0) {
-        return dsa_error(err, "%u experts cannot be shared out equally to %u "
-                         "GPUs", s->n_routed_experts, c->o->gpus);
+    if (dsa_bench_routing_check(s, c->o->gpus, err) != DSA_OK) {
+        return DSA_ERROR;
     }
 
     memset(&weights, 0, sizeof(weights));

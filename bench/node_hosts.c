@@ -8,6 +8,7 @@
 
 #include "bench/hosts.h"
 #include "bench/node.h"
+#include "bench/routing.h"
 #include "kernels/core/cuda.h"
 
 
@@ -65,7 +66,10 @@ dsa_node_hosts_table(const char *model, const dsa_node_hosts_t *hosts,
     size_t              i;
     dsa_model_config_t  config;
 
-    if (dsa_model_config_read(&config, model, err) != DSA_OK) {
+    if (dsa_model_config_read(&config, model, err) != DSA_OK
+        || dsa_bench_routing_check(&config, hosts->n * hosts->gpus, err)
+           != DSA_OK)
+    {
         return DSA_ERROR;
     }
 

@@ -90,6 +90,28 @@ dsa_routing_logit(double popularity, double zipf, uint64_t *state)
 
 
 int
+dsa_bench_routing_check(const dsa_model_config_t *s, uint32_t ranks,
+    dsa_err_t *err)
+{
+    if (s->n_routed_experts > DSA_CUDA_EXPERTS
+        || s->num_experts_per_tok > DSA_CUDA_CHOICES)
+    {
+        return dsa_error(err, "the model has %u experts, %u of a token; "
+                         "expected at most %d and %d", s->n_routed_experts,
+                         s->num_experts_per_tok, DSA_CUDA_EXPERTS,
+                         DSA_CUDA_CHOICES);
+    }
+
+    if (s->n_routed_experts % ranks != 0) {
+        return dsa_error(err, "%u experts cannot be shared out equally to %u "
+                         "GPUs", s->n_routed_experts, ranks);
+    }
+
+    return DSA_OK;
+}
+
+
+int
 dsa_bench_routing(int32_t *expert, const dsa_model_config_t *s,
     uint32_t tokens, double zipf, uint64_t seed)
 {

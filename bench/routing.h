@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "base/error.h"
 #include "engine/checkpoint/config.h"
 
 
@@ -35,6 +36,13 @@ typedef struct {
     double              tokens;         /* with at least one expert there */
 } dsa_bench_load_t;
 
+
+/*
+ * DSA_ERROR with err: the functions below have no room for the experts of the
+ * model, or so many GPUs cannot have equal numbers of whole experts.
+ */
+int dsa_bench_routing_check(const dsa_model_config_t *config, uint32_t ranks,
+    dsa_err_t *err);
 
 /*
  * expert [tokens, k]: the experts chosen for random logits, which depend on

@@ -84,9 +84,8 @@ dsa_bench_skew(int argc, char **argv, const char *usage)
         rc = dsa_error(&err, "%s: the model has no experts", k.model);
     }
 
-    if (rc == DSA_OK && config.n_routed_experts % k.gpus != 0) {
-        rc = dsa_error(&err, "%u experts are not divided by %u GPUs",
-                       config.n_routed_experts, k.gpus);
+    if (rc == DSA_OK) {
+        rc = dsa_bench_routing_check(&config, k.gpus, &err);
     }
 
     if (rc == DSA_OK) {

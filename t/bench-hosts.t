@@ -20,11 +20,14 @@ plan skip_all => 'needs dsa-cuda, which a build with nvcc has' if !-x $dsa;
 my $t = DSA::Test->new('bench-hosts');
 
 
-sub bench {
-    my (@args) = @_;
+sub bench { return bench_of('bench/v3.2', @_) }
+
+
+sub bench_of {
+    my ($model, @args) = @_;
 
     open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-', $dsa, 'bench',
-         'node', '--model', "$DSA::Test::root/bench/v3.2", '--only', 'hosts',
+         'node', '--model', "$DSA::Test::root/$model", '--only', 'hosts',
          @args or die "sh: $!\n";
 
     my $out = do { local $/; <$fh> };
@@ -102,5 +105,13 @@ for my $bad ([ '--hosts', 1 ], [ '--hosts', 3 ], [ '--network', 0 ],
 {
     is((bench(@$bad))[0], 2, "@$bad is refused");
 }
+
+# the model's 8 experts cannot be shared out to 2 hosts of 8 GPUs
+
+($rc, $out) = bench_of('demo/model');
+
+is($rc, 1, 'experts that are not divided');
+like($out, qr/8 experts cannot be shared out equally to 16 GPUs/,
+     'with the reason');
 
 $t->done;

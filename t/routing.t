@@ -74,4 +74,20 @@ my $err = qx($dsa bench routing --model $DSA::Test::root/bench 2>&1);
 is($? >> 8, 1, 'no model');
 like($err, qr/config\.json/, 'and its name');
 
+# a model with more experts, or choices, than there is room for
+
+my $config = read_file("$DSA::Test::root/bench/v3.2/config.json");
+
+for ([ n_routed_experts => 1024 ], [ num_experts_per_tok => 32 ]) {
+    my ($name, $n) = @$_;
+    my $model = $t->path($name);
+
+    mkdir $model or die "mkdir: $!\n";
+    write_file("$model/config.json", $config =~ s/("$name": )\d+/$1$n/r);
+
+    $err = qx($dsa bench routing --model $model 2>&1);
+    is($? >> 8, 1, "$name $n: is refused");
+    like($err, qr/expected at most 512 and 16$/, 'with what is accepted');
+}
+
 $t->done;
