@@ -32,9 +32,9 @@
  * token.  Token counts are those of the server's usage.
  *
  * With a number of seconds the row ends then, and has what was measured until
- * then.  The requests that run are aborted and not counted.  Their tokens are:
- * the numbers of tokens are those of the engines' counters then, which are up
- * to 0.1 s old, less those when the row began.
+ * then.  Requests that still run are aborted and are not counted as requests,
+ * but tokens per second include their tokens: these are the difference of the
+ * engines' counters, which are up to 0.1 s old, between begin and end.
  */
 
 #define CHAT_EVENTS     (1U << 24)  /* most intervals that are kept */
@@ -593,7 +593,10 @@ chat_run(chat_stream_t *s)
     start = http_now();
     end = conf.seconds > 0 ? start + (uint64_t) (conf.seconds * 1e9)
                            : UINT64_MAX;
-    chat_arrivals(start);
+
+    if (conf.rate > 0) {
+        chat_arrivals(start);
+    }
 
     for (k = 0; k < conf.streams; k++) {
         if (conf.rate == 0 && chat_begin(&s[k]) == -1) {

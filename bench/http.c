@@ -360,6 +360,7 @@ http_get(int port, const char *uri)
     (void) close(fd);
 
     if (fclose(f) != 0) {
+        free(text);
         return NULL;
     }
 
