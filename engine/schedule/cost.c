@@ -21,7 +21,8 @@
 #define DSA_COST_ERROR      0.125       /* weight of the newest error */
 #define DSA_COST_LEAST      0.001       /* us of an entry or a rate: 0 would
                                            remain 0 */
-#define DSA_COST_TOKEN      0.25
+#define DSA_COST_TOKEN      0.25        /* weight of a step with many prompt
+                                           tokens */
 
 /* what is assumed before it is measured */
 
@@ -417,9 +418,10 @@ dsa_cost_order(dsa_cost_t *c, int up)
 void
 dsa_cost_token(dsa_cost_t *c, double us, double without, uint32_t n)
 {
-    double  token;
+    double  token, weight;
 
-    token = (without < us ? us - without : us) / n;
-    c->token = c->token != 0 ? c->token + DSA_COST_TOKEN * (token - c->token)
-                             : token;
+    token = without < us ? (us - without) / n : 0;
+    weight = n < DSA_COST_ROWS ? DSA_COST_TOKEN * n / DSA_COST_ROWS
+                               : DSA_COST_TOKEN;
+    c->token = c->token != 0 ? c->token + weight * (token - c->token) : token;
 }

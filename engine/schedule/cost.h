@@ -101,9 +101,10 @@ uint32_t dsa_cost_rows(const dsa_cost_t *c, const dsa_cost_load_t *load,
 void dsa_cost_measure(dsa_cost_t *c, const dsa_cost_load_t *load, double us);
 
 /*
- * The same step had n > 0 prompt tokens, and expected us without them.  The
- * mean time of a prompt token of recent steps follows, with a weight of a
- * quarter for the newest.
+ * The same step had n > 0 prompt tokens, and was expected to take `without` us
+ * without them.  The mean time of a prompt token of recent steps follows, with
+ * a weight of a quarter for the newest, and less if it had fewer than 256: an
+ * error of what was expected is divided by them.
  */
 void dsa_cost_token(dsa_cost_t *c, double us, double without, uint32_t n);
 
