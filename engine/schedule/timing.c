@@ -23,7 +23,7 @@
  * looked up for this, so that their rows are too many rather than too few.
  */
 
-/* The prompts of a tenant without a first token, and of all tenants. */
+/* The prompts of a tenant that have no first token yet. */
 
 typedef struct {
     double              rows;
@@ -37,7 +37,8 @@ static dsa_tenant_t *dsa_sched_danger(const dsa_sched_t *s, double limit);
 static double dsa_sched_prompts(const dsa_sched_t *s, const dsa_tenant_t *t,
     dsa_sched_prompts_t *p);
 static double dsa_sched_rows_per_us(const dsa_sched_t *s,
-    const dsa_tenant_t *t, const dsa_sched_prompts_t *p, double limit);
+    const dsa_tenant_t *t, const dsa_sched_prompts_t *p, double limit,
+    double *begin);
 static double dsa_sched_slowest(const dsa_sched_t *s);
 static void dsa_sched_loaded(const dsa_sched_t *s,
     const dsa_sched_step_t *step, uint32_t rank, dsa_cost_load_t *load,
@@ -107,7 +108,7 @@ dsa_sched_answers(dsa_sched_t *s)
 static dsa_tenant_t *
 dsa_sched_danger(const dsa_sched_t *s, double limit)
 {
-    double               all, weights, prompting, rows, time, share;
+    double               all, weights, prompting, rows, time, share, begin;
     uint64_t             now;
     dsa_tenant_t        *t;
     dsa_sched_prompts_t  p;
@@ -131,6 +132,7 @@ dsa_sched_danger(const dsa_sched_t *s, double limit)
     } while (t != s->policy.first);
 
     now = dsa_sched_now(s);
+    begin = 0;
 
     do {
         rows = dsa_sched_prompts(s, t, &p);
@@ -141,7 +143,7 @@ dsa_sched_danger(const dsa_sched_t *s, double limit)
         {
             rows *= prompting / t->weight;
             rows = rows < all ? rows : all;
-            time = rows / dsa_sched_rows_per_us(s, t, &p, limit);
+            time = rows / dsa_sched_rows_per_us(s, t, &p, limit, &begin);
 
             if ((double) (now - p.oldest_us) + time > s->pace.first) {
                 return t;
@@ -206,24 +208,28 @@ dsa_sched_prompts(const dsa_sched_t *s, const dsa_tenant_t *t,
 /*
  * The rows of prompts in the time of a step of limit us.  A prompt is computed
  * on one rank, so that few prompts do not use all ranks; one that is split is
- * computed on all of them.
+ * computed on all of them.  *begin is kept between the calls for a step: the
+ * rows of a prompt that begins, which are the same for all tenants, because
+ * looking them up for each of a thousand takes milliseconds.
  */
 
 static double
 dsa_sched_rows_per_us(const dsa_sched_t *s, const dsa_tenant_t *t,
-    const dsa_sched_prompts_t *p, double limit)
+    const dsa_sched_prompts_t *p, double limit, double *begin)
 {
     double    rows;
     uint32_t  i, n, start;
 
-    rows = 0;
     start = t->prefill.first != NULL ? t->prefill.first->scheduled : 0;
+    rows = start == 0 ? *begin : 0;
 
-    for (i = 0; i < s->ranks; i++) {
+    for (i = 0; i < s->ranks && (start != 0 || *begin == 0); i++) {
         n = dsa_cost_rows(&s->cost, &s->rank[i].load, start,
                           s->conf.token_budget, limit);
         rows += n > DSA_PACE_LEAST ? n : DSA_PACE_LEAST;
     }
+
+    *begin = start == 0 ? rows : *begin;
 
     if (p->n < s->ranks && s->n_split == 0) {
         rows = rows * p->n / s->ranks;
