@@ -39,7 +39,8 @@
  * which falls as slowly as its share of the weights of all tenants that have
  * requests, and its limit is this share of DSA_PACE_LATE.  A tenant that floods
  * a replica is always late; it uses up its own late tokens, not those of
- * others.
+ * others.  The count ends with the tenant's last request: if its requests come
+ * one at a time, only the count of all limits its late tokens.
  */
 
 #define DSA_PACE_LEAST      16          /* prompt rows of a rank in each step

@@ -18,7 +18,7 @@
 /*
  * The state of a scheduler, and the functions that its files share.  Calls go
  * downwards in this order: scheduler.c, reload.c, step.c, masks.c, prefill.c,
- * timing.c, admission.c, placement.c, finish.c, rollout.c, load.c, ranks.c.
+ * admission.c, placement.c, finish.c, timing.c, rollout.c, load.c, ranks.c.
  */
 
 #define DSA_NO_RANK     UINT32_MAX
