@@ -720,9 +720,14 @@ dsa_backend_cuda_copy(dsa_backend_t *b, const dsa_page_copy_t *copy,
         }
     }
 
-    rc = c->group->net
-         ? dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy, n)
-         : dsa_cuda_copies_order(&c->copies, copy, n);
+    if (c->group->net) {
+        rc = dsa_cuda_nccl_copy(c->group->rank, c->own, c->first_rank, copy,
+                                n);
+        rc = rc != 0 ? rc : dsa_cuda_copies_record(&c->copies);
+
+    } else {
+        rc = dsa_cuda_copies_order(&c->copies, copy, n);
+    }
 
     if (rc != 0) {
         return dsa_error(err, "copying %u pages between GPUs: %s", n,

@@ -147,3 +147,24 @@ dsa_copies_after(dsa_cuda_copies_t *c, const uint32_t *to)
 
     return rc;
 }
+
+
+int
+dsa_cuda_copies_record(dsa_cuda_copies_t *c)
+{
+    int               rc;
+    uint32_t          r;
+    dsa_cuda_rank_t  *rank;
+
+    rc = 0;
+
+    for (r = 0; rc == 0 && r < c->group->ranks; r++) {
+        rank = c->group->rank[r];
+
+        rc = dsa_cuda_rank_attach(rank);
+        rc = rc != 0 ? rc : (int) cudaEventRecord(c->copied[r],
+                                                  rank->stream);
+    }
+
+    return rc;
+}

@@ -38,5 +38,11 @@ void dsa_cuda_copies_close(dsa_cuda_copies_t *c, uint32_t rank);
 int dsa_cuda_copies_order(dsa_cuda_copies_t *c, const dsa_page_copy_t *copy,
     uint32_t n);
 
+/*
+ * Makes moves to host memory that begin later wait for the copies that NCCL
+ * has been given for this host's ranks.  0 or a cudaError_t.
+ */
+int dsa_cuda_copies_record(dsa_cuda_copies_t *c);
+
 
 #endif /* _DSA_CUDA_COPIES_H_INCLUDED_ */
