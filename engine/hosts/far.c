@@ -52,6 +52,8 @@ static int dsa_far_moved(dsa_hosts_far_t *far, dsa_hosts_wire_t *w,
     dsa_err_t *err);
 static int dsa_far_ended(dsa_hosts_far_t *far, dsa_hosts_wire_t *w,
     dsa_err_t *err);
+static void dsa_far_times(dsa_tier_op_t *op,
+    const dsa_hosts_op_ended_t *ended);
 
 
 dsa_hosts_far_t *
@@ -406,16 +408,36 @@ dsa_far_ended(dsa_hosts_far_t *far, dsa_hosts_wire_t *w, dsa_err_t *err)
     far->pending--;
 
     op->result = (dsa_tier_result_e) ended.result;
-    op->end_us = dsa_clock_us();
-
-    if (ended.run_us != 0) {
-        op->begin_us = op->end_us - op->queued_us > ended.run_us
-                       ? op->end_us - ended.run_us : op->queued_us;
-    }
+    dsa_far_times(op, &ended);
 
     op->next = NULL;
     *far->last[place->tier] = op;
     far->last[place->tier] = &op->next;
 
     return DSA_OK;
+}
+
+
+/*
+ * The times of the follower, in the clock of this host.  The answer may have
+ * arrived long before, while the leader was in a step.
+ */
+
+static void
+dsa_far_times(dsa_tier_op_t *op, const dsa_hosts_op_ended_t *ended)
+{
+    uint64_t  run, took;
+
+    took = dsa_clock_us() - op->queued_us;
+
+    if (ended->took_us != 0 && ended->took_us < took) {
+        took = ended->took_us;
+    }
+
+    op->end_us = op->queued_us + took;
+
+    if (ended->run_us != 0 || op->result == DSA_TIER_DONE) {
+        run = ended->run_us < took ? ended->run_us : took;
+        op->begin_us = op->end_us - run;
+    }
 }

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/wake.h"
 #include "engine/hosts/memory.h"
 
@@ -49,6 +50,7 @@ struct dsa_memory_op_s {
     uint32_t            id;
     uint32_t            tier;
     uint32_t            refused;        /* 1: the tier does not have it */
+    uint64_t            received_us;
     dsa_memory_op_t    *next;
 };
 
@@ -393,6 +395,7 @@ dsa_memory_add(dsa_hosts_memory_t *m, const dsa_hosts_op_t *from,
 
     op->id = from->id;
     op->tier = from->tier;
+    op->received_us = dsa_clock_us();
     memcpy(op->digest.byte, from->tag, DSA_MOVE_TAG);
 
     op->op.kind = (dsa_tier_kind_e) from->kind;
@@ -554,6 +557,10 @@ dsa_memory_ended(dsa_hosts_memory_t *m, dsa_hosts_wire_t *w,
 
     if (op->op.begin_us != 0) {
         ended.run_us = op->op.end_us - op->op.begin_us;
+    }
+
+    if (op->op.begin_us != 0 && op->op.end_us > op->received_us) {
+        ended.took_us = op->op.end_us - op->received_us;
     }
 
     for (p = &m->ops; *p != op; p = &(*p)->next) {

@@ -22,7 +22,8 @@
 
 #define DSA_HOSTS_COPIES    256         /* most pages of a COPY */
 #define DSA_HOSTS_MOVES     64          /* pages of a MOVE: bits of lost */
-#define DSA_HOSTS_OPS       (2 * 4096)  /* most TIER without their TIERED */
+#define DSA_HOSTS_OPS       4096        /* most TIER without their TIERED, as
+                                           many as DSA_REDIS_QUEUE */
 
 
 typedef struct {
@@ -72,6 +73,8 @@ typedef struct {
     uint32_t            id;
     uint32_t            result;         /* dsa_tier_result_e */
     uint64_t            run_us;         /* from its begin to its end; 0: no
+                                           thread began it */
+    uint64_t            took_us;        /* from the TIER to its end; 0: no
                                            thread began it */
 } dsa_hosts_op_ended_t;
 

@@ -39,6 +39,7 @@ static dsa_backend_t  *b;
 static dsa_host_t      memory;          /* its slabs: here, there */
 static uint64_t        calls[DSA_MOVES];
 static store_t         store;
+static dsa_tier_op_t   last;            /* of tier() */
 static int           (*serve)(dsa_hosts_wire_t *w);     /* of the follower */
 
 
@@ -364,6 +365,7 @@ tier(dsa_tier_t *t, dsa_tier_kind_e kind, uint32_t index, uint8_t name,
     assert_ptr_equal(done, &op);
     assert_null(done->next);
     assert_true(op.queued_us <= op.end_us);
+    last = op;
 
     return op.result;
 }
@@ -561,11 +563,11 @@ test_junk(void **state)
           "without a MOVE" },
         { DSA_HOSTS_MOVED, 0, 16, { DSA_MOVES, 1 }, "sent MOVED 2 of rank 1" },
         { DSA_HOSTS_MOVED, 0, 8, { 0 }, "sent MOVED of 8 bytes; expected 16" },
-        { DSA_HOSTS_TIERED, 0, 16, { 0, 1 }, "sent TIERED 0 with result 1" },
-        { DSA_HOSTS_TIERED, 0, 16, { UINT32_MAX, 1 }, "sent TIERED 4294967295 "
+        { DSA_HOSTS_TIERED, 0, 24, { 0, 1 }, "sent TIERED 0 with result 1" },
+        { DSA_HOSTS_TIERED, 0, 24, { UINT32_MAX, 1 }, "sent TIERED 4294967295 "
           "with" },
-        { DSA_HOSTS_TIERED, 0, 24, { 0 }, "sent TIERED of 24 bytes; expected "
-          "16" },
+        { DSA_HOSTS_TIERED, 0, 16, { 0 }, "sent TIERED of 16 bytes; expected "
+          "24" },
         { DSA_HOSTS_RESULT, 0, 0, { 0 }, "sent RESULT 0 of 0 bytes while it "
           "moves pages" },
         { DSA_HOSTS_READY, 7, 4, { 0 }, "sent READY 7 of 4 bytes while it "
@@ -593,6 +595,50 @@ test_junk(void **state)
     }
 
     serve = NULL;
+}
+
+
+/*
+ * What an operation took is what the follower measured: the leader may read the
+ * answer a step later.
+ */
+
+static void
+test_times(void **state)
+{
+    dsa_tier_t  t;
+
+    static const junk_t  cases[] = {
+        { DSA_HOSTS_TIERED, 0, 24, { 0, DSA_TIER_DONE, 1, 0, 2 }, "" },
+        { DSA_HOSTS_TIERED, 0, 24, { 0, DSA_TIER_DONE, 3, 0, 2 }, "" },
+        { DSA_HOSTS_TIERED, 0, 24, { 0, DSA_TIER_DONE }, "" },
+        { DSA_HOSTS_TIERED, 0, 24, { 0, DSA_TIER_FAILED }, "" }
+    };
+
+    for (junk = cases; junk < cases + 4; junk++) {
+        serve = serve_junk;
+        begin();
+        serve = NULL;
+
+        t = store_tier;
+        dsa_hosts_tier(b, DSA_TIER_REDIS, &t);
+        (void) tier(&t, DSA_TIER_READ, 4, 'a', 0);
+
+        if (junk->word[4] != 0) {
+            assert_int_equal(last.end_us - last.queued_us, 2);
+        }
+
+        if (junk->word[1] == DSA_TIER_FAILED) {
+            assert_int_equal(last.begin_us, 0);
+
+        } else {
+            assert_int_equal(last.end_us - last.begin_us,
+                             junk->word[2] < 2 ? junk->word[2] : 2);
+        }
+
+        t.close(t.data);
+        end(0);
+    }
 }
 
 
@@ -685,6 +731,7 @@ main(void)
         cmocka_unit_test(test_tier),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_junk),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_never),
         cmocka_unit_test(test_hangs)
     };
