@@ -344,9 +344,14 @@ dsa_hosts_lead_close(dsa_backend_t *b)
 int
 dsa_hosts_lead_begin(dsa_backend_leader_t *h, const char *what, dsa_err_t *err)
 {
+    if (dsa_hosts_watch_begin(h->watch, what, h->conf->step_ms, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
     dsa_hosts_lead_limit(h, h->conf->step_ms);
 
-    return dsa_hosts_watch_begin(h->watch, what, h->conf->step_ms, err);
+    return DSA_OK;
 }
 
 

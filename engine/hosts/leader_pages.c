@@ -27,6 +27,8 @@ static int dsa_hosts_lead_receive(dsa_backend_leader_t *h, uint32_t host,
     dsa_err_t *err);
 static int dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
     uint64_t since_ms, dsa_err_t *err);
+static int dsa_hosts_lead_idle(const dsa_backend_leader_t *h, uint32_t host,
+    dsa_err_t *err);
 static int dsa_hosts_lead_keep(dsa_backend_leader_t *h, uint32_t host,
     const dsa_hosts_head_t *head, dsa_err_t *err);
 static int dsa_hosts_tier_on(void *data);
@@ -107,8 +109,21 @@ dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
     uint64_t               before, since_ms;
     dsa_backend_leader_t  *h = b->data;
 
+    if (rank < h->limits.gpus && !wait) {
+        return h->local->moved(h->local, way, rank, 0, calls, err);
+    }
+
     if (rank < h->limits.gpus) {
-        return h->local->moved(h->local, way, rank, wait, calls, err);
+
+        /* on a GPU, a move waits for copies, which may be from other hosts */
+
+        if (dsa_hosts_lead_begin(h, "moving pages", err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        rc = h->local->moved(h->local, way, rank, 1, calls, err);
+
+        return dsa_hosts_lead_end(h, rc);
     }
 
     host = rank / h->limits.gpus;
@@ -324,6 +339,7 @@ dsa_hosts_tier_collect(void *data)
         if (rc == DSA_OK) {
             for (i = 1; i < h->limits.hosts && rc == DSA_OK; i++) {
                 rc = dsa_hosts_far_read(h->far, i, &err);
+                rc = rc == DSA_OK ? dsa_hosts_lead_idle(h, i, &err) : rc;
             }
 
             (void) dsa_hosts_lead_end(h, rc);
@@ -340,6 +356,32 @@ dsa_hosts_tier_collect(void *data)
     *last = dsa_hosts_far_collect(h->far, t->number);
 
     return all;
+}
+
+
+/*
+ * Without a step in flight no call receives other messages than those of far.
+ * If one remained, the watch would wake this thread for it again and again.
+ */
+
+static int
+dsa_hosts_lead_idle(const dsa_backend_leader_t *h, uint32_t host,
+    dsa_err_t *err)
+{
+    dsa_hosts_head_t         head;
+    const dsa_hosts_wire_t  *w;
+
+    w = &h->wire[host];
+
+    if (h->started - h->ended != h->n_early[host]
+        || !dsa_hosts_wire_peek(w, &head) || head.type == DSA_HOSTS_FAULT
+        || dsa_hosts_wire_is_aside(w, &head))
+    {
+        return DSA_OK;
+    }
+
+    return dsa_error(err, "%s has sent %s while no step is in flight", w->name,
+                     dsa_hosts_type(head.type));
 }
 
 

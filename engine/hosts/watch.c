@@ -329,6 +329,7 @@ static void
 dsa_hosts_watch_reason(dsa_hosts_watch_t *watch)
 {
     char               skip[DSA_HOSTS_TEXT];
+    size_t             n;
     dsa_hosts_head_t   head;
     dsa_hosts_wire_t  *w;
 
@@ -344,11 +345,12 @@ dsa_hosts_watch_reason(dsa_hosts_watch_t *watch)
     while (dsa_hosts_wire_readable(w)
            && dsa_hosts_wire_head(w, &head, &watch->err) == DSA_OK)
     {
-        if (head.bytes > sizeof(skip)
-            || dsa_hosts_wire_read(w, skip, head.bytes, &watch->err)
-               != DSA_OK)
-        {
-            return;
+        for ( /* void */ ; head.bytes != 0; head.bytes -= n) {
+            n = head.bytes < sizeof(skip) ? (size_t) head.bytes : sizeof(skip);
+
+            if (dsa_hosts_wire_read(w, skip, n, &watch->err) != DSA_OK) {
+                return;
+            }
         }
     }
 }

@@ -70,7 +70,8 @@ typedef struct {
     char               *journal;        /* null: its file; NULL: none */
     uint64_t            kv_memory;      /* bytes; 0: the backend chooses */
     uint64_t            host_memory;    /* bytes, of each replica; 0: none */
-    dsa_conf_cache_t    cache;          /* needs host_memory */
+    dsa_conf_cache_t    cache;          /* needs host_memory, which a follower
+                                           has from its leader */
     uint64_t            drain_timeout_ms;
     uint64_t            token_target_ms;    /* 0: none */
     uint64_t            first_token_target_ms;  /* 0: none */

@@ -294,7 +294,7 @@ test_moves(void **state)
 {
     uint32_t  i;
 
-    /* a page that was never there is lost; each MOVE has its MOVED */
+    /* of pages that are there and are not; BYE may come before they end */
 
     begin(SLOW);
     move(DSA_MOVE_IN, 1, 1, 0, 1);

@@ -97,7 +97,7 @@ moved(uint8_t follower, uint32_t way, uint32_t rank, uint64_t lost)
 static void
 tiered(uint8_t follower, uint32_t id, uint32_t result)
 {
-    dsa_hosts_op_ended_t  m = { id, result, 5 };
+    dsa_hosts_op_ended_t  m = { id, result, 5, 6 };
 
     sends(follower, DSA_HOSTS_TIERED, 0, &m, sizeof(m));
 }
@@ -358,7 +358,16 @@ test_tiered(void **state)
     announces(DSA_HOSTS_TIERED, 0, UINT32_MAX);
     call(COLLECT);
     call(CHECK);
-    ends("host one has sent TIERED of 4294967295 bytes; expected 16");
+    ends("host one has sent TIERED of 4294967295 bytes; expected 24");
+
+    /* nobody would receive it before the next step */
+
+    begin(0);
+    call(READ);
+    result(0, -1);
+    call(COLLECT);
+    call(CHECK);
+    ends("host one has sent RESULT while no step is in flight");
 }
 
 
