@@ -150,20 +150,17 @@ sub kv_keys {
 wait_until(sub { kv_keys() >= $tokens->{hit} / $page }, 60,
            'the pages in Redis');
 
-sub child { (DSA::Process::children($_[0]->pid))[0] || 0 }
-
-
 # The process that dies takes the other one with it.
 
 sub restart {
     my ($who) = @_;
 
     my $from = length $leader->output;
-    my %before = map { $_->{name} => child($_) } $follower, $leader;
+    my %before = map { $_->{name} => $_->replica } $follower, $leader;
 
-    kill 'KILL', child($who);
+    $who->signal_replica('KILL');
     wait_until(sub {
-        !grep { my $pid = child($_); !$pid || $pid == $before{$_->{name}} }
+        !grep { my $pid = $_->replica; !$pid || $pid == $before{$_->{name}} }
               $follower, $leader
     }, 60, 'both processes');
     wait_until(sub {
@@ -176,20 +173,31 @@ sub restart {
 
 # A read that takes longer than computing is given up, as it does beside the
 # steps of others.  Two at a time are on both hosts, and read before they begin.
+# On a busy machine all may be given up; then both hosts start once more.
 
-my $from = restart($follower);
-my $read = 0;
+my ($from, $read);
 
-$got = [];
+for (1 .. 5) {
+    $from = restart($follower);
+    $read = 0;
+    $got = [];
 
-for my $i (map { 2 * $_ } 0 .. $prompts / 2 - 1) {
-    my ($two, $tiers) = chats('leader', @text[$i, $i + 1]);
+    for my $i (map { 2 * $_ } 0 .. $prompts / 2 - 1) {
+        my ($two, $tiers) = chats('leader', @text[$i, $i + 1]);
 
-    push @$got, @$two;
-    $read += $tiers->{redis};
+        push @$got, @$two;
+        $read += $tiers->{redis};
+    }
+
+    is_deeply($got, $want, 'from Redis after a restart: the same answers');
+
+    my $log = substr $leader->output, $from;
+
+    last if $read != 0
+            && 2 == grep { $log =~ /loaded from host memory on rank $_\n/ }
+                         0, 1;
 }
 
-is_deeply($got, $want, 'from Redis after a restart: the same answers');
 cmp_ok($read, '>', 0, 'some tokens are found there');
 like(substr($leader->output, $from), qr/loaded from host memory on rank $_\n/,
      "on rank $_") for 0, 1;

@@ -44,9 +44,6 @@ sub follower {
 
 # The only child of a supervisor, or 0 while it starts another one.
 
-sub child { (DSA::Process::children($_[0]->pid))[0] || 0 }
-
-
 sub answer {
     my ($name, $number, %more) = @_;
 
@@ -97,12 +94,12 @@ is_deeply([ map { text($_) } map { answer('leader', $_) } 1 .. 6 ], \@want,
 # Any process may die: both supervisors start theirs again.
 
 for my $who ($follower[0], $leader) {
-    my %before = map { $_->{name} => child($_) } $follower[0], $leader;
+    my %before = map { $_->{name} => $_->replica } $follower[0], $leader;
 
-    kill 'KILL', child($who);
+    $who->signal_replica('KILL');
 
     wait_until(sub {
-        !grep { my $pid = child($_); !$pid || $pid == $before{$_->{name}} }
+        !grep { my $pid = $_->replica; !$pid || $pid == $before{$_->{name}} }
               $follower[0], $leader
     }, 30, "both processes after that of $who->{name} was killed");
 
@@ -120,7 +117,7 @@ like($leader->output,
 
 # One that hangs is named, and killed by its own supervisor.
 
-my $hung = child($follower[0]);
+my $hung = $follower[0]->replica;
 kill 'STOP', $hung;
 
 my $stream = answer('leader', 2);

@@ -189,6 +189,21 @@ sub children {
 }
 
 
+# The process that a supervisor has started, or 0; and sends it a signal.
+
+sub replica { (children($_[0]{pid}))[0] || 0 }
+
+sub signal_replica {
+    my ($self, $signal) = @_;
+
+    # kill() of 0 would be for all processes of this group
+
+    kill $signal, $self->replica || die "$self->{name} has no replica\n";
+
+    return;
+}
+
+
 # Waits for the end of a process that is not our child (a daemon).
 
 sub wait_gone {
