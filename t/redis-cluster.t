@@ -29,7 +29,7 @@ my (%chats, %turns, %unsure, %conversation);
 
 sub conf { return $t->default_conf() =~ s/dsa_redis [^;]*;/$_[0]/r }
 
-my $patient = 'dsa_redis ' . $cluster->address(0) . ' timeout=60s;';
+my $patient = 'dsa_redis ' . $cluster->address(0) . ' timeout=600s;';
 my $hasty = 'dsa_redis ' . $cluster->address(0) . ' timeout=300ms;';
 
 
@@ -95,7 +95,14 @@ sub lost {
 sub messages {
     my ($who) = @_;
 
-    my $r = $t->get("/v1/conversations/$conversation{$who}", as($who));
+    my $r;
+
+    # a command may take longer than a short timeout
+
+    eval { wait_until(sub {
+        $r = $t->get("/v1/conversations/$conversation{$who}", as($who));
+        $r->{status} != 503;
+    }, 30, 'messages') };
 
     return $r->{status} == 200 ? scalar @{ $r->{json}{messages} }
                                : "$r->{status}: $r->{body}";
@@ -380,7 +387,7 @@ settled('its entry comes with the end of the move');
 
 
 # A node hangs: it has more entries than a worker sends at the same time, and
-# those of others are written before the timeout, which is a minute.  The
+# those of others are written before the timeout, which is ten minutes.  The
 # workers have just begun, so that they do not know yet which node has a tenant.
 
 # The requests in the ledger of tenants, by the nodes that have them: a node
@@ -444,6 +451,29 @@ turn($_) for @who, @who, @who;
 settled('each worker has a connection to each node');
 $hang->(1, 'a node that workers know hangs');
 $hang->(0, 'the node that dsa_redis names hangs');
+
+
+# A node has no memory left: turns of its tenants are refused, and others are
+# stored.
+
+{
+    my %on = map { ($_ => ($cluster->owner("dsa1:{$digits{$_}}:x"))[0]) } @who;
+    my @full = grep { $on{$_} == 1 } @who;
+    my @free = grep { $on{$_} != 1 } @who;
+
+    $cluster->cmd(1, qw/ CONFIG SET maxmemory 1 /);
+    wait_until(sub { say($full[0]); turn($full[0])->{status} == 503 }, 30,
+               'a turn to be refused');
+
+    is(join(' ', map { turn($_)->{status} } (@free) x 4),
+       join(' ', (200) x (4 * @free)), 'other tenants are served');
+
+    $cluster->cmd(1, qw/ CONFIG SET maxmemory 0 /);
+    wait_until(sub { turn($full[0])->{status} == 200 }, 30,
+               'a turn to be stored');
+    settled('its entries come when it has memory again');
+}
+
 reload($hasty);
 
 

@@ -117,36 +117,6 @@ ngx_http_dsa_ledger_entry_lost(const dsa_schema_entry_t *entry,
 
 
 void
-ngx_http_dsa_ledger_entries_block(ngx_http_dsa_ledger_entries_t *entries,
-    const char *text)
-{
-    if (!entries->blocked) {
-        ngx_http_dsa_ledger_entries_set_blocked(entries, 1);
-        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
-                      "dsa: %ui ledger entries are waiting for Redis: %s",
-                      entries->n, text);
-    }
-}
-
-
-void
-ngx_http_dsa_ledger_entries_set_blocked(ngx_http_dsa_ledger_entries_t *entries,
-    ngx_uint_t blocked)
-{
-    entries->blocked = blocked;
-    ngx_http_dsa_metrics_set(redis_refuses, blocked);
-}
-
-
-const char *
-ngx_http_dsa_ledger_entries_blocked(
-    const ngx_http_dsa_ledger_entries_t *entries)
-{
-    return entries->blocked ? "Redis refuses to write at present" : NULL;
-}
-
-
-void
 ngx_http_dsa_ledger_turn_end(ngx_http_dsa_save_t *turn, const char *why)
 {
     if (why != NULL) {

@@ -30,7 +30,6 @@ typedef struct ngx_http_dsa_ledger_node_s  ngx_http_dsa_ledger_node_t;
 typedef struct {
     ngx_http_dsa_ledger_t           *ledger;
     ngx_uint_t                       n;
-    unsigned                         blocked:1; /* Redis refuses to write */
 } ngx_http_dsa_ledger_entries_t;
 
 
@@ -83,21 +82,6 @@ ngx_uint_t ngx_http_dsa_ledger_entry_stale(
 /* Counts an entry that is lost, and logs all of its figures.  why: a clause. */
 void ngx_http_dsa_ledger_entry_lost(const dsa_schema_entry_t *entry,
     const char *why);
-
-/*
- * Redis is reachable and refuses to write, which may be temporary: logs it with
- * the text of Redis unless an earlier refusal was logged.
- */
-void ngx_http_dsa_ledger_entries_block(ngx_http_dsa_ledger_entries_t *entries,
-    const char *text);
-
-/* Sets whether Redis refuses to write, also in the metrics.  Logs nothing. */
-void ngx_http_dsa_ledger_entries_set_blocked(
-    ngx_http_dsa_ledger_entries_t *entries, ngx_uint_t blocked);
-
-/* Why Redis accepts no writes at present, a static clause; NULL: it does. */
-const char *ngx_http_dsa_ledger_entries_blocked(
-    const ngx_http_dsa_ledger_entries_t *entries);
 
 /*
  * Ends and frees a turn that no entry has any more.  why: NULL if it is stored,

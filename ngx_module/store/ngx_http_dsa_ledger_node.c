@@ -13,6 +13,7 @@
 
 #include "redis_schema/cluster.h"
 #include "redis_schema/resp.h"
+#include "ngx_module/core/ngx_http_dsa_metrics.h"
 #include "ngx_http_dsa_ledger_node.h"
 
 
@@ -39,7 +40,7 @@ _Static_assert(DSA_SCHEMA_RESEND == 23 * 3600, "the text of a stale entry");
 
 
 static ngx_http_dsa_ledger_node_t *ngx_http_dsa_ledger_node_find(
-    ngx_http_dsa_ledger_nodes_t *nodes, const ngx_http_dsa_ledger_entry_t *e);
+    ngx_http_dsa_ledger_nodes_t *nodes, dsa_str_t tenant);
 static void ngx_http_dsa_ledger_node_retry_soon(
     ngx_http_dsa_ledger_node_t *node);
 static ngx_uint_t ngx_http_dsa_ledger_node_send(
@@ -56,6 +57,12 @@ static void ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
 static void ngx_http_dsa_ledger_entry_confirmed(
     ngx_http_dsa_ledger_entry_t *e, dsa_schema_result_e result);
 static void ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e);
+static void ngx_http_dsa_ledger_node_block(ngx_http_dsa_ledger_node_t *node,
+    const char *text);
+static void ngx_http_dsa_ledger_node_set_blocked(
+    ngx_http_dsa_ledger_node_t *node, ngx_uint_t blocked);
+static ngx_uint_t ngx_http_dsa_ledger_node_empty(
+    const ngx_http_dsa_ledger_node_t *node);
 static void ngx_http_dsa_ledger_node_retry_later(
     ngx_http_dsa_ledger_node_t *node);
 static void ngx_http_dsa_ledger_node_retry(ngx_event_t *ev);
@@ -66,6 +73,8 @@ static void ngx_http_dsa_ledger_node_done(ngx_http_dsa_ledger_node_t *node);
 
 static const char  ngx_http_dsa_ledger_stale[] =
     "it was sent 23 hours ago, was not confirmed, and may be in the ledger";
+static const char  ngx_http_dsa_ledger_refuses[] =
+    "Redis refuses to write at present";
 
 
 void
@@ -103,7 +112,7 @@ void
 ngx_http_dsa_ledger_nodes_add(ngx_http_dsa_ledger_nodes_t *nodes,
     ngx_http_dsa_ledger_entry_t *e)
 {
-    e->node = ngx_http_dsa_ledger_node_find(nodes, e);
+    e->node = ngx_http_dsa_ledger_node_find(nodes, e->entry.tenant);
 
     if (e->turn != NULL) {
         ngx_http_dsa_ledger_node_retry_soon(e->node);
@@ -113,15 +122,15 @@ ngx_http_dsa_ledger_nodes_add(ngx_http_dsa_ledger_nodes_t *nodes,
 }
 
 
-/* The node that has the keys of an entry, as far as it is known. */
+/* The node that has the keys of a tenant, as far as it is known. */
 
 static ngx_http_dsa_ledger_node_t *
 ngx_http_dsa_ledger_node_find(ngx_http_dsa_ledger_nodes_t *nodes,
-    const ngx_http_dsa_ledger_entry_t *e)
+    dsa_str_t tenant)
 {
     ngx_uint_t  i;
 
-    i = ngx_http_dsa_redis_node(nodes->redis, e->entry.tenant);
+    i = ngx_http_dsa_redis_node(nodes->redis, tenant);
 
     nodes->n = ngx_max(nodes->n, i + 1);
 
@@ -170,20 +179,27 @@ ngx_http_dsa_ledger_node_retry_soon(ngx_http_dsa_ledger_node_t *node)
 void
 ngx_http_dsa_ledger_nodes_send(ngx_http_dsa_ledger_nodes_t *nodes)
 {
-    ngx_uint_t  i, moved;
+    ngx_uint_t                   i, moved;
+    ngx_http_dsa_ledger_node_t  *node;
 
     do {
         moved = 0;
 
-        if (!ngx_http_dsa_redis_up(nodes->redis)) {
-            return;
-        }
-
-        for (i = 0; i < nodes->n; i++) {
+        for (i = 0; i < nodes->n && ngx_http_dsa_redis_up(nodes->redis); i++) {
             moved |= ngx_http_dsa_ledger_node_send(&nodes->node[i]);
         }
 
     } while (moved);
+
+    /* whether a node still refuses to write is seen by its entries only */
+
+    for (i = 0; i < nodes->n; i++) {
+        node = &nodes->node[i];
+
+        if (ngx_http_dsa_ledger_node_empty(node)) {
+            ngx_http_dsa_ledger_node_set_blocked(node, 0);
+        }
+    }
 }
 
 
@@ -217,7 +233,7 @@ ngx_http_dsa_ledger_node_send(ngx_http_dsa_ledger_node_t *node)
 
         /* a redirect of another entry has named the node meanwhile */
 
-        to = ngx_http_dsa_ledger_node_find(nodes, e);
+        to = ngx_http_dsa_ledger_node_find(nodes, e->entry.tenant);
 
         if (to != node && to != &nodes->node[0]) {
             e->node = to;
@@ -400,8 +416,14 @@ ngx_http_dsa_ledger_entry_reply(void *data, redisReply *reply, const char *why)
     }
 
     if (rc == DSA_AGAIN) {
-        ngx_http_dsa_ledger_entries_block(e->owner, err.text);
-        e->why = ngx_http_dsa_ledger_entries_blocked(e->owner);
+
+        /* a redirect that was followed has named the node meanwhile */
+
+        node = ngx_http_dsa_ledger_node_find(nodes, e->entry.tenant);
+
+        e->node = node;
+        e->why = ngx_http_dsa_ledger_refuses;
+        ngx_http_dsa_ledger_node_block(node, err.text);
         ngx_http_dsa_ledger_node_wait(e, 1);
         node->paused = 1;
         ngx_http_dsa_ledger_node_retry_later(node);
@@ -423,7 +445,7 @@ ngx_http_dsa_ledger_entry_moved(ngx_http_dsa_ledger_entry_t *e)
 
     nodes = e->node->owner;
 
-    e->node = ngx_http_dsa_ledger_node_find(nodes, e);
+    e->node = ngx_http_dsa_ledger_node_find(nodes, e->entry.tenant);
     e->redirects++;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -457,11 +479,12 @@ ngx_http_dsa_ledger_entry_failed(ngx_http_dsa_ledger_entry_t *e,
 
     kind = reply != NULL ? dsa_cluster_reply(reply) : DSA_CLUSTER_MOVING;
 
-    if (kind == DSA_CLUSTER_OTHER || kind == DSA_CLUSTER_DOWN) {
-        ngx_http_dsa_ledger_entries_block(e->owner, why);
-    }
+    node = ngx_http_dsa_ledger_node_find(nodes, e->entry.tenant);
 
-    node = ngx_http_dsa_ledger_node_find(nodes, e);
+    if (kind == DSA_CLUSTER_OTHER || kind == DSA_CLUSTER_DOWN) {
+        e->node = node;
+        ngx_http_dsa_ledger_node_block(node, why);
+    }
 
     if (kind == DSA_CLUSTER_MOVED
         && !ngx_http_dsa_redis_node_usable(nodes->redis, node - nodes->node))
@@ -494,10 +517,10 @@ static void
 ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
     dsa_schema_result_e result)
 {
-    ngx_http_dsa_save_t            *turn;
-    ngx_http_dsa_ledger_entries_t  *entries;
+    ngx_http_dsa_save_t         *turn;
+    ngx_http_dsa_ledger_node_t  *node;
 
-    entries = e->owner;
+    node = ngx_http_dsa_ledger_node_find(e->node->owner, e->entry.tenant);
     turn = e->turn;
 
     ngx_log_debug2(NGX_LOG_DEBUG_HTTP, ngx_cycle->log, 0,
@@ -510,8 +533,8 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 
     e->node->backoff = NGX_HTTP_DSA_LEDGER_BACKOFF_MIN;
 
-    if (entries->blocked) {
-        ngx_http_dsa_ledger_entries_set_blocked(entries, 0);
+    if (node->blocked) {
+        ngx_http_dsa_ledger_node_set_blocked(node, 0);
         ngx_log_error(NGX_LOG_NOTICE, ngx_cycle->log, 0,
                       "dsa: Redis accepts ledger entries again");
     }
@@ -526,7 +549,7 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 
     e->turn = NULL;
 
-    ngx_http_dsa_ledger_confirmed(entries->ledger, e->cell);
+    ngx_http_dsa_ledger_confirmed(e->owner->ledger, e->cell);
     ngx_http_dsa_ledger_entry_done(e);
 
     if (turn != NULL) {
@@ -542,25 +565,70 @@ ngx_http_dsa_ledger_entry_confirmed(ngx_http_dsa_ledger_entry_t *e,
 static void
 ngx_http_dsa_ledger_entry_done(ngx_http_dsa_ledger_entry_t *e)
 {
-    ngx_http_dsa_save_t            *turn;
-    ngx_http_dsa_ledger_nodes_t    *nodes;
-    ngx_http_dsa_ledger_entries_t  *entries;
+    ngx_http_dsa_save_t          *turn;
+    ngx_http_dsa_ledger_nodes_t  *nodes;
 
     nodes = e->node->owner;
-    entries = e->owner;
     turn = e->turn;
 
     ngx_http_dsa_ledger_entry_free(e);
-
-    if (entries->n == 0) {
-        ngx_http_dsa_ledger_entries_set_blocked(entries, 0);
-    }
-
     ngx_http_dsa_ledger_nodes_send(nodes);
 
     if (turn != NULL) {
         ngx_http_dsa_ledger_turn_end(turn, "the ledger in Redis is damaged");
     }
+}
+
+
+/*
+ * A node is reachable and refuses to write, which may be temporary: logs it
+ * with the text of Redis unless an earlier refusal was logged.
+ */
+
+static void
+ngx_http_dsa_ledger_node_block(ngx_http_dsa_ledger_node_t *node,
+    const char *text)
+{
+    if (!node->blocked) {
+        ngx_http_dsa_ledger_node_set_blocked(node, 1);
+        ngx_log_error(NGX_LOG_ERR, ngx_cycle->log, 0,
+                      "dsa: %ui ledger entries are waiting for Redis: %s",
+                      node->owner->entries.n, text);
+    }
+}
+
+
+/* Sets whether a node refuses to write, also in the metrics.  Logs nothing. */
+
+static void
+ngx_http_dsa_ledger_node_set_blocked(ngx_http_dsa_ledger_node_t *node,
+    ngx_uint_t blocked)
+{
+    if (node->blocked == blocked) {
+        return;
+    }
+
+    node->blocked = blocked;
+    node->owner->blocked += blocked ? 1 : -1;
+
+    ngx_http_dsa_metrics_set(redis_refuses, node->owner->blocked != 0);
+}
+
+
+const char *
+ngx_http_dsa_ledger_nodes_blocked(ngx_http_dsa_ledger_nodes_t *nodes,
+    dsa_str_t tenant)
+{
+    return ngx_http_dsa_ledger_node_find(nodes, tenant)->blocked
+           ? ngx_http_dsa_ledger_refuses : NULL;
+}
+
+
+static ngx_uint_t
+ngx_http_dsa_ledger_node_empty(const ngx_http_dsa_ledger_node_t *node)
+{
+    return ngx_queue_empty(&node->turns) && ngx_queue_empty(&node->entries)
+           && ngx_queue_empty(&node->held) && ngx_queue_empty(&node->sent);
 }
 
 

@@ -50,6 +50,8 @@ struct ngx_http_dsa_ledger_node_s {
     unsigned                      eval:1;       /* it lacks the script */
     unsigned                      paused:1;     /* nothing is sent before the
                                                    retry */
+    unsigned                      blocked:1;    /* it refuses to write, and
+                                                   entries wait for it */
 };
 
 
@@ -59,6 +61,7 @@ struct ngx_http_dsa_ledger_nodes_s {
     ngx_http_dsa_ledger_node_t      node[1 + NGX_HTTP_DSA_REDIS_NODES];
     ngx_uint_t                      n;          /* of these, the ones that have
                                                    had entries */
+    ngx_uint_t                      blocked;    /* nodes that are */
 };
 
 
@@ -86,6 +89,13 @@ void ngx_http_dsa_ledger_nodes_send(ngx_http_dsa_ledger_nodes_t *nodes);
  */
 void ngx_http_dsa_ledger_node_wait(ngx_http_dsa_ledger_entry_t *e,
     ngx_uint_t first);
+
+/*
+ * Why the node that has the keys of a tenant accepts no writes at present, a
+ * static clause; NULL: it does.
+ */
+const char *ngx_http_dsa_ledger_nodes_blocked(
+    ngx_http_dsa_ledger_nodes_t *nodes, dsa_str_t tenant);
 
 /* Redis accepts commands again: sends also the entries that failed. */
 void ngx_http_dsa_ledger_nodes_ready(ngx_http_dsa_ledger_nodes_t *nodes);

@@ -197,7 +197,8 @@ ngx_http_dsa_ledger_queue_late(ngx_event_t *ev)
         why = e->why;
 
     } else {
-        why = ngx_http_dsa_ledger_entries_blocked(e->owner);
+        why = ngx_http_dsa_ledger_nodes_blocked(e->node->owner,
+                                                e->entry.tenant);
 
         if (why == NULL) {
             why = ngx_http_dsa_ledger_unreachable;
@@ -220,14 +221,15 @@ ngx_http_dsa_ledger_queue_late(ngx_event_t *ev)
 
 
 const char *
-ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis)
+ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis,
+    dsa_str_t tenant)
 {
     ngx_http_dsa_ledger_queue_t  *queue;
 
     queue = ngx_http_dsa_redis_data(redis);
 
     return queue != NULL
-           ? ngx_http_dsa_ledger_entries_blocked(&queue->nodes.entries) : NULL;
+           ? ngx_http_dsa_ledger_nodes_blocked(&queue->nodes, tenant) : NULL;
 }
 
 

@@ -25,9 +25,9 @@
  * Only an entry whose node is not known, as no redirect has named it, may have
  * to wait until a node that hangs is left after the timeout of dsa_redis.
  *
- * An entry that has a turn is written together with its messages and goes to
- * the head of the queue, because an answer waits for it.  After the timeout of
- * dsa_redis the turn is withdrawn, and the entry is written without it.  If
+ * An entry that has a turn is written together with its messages and is sent
+ * before those without one, because an answer waits for it.  After the timeout
+ * of dsa_redis the turn is withdrawn, and the entry is written without it.  If
  * Redis executes an earlier attempt after that, the script finds the marker of
  * the entry or another version of the conversation, and appends nothing.
  */
@@ -60,8 +60,12 @@ ngx_int_t ngx_http_dsa_ledger_queue_add(ngx_http_dsa_redis_t *redis,
     ngx_uint_t cell, const dsa_schema_entry_t *entry,
     ngx_http_dsa_save_t *turn, const char **why);
 
-/* Why Redis accepts no writes at present; NULL: no write was refused. */
-const char *ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis);
+/*
+ * Why Redis, or the node of a cluster that has the keys of this tenant, accepts
+ * no writes at present; NULL: no write was refused.
+ */
+const char *ngx_http_dsa_ledger_queue_blocked(ngx_http_dsa_redis_t *redis,
+    dsa_str_t tenant);
 
 
 #endif /* _NGX_HTTP_DSA_LEDGER_QUEUE_H_INCLUDED_ */

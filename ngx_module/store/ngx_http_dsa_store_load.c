@@ -60,7 +60,7 @@ ngx_http_dsa_store_load(ngx_http_request_t *r, ngx_http_dsa_redis_t *redis,
 
     /* while Redis rejects writes, the turn could not be stored */
 
-    why = ngx_http_dsa_ledger_queue_blocked(redis);
+    why = ngx_http_dsa_ledger_queue_blocked(redis, owner);
 
     if (why != NULL) {
         handler(r, data, NGX_HTTP_SERVICE_UNAVAILABLE, NULL, why);
