@@ -26,7 +26,7 @@ $t->start_redis;
 my $fake = $t->start_fake();
 
 $t->start_nginx(
-    redis => 'ttl=1h timeout=2s',
+    redis => 'ttl=1h',
     server => 'dsa_ignore_client_abort on;
                location /off/ { dsa_pass v32; dsa_ignore_client_abort off; }
                location /slow/ { dsa_pass v32; dsa_output_limit 64k; }

@@ -29,7 +29,7 @@ $t->start_nginx(
     conf => '%%GLOBALS%%
              events { }
              http { %%HTTP%%
-                 dsa_redis %%REDIS%% ttl=1h timeout=2s;
+                 dsa_redis %%REDIS%% ttl=1h timeout=10s;
                  dsa_pool deepseek { engine unix:%%SOCK%%; }
                  dsa_pool glm { engine unix:%%SOCK1%%; }
                  server { listen 127.0.0.1:%%PORT%%;

@@ -17,7 +17,7 @@ my $root = $DSA::Test::root;
 
 $t->start_redis();
 $t->start_fake();
-$t->start_nginx(redis => 'timeout=2s', location => 'dsa_rollout 1m;');
+$t->start_nginx(location => 'dsa_rollout 1m;');
 
 wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
            20, 'Redis');

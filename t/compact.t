@@ -21,7 +21,7 @@ my $server = $t->start_redis();
 my $redis = $t->redis;
 my $fake = $t->start_fake('context=20000');
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 1,
+$t->start_nginx(redis => 'ttl=1h', workers => 1,
                 http => 'client_max_body_size 8m;',
                 server => 'location /none/ { dsa_pass v32; }
                            location /short/ { dsa_pass v32;

@@ -23,7 +23,7 @@ my $chat = '/v1/chat/completions';
 
 $t->start_redis();
 my $fake = $t->start_fake('context=100000');
-my %conf = (redis => 'timeout=2s', workers => 2);
+my %conf = (workers => 2);
 
 $t->start_nginx(%conf);
 redis_is_ready();

@@ -21,7 +21,7 @@ my $server = $t->start_redis();
 my $redis = $t->redis;
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 2,
+$t->start_nginx(redis => 'ttl=1h', workers => 2,
                 http => 'client_max_body_size 16m;
                          large_client_header_buffers 4 16k;');
 

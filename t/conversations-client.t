@@ -18,7 +18,7 @@ my $dir = installed($t, 't/openai', 'conversations.mjs');
 
 $t->start_redis();
 my $fake = $t->start_fake();
-$t->start_nginx(redis => 'timeout=2s', workers => 2);
+$t->start_nginx(workers => 2);
 
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);

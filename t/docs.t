@@ -248,7 +248,7 @@ write_keys($t->path('keys'),
 $t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:2m;
                          dsa_price null miss=1 hit=1 output=1;',
                 server => 'location = /status { dsa_status; }',
-                redis => 'timeout=2s');
+                );
 
 my $text;
 

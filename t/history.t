@@ -16,7 +16,7 @@ my $t = DSA::Test->new('history');
 my $redis = $t->start_redis();
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'timeout=2s');
+$t->start_nginx();
 
 my ($chat, $uri) = ('/v1/chat/completions', '/v1/conversations');
 my $tool = { type => 'function', function => { name => 'f' } };

@@ -20,10 +20,10 @@ my $server = $t->start_redis();
 my $redis = $t->redis;
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'timeout=1s', workers => 2,
+$t->start_nginx(redis => 'timeout=5s', workers => 2,
                 http => 'client_max_body_size 8m;',
                 server => 'location /short/ { dsa_pass v32;
-                                              dsa_timeout 2s; }
+                                              dsa_timeout 5s; }
                          location /none/ { dsa_pass v32;
                                            dsa_tenant $arg_none; }');
 

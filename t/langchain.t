@@ -25,7 +25,7 @@ $t->start_nginx(
     conf => '%%GLOBALS%%
              events { }
              http { %%HTTP%%
-                 dsa_redis %%REDIS%% timeout=2s;
+                 dsa_redis %%REDIS%% timeout=10s;
                  dsa_pool small { engine unix:%%SOCK%%; }
                  dsa_pool fake { engine unix:%%SOCK1%%; }
                  server { listen 127.0.0.1:%%PORT%%;

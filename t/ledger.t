@@ -951,7 +951,7 @@ SKIP: {
     skip 'nginx is built without --with-debug', 1
         if `$nginx -V 2>&1` !~ /--with-debug/;
 
-    $t->reload(redis => 'timeout=1s', workers => 1,
+    $t->reload(redis => 'timeout=30s', workers => 1,
                main => 'error_log %%DIR%%/debug.log debug;');
     wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
     wait_until(sub { $t->get('/v1/conversations/conv_' . '0' x 32)->{status}

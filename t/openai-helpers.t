@@ -18,7 +18,7 @@ my $dir = installed($t, 't/openai', 'helpers.mjs');
 
 $t->start_redis();
 my $fake = $t->start_fake('context=100000');
-$t->start_nginx(redis => 'timeout=2s');
+$t->start_nginx();
 
 wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
            20, 'Redis');

@@ -22,7 +22,7 @@ my $small = '/small/chat/completions';
 $t->start_redis();
 my $fake = $t->start_fake('context=1000000');
 
-$t->start_nginx(preload => 1, redis => 'timeout=2s',
+$t->start_nginx(preload => 1,
     server => 'location /small/ { dsa_pass v32; client_max_body_size '
               . LIMIT . '; }
                location /file/ { dsa_pass v32; client_max_body_size 0;

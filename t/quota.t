@@ -274,7 +274,7 @@ wait_until(sub { create('erin', conversation(2000))->{status} == 200 }, 60,
 
 # A Redis that is nearly full: the rest of its memory is for the ledger.
 
-$t->reload(redis => 'timeout=500ms', workers => 2, http => $http);
+$t->reload(redis => 'timeout=10s', workers => 2, http => $http);
 wait_until(sub { $t->workers == 2 }, 30, 'two workers');
 wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 30, 'Redis');
 

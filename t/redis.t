@@ -138,7 +138,7 @@ my $redis = $t->start_redis(
     conf => { databases => 4, unixsocket => $t->path('redis.sock') });
 my $client = $t->redis($redis);
 
-$t->start_nginx(conf => conf('dsa_redis %%REDIS%% db=3 timeout=300ms '
+$t->start_nginx(conf => conf('dsa_redis %%REDIS%% db=3 timeout=10s '
                              . 'password_file=%%DIR%%/secret;'));
 
 served(404);
@@ -212,6 +212,8 @@ $t->reload(conf => conf('dsa_redis %%REDIS1%% timeout=300ms;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 served(404);
 
+my $hung = reported('does not answer in time');
+
 $redis->signal('STOP');
 
 my $start = time;
@@ -222,7 +224,7 @@ cmp_ok(time - $start, '<', slow(30), 'in time');
 is($r->{headers}{'retry-after'}, 1, 'Retry-After');
 
 conversation() for 1 .. 5;
-is(reported('does not answer in time'), 1, 'logged once');
+is(reported('does not answer in time') - $hung, 1, 'logged once');
 
 $redis->signal('CONT');
 served(404);
@@ -293,9 +295,11 @@ sub fake {
             }
 
             while (my @words = command(\$in{$s})) {
-                my $script = script();
-
                 note_command(join ' ', map { substr $_, 0, 100 } @words);
+
+                # the test changes the script when it has seen a command
+
+                my $script = script();
 
                 # replies are in the order of the commands, so that none may
                 # follow one that is not sent, or not yet
@@ -438,7 +442,7 @@ wait_until(sub {
     IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port)
 }, 10, 'the fake Redis');
 
-my $fast = "dsa_redis 127.0.0.1:$port timeout=3s;";
+my $fast = "dsa_redis 127.0.0.1:$port timeout=10s;";
 my $good = [ stored(7, 'one', 'two') ];
 
 play(HGETALL => $good);

@@ -21,7 +21,7 @@ my $chat = '/v1/chat/completions';
 $t->start_fake();
 chmod 0600, write_file($t->path('redis.pw'), "a-password\n");
 $redis->cmd(qw/ ACL SETUSER nginx on >a-password ~* +@all /);
-$t->start_nginx(redis => 'timeout=500ms user=nginx '
+$t->start_nginx(redis => 'timeout=3s user=nginx '
                          . 'password_file=%%DIR%%/redis.pw');
 wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
 

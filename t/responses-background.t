@@ -386,10 +386,11 @@ $c->send_request('POST', $uri, body => json_encode(
     { %{ played("wait\nt z\n") }, background => $false }), @alice);
 wait_until(sub { live() eq '1' }, 20, 'the request');
 
-my ($running) = map { /(resp_\w+)/ } $redis->keys('dsa1:*:p:resp_*');
+my $running;
 
-($running) = grep { look($_)->{status} eq 'in_progress' }
-             map { /(resp_\w+)/ } $redis->keys('dsa1:*:p:resp_*');
+wait_until(sub { ($running) = grep { look($_)->{status} eq 'in_progress' }
+                 map { /(resp_\w+)/ } $redis->keys('dsa1:*:p:resp_*');
+                 return $running }, 20, 'its progress');
 $r = $t->post("$uri/$running/cancel", {}, @alice);
 is($r->{status}, 400, 'one that is not in the background is not cancelled');
 is($t->request('DELETE', "$uri/$running", @alice)->{status}, 404,
@@ -514,9 +515,12 @@ my @ids = map {
 
 wait_until(sub { live() eq '3' }, 20, 'the requests');
 
-my $reader = follow($ids[1]);
+# until Redis has the event
 
-$reader->next_event;
+my $reader = follow($ids[1]);
+my $last = {};
+
+$last = $reader->next_event->{json} while ($last->{delta} || '') !~ /two\z/;
 kill 'KILL', $_ for $t->workers;
 $t->wait_sessions(2);
 

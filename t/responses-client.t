@@ -26,7 +26,7 @@ utf8::encode($lines);
 $t->start_redis();
 my $fake = $t->start_fake('script=' . DSA::Test::write_file(
                                           $t->path('script'), $lines));
-$t->start_nginx(redis => 'timeout=2s', workers => 2);
+$t->start_nginx(workers => 2);
 
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
 my $tool = { type => 'function', name => 'weather', strict => JSON::PP::false,

@@ -16,7 +16,7 @@ my $t = DSA::Test->new('responses-count');
 my $server = $t->start_redis();
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s');
+$t->start_nginx(redis => 'ttl=1h');
 
 my $uri = '/v1/responses';
 my $false = JSON::PP::false;

@@ -20,7 +20,7 @@ my @include = (include => [ 'message.output_text.logprobs' ]);
 
 $t->start_redis();
 $t->start_fake();
-$t->start_nginx(redis => 'ttl=1h timeout=2s');
+$t->start_nginx(redis => 'ttl=1h');
 $engine->start_engine();
 $engine->start_nginx();
 

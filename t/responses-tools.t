@@ -20,7 +20,7 @@ my $engine = DSA::Test->new('responses-tools-engine');
 my $server = $t->start_redis();
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s');
+$t->start_nginx(redis => 'ttl=1h');
 
 my $uri = '/v1/responses';
 my $false = JSON::PP::false;

@@ -110,7 +110,7 @@ sub prompt { (submitted($fake))[-1] =~ / prompt=(.*)/ ? $1 : '' }
 my $key = new_key('anna');
 my @anna = as($key);
 
-$t->start_nginx(workers => 2, redis => 'timeout=1s',
+$t->start_nginx(workers => 2, redis => 'timeout=10s',
                 http => 'dsa_keys redis zone=keys:1m;
                          dsa_price deepseek-chat miss=1 hit=1 output=1;');
 

@@ -32,7 +32,7 @@ my $fake = $t->start_fake('context=' . WINDOW);
 my $alice;
 my $n_scripts = 0;
 
-$t->start_nginx(redis => 'timeout=1s', workers => 1,
+$t->start_nginx(redis => 'timeout=5s', workers => 1,
     http => 'dsa_tenant $http_x_tenant;',
     server => q{
         location /server/ { dsa_pass v32; dsa_context_strategy summary; }
@@ -772,7 +772,7 @@ $t = $small;
 $t->start_redis();
 $t->start_engine(conf => { model => "$DSA::Test::root/demo/model",
                            context_length => 2000 });
-$t->start_nginx(redis => 'timeout=1s', workers => 1,
+$t->start_nginx(redis => 'timeout=5s', workers => 1,
                 http => 'dsa_tenant $http_x_tenant;'
                         . 'dsa_context_strategy none threshold=60%;');
 

@@ -17,12 +17,12 @@ use DSA::Fake qw/ ask /;
 use DSA::Test;
 
 my $chat = '/v1/chat/completions';
-my $limit = slow(3);                    # s, of a step and of a start
+my $limit = slow(5);                    # s, of a step and of a start
 
-# Tokens of an answer, six seconds of the null backend: an answer that ended
+# Tokens of an answer, ten seconds of the null backend: an answer that ended
 # before its replica hangs would not move.
 
-my $long = 300;
+my $long = 500;
 
 my $t = DSA::Test->new('supervise');
 

@@ -21,7 +21,7 @@ my $dir = installed($t, 't/types');
 
 $t->start_redis();
 $t->start_fake();
-$t->start_nginx(redis => 'ttl=1h timeout=2s');
+$t->start_nginx(redis => 'ttl=1h');
 
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 my ($chat, $completions, $responses, $messages, $conversations) =

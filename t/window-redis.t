@@ -23,7 +23,7 @@ my $engine = $t->start_engine(conf => { backend => 'null rate=0',
                                         context_length => WINDOW,
                                         kv_memory => '64m' });
 
-$t->start_nginx(redis => 'timeout=1s', workers => 2,
+$t->start_nginx(redis => 'timeout=5s', workers => 2,
                 http => 'dsa_context_strategy discard_75;'
                         . 'dsa_tenant $http_x_tenant;',
                 server => 'location /summary/ { dsa_pass v32;'

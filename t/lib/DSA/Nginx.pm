@@ -81,8 +81,12 @@ sub default_conf {
     my $engines = join "\n        ",
                   map { map { "engine unix:$_;" } @{ $_->{socks} } }
                   @{ $self->{engines} };
-    my $redis = @{ $self->{redises} } ? "dsa_redis %%REDIS%% $opt{redis};"
-                                      : '';
+
+    # A busy machine may take seconds for a command.  A timeout= of the test
+    # comes after this one and counts.
+
+    my $redis = @{ $self->{redises} }
+                ? "dsa_redis %%REDIS%% timeout=10s $opt{redis};" : '';
 
     # nginx 1.25.1 has a directive and warns of the parameter
 

@@ -29,7 +29,7 @@ my %price = (miss => 280_007, hit => 28_001, output => 420_013);
 use constant {
     RATE  => 100,           # tokens per second of an answer
     FRESH => 4,             # requests of a tenant
-    KNOWN => 1,             # s before a kill: the worker has read what was
+    KNOWN => 5,             # s before a kill: the worker has read what was
                             # sent until then
 };
 
