@@ -46,7 +46,14 @@ class Steps:
 
     def set_state(self, states):
         for optimizer, state in zip(self.optimizers, states):
+            rates = [group['lr'] for group in optimizer.param_groups]
             optimizer.load_state_dict(state)
+
+            # a graph reads the tensors of this device; those of a file are
+            # on the host, and a graph would keep their values
+
+            for group, rate in zip(optimizer.param_groups, rates):
+                group['lr'] = rate
 
     def __call__(self, batch):
         """Trains on a batch (ids [B,T] int64, target [B,T] bool, length [B]

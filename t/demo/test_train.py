@@ -460,6 +460,29 @@ class Train(unittest.TestCase):
             for name in ('step', 'of', 'positions', 'tokens', 'rate'):
                 self.assertEqual(more[-1][name], want[-1][name])
 
+    def test_rates_of_a_file(self):
+        """The rate of each group stays the tensor that a graph reads."""
+
+        m, dense = make(tiny()), stage('dense', 1)
+        s = steps.Steps(m, dense, train_file.parameters(m, dense), None, 1,
+                        torch.device('cpu'))
+        groups = [g for o in s.optimizers for g in o.param_groups]
+
+        for group in groups:
+            group['lr'] = torch.zeros(())
+
+        before = [g['lr'] for g in groups]
+        f = io.BytesIO()
+        torch.save(s.state(), f)
+        f.seek(0)
+        s.set_state(torch.load(f))
+        s.set_rate(0.5)
+
+        for o in s.optimizers:
+            for group in o.param_groups:
+                self.assertIs(group['lr'], before.pop(0))
+                self.assertEqual(float(group['lr']), 0.5)
+
     def test_stop_at_the_end(self):
         self.assertIsNone(run(make(tiny()), stage('dense', 1),
                               stop=lambda: True)[1])
