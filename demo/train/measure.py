@@ -9,10 +9,11 @@ eval.ordinary.
         [--seconds N] [--backend cuda]
 
 --domain or --families, as train.rl has them; `held` are the categories that no
-domain has.  --ordinary adds the prompts in ordinary wording.  A file is for one
-family, mode and seed, and has the digest of the model as "weights".  A file
-that is there is not made again, so the same command continues after --seconds,
-when the exit status is 75; it is an error if the file has other weights.
+domain has.  --ordinary adds the prompts in ordinary wording, once, because all
+seeds have the same.  A file is for one family, mode and seed, and has the
+digest of the model as "weights".  A file that is there is not made again, so
+the same command continues after --seconds, when the exit status is 75; it is an
+error if the file has other weights.
 """
 
 import argparse
@@ -79,7 +80,8 @@ def jobs(options):
     for mode in domains.MODES[options.mode]:
         for seed in options.seeds:
             for what in [*options.families,
-                         *(['ordinary'] if options.ordinary else [])]:
+                         *(['ordinary'] if options.ordinary
+                           and seed == options.seeds[0] else [])]:
                 path = os.path.join(
                     options.out, f'{options.name}.{what}.{mode}.{seed}.json')
                 args = ['--name', options.name, '--mode', mode, '--seed',

@@ -85,9 +85,10 @@ def columns(paths):
                                  'results of eval.run or eval.ordinary') \
                     from None
 
-            # prompts in ordinary wording are the same for all seeds
+            # a prompt in ordinary wording is one task, whatever the seed
 
-            key = family, run['mode'], f'{run["seed"]}/{task}'
+            key = (family, run['mode'], task if 'verdict' in result
+                   else f'{run["seed"]}/{task}')
 
             if key in column:
                 raise BadResults(f'{path}: {run["name"]} has {family} {task} '

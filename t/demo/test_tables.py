@@ -117,18 +117,18 @@ class Printed(unittest.TestCase):
                            '**100.0** (400)']])
 
     def test_ordinary(self):
-        """Prompts in ordinary wording, which all seeds have."""
+        """Prompts in ordinary wording, each of which counts once."""
 
         one = {'id': 'single-1', 'category': 'single', 'verdict': 'right',
                'completion_tokens': 3}
-        run = {'name': 'sft', 'mode': CHAT, 'seed': 1, 'results': [one]}
+        two = {**one, 'id': 'single-2', 'verdict': 'false'}
+        run = {'name': 'sft', 'mode': CHAT, 'seed': 1, 'results': [one, two]}
         self.put(run)
-        self.put({**run, 'seed': 2, 'results': [{**one, 'verdict': 'false'}]})
         row = self.printed('--by', 'family')[2]
         self.assertEqual(row[:2], ['ordinary single, non-thinking', '2'])
         self.assertTrue(row[2].startswith('50.0 ('))
 
-        self.put(run)
+        self.put({**run, 'seed': 2})
         self.assertIn('already', self.refused())
 
     def test_hostile(self):
