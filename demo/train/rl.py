@@ -312,6 +312,7 @@ class Run:
         self.allowed = min(self.ids, self.config['vocab_size'])
         self.tasks = Tasks(options, {})
         self.noise, self.exports, self.evals = 0, 0, 0
+        self.measured = None    # batches before the last measurement
         self.done, self.first = 0, 0
         self.begin(options.plan.stages[0])
 
@@ -375,13 +376,15 @@ class Run:
         groups, seconds = self.rollouts(server, tasks, 1, HELD_OUT)
         each = [t for g in groups for t in g]
         found = described(groups, seconds)
-        write(self.log, {'eval': when, 'stage': self.stage, **{
+        self.keep(each)
+        write(self.log, {'eval': when, 'batches': self.done,
+                         'stage': self.stage, **{
             k: found[k] for k in (
                 'reward', 'families', 'tokens', 'cut', 'tokens_per_second',
                 'rollout_seconds')}, 'right': {
                 f: [int(sum(t.reward for t in each if t.family == f)),
                     self.options.eval] for f in families}})
-        self.keep(each)
+        self.measured = self.done
 
         return [(t.family, t.reward) for t in each]
 
@@ -502,7 +505,11 @@ class Run:
                     else self.evaluate(server, 'before')
 
                 for stage, end in self.stages():
-                    if over or self.done >= end:
+                    # a call may have ended between the checkpoint of a stage
+                    # and its measurement
+
+                    if over or self.done > end or self.done == end \
+                            and (not o.eval or self.measured == end):
                         continue
 
                     if self.done and self.done == end - stage.batches:
@@ -602,6 +609,8 @@ class Run:
 
         lines.replace(path, logged)
         self.evals = sum('eval' in x for x in logged)
+        self.measured = max((x['batches'] for x in logged if 'eval' in x),
+                            default=None)
 
         return bool(picked)
 
@@ -624,8 +633,11 @@ class Run:
 
         self.done = end - stage.batches
 
+        # the weights before a stage are its reference; those before a stage
+        # that has ended are gone
+
         if self.done:
-            self.load(self.done)
+            self.load(end if last['saved'] == end else self.done)
             self.begin(stage)
 
         if picked:

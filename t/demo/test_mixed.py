@@ -473,7 +473,7 @@ class Stages(unittest.TestCase):
 
             # each measurement and each batch is a call
 
-            for failing, left in ((2, 5), (5, 2)):
+            for failing, left in ((2, 5), (3, 4), (5, 2), (6, 1)):
                 with tempfile.TemporaryDirectory() as two:
                     self.failing = failing
                     with self.assertRaisesRegex(RunFailed, 'as it was to'):
