@@ -18,7 +18,6 @@ import base64
 import math
 import struct
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Dict, List
 
@@ -26,6 +25,7 @@ import numpy
 
 from eval.client import Client
 from eval.converse import converse
+from eval.run import in_parallel
 
 
 ROW = struct.Struct('<IHHIII')          # length, type, form, position, n,
@@ -345,11 +345,13 @@ def rollouts(tasks, make, sampling, group, first, concurrency, nonce):
     """
     begin = time.monotonic()
 
-    with ThreadPoolExecutor(concurrency) as pool:
-        futures = [[pool.submit(have, family, name, make, sampling,
-                                first + i * group + g, f'{nonce}-{i}-{g}')
-                    for g in range(group)]
-                   for i, (family, name) in enumerate(tasks)]
-        found = [[f.result() for f in row] for row in futures]
+    def job(family, name, number, key):
+        return lambda: have(family, name, make, sampling, number, key)
 
-    return found, time.monotonic() - begin
+    each = in_parallel(
+        [job(family, name, first + i * group + g, f'{nonce}-{i}-{g}')
+         for i, (family, name) in enumerate(tasks) for g in range(group)],
+        concurrency)
+
+    return ([each[at:at + group] for at in range(0, len(each), group)],
+            time.monotonic() - begin)
