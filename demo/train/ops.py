@@ -132,10 +132,6 @@ def accelerate():
 
     config = dynamo.config
 
-    # a region that cannot be compiled runs uncompiled
-
-    config.suppress_errors = True
-
     # Stages differ in the trained parameters, and layers in their kind of
     # network.  So a function has more variants than the default limit.
 
