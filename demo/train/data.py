@@ -5,10 +5,10 @@ in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
-                          [--apart]
+                          [--apart] [--texts FILE]
 
---apart leaves out conversations with reasoning and calls, for the base of the
-paper's cold start (3.2.2).
+--texts adds ordinary text (texts.py).  --apart leaves out conversations with
+reasoning and calls, for the base of the paper's cold start (3.2.2).
 
 A shard is
 

@@ -132,6 +132,9 @@ def main(args=None):
     finally:
         tokenizer.close()
 
+    if not any(c['samples'] for c in counted):
+        sys.exit('train.distill: all samples are too long')
+
     os.rename(args.out, target)
     print(f'{sum(c["samples"] for c in counted)} samples, '
           f'{sum(c["tokens"] for c in counted)} tokens, '

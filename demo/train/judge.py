@@ -17,6 +17,7 @@ import json
 import os
 import socket
 import threading
+import time
 from typing import Dict, NamedTuple, Optional
 from urllib.parse import urlsplit
 
@@ -146,12 +147,14 @@ class Judge:
 
         # the timeout of a socket begins again with each byte; this does not
 
-        timer = threading.Timer(self.timeout, end)
-        timer.daemon = True
+        begin, timer = time.monotonic(), None
 
         try:
             connection.connect()
             sock = connection.sock
+            timer = threading.Timer(max(0, begin + self.timeout
+                                        - time.monotonic()), end)
+            timer.daemon = True
             timer.start()
             connection.request(method, self.prefix + path,
                                None if body is None
@@ -159,13 +162,19 @@ class Judge:
             response = connection.getresponse()
             text = response.read(MOST_BYTES + 1)
 
-        except (OSError, http.client.HTTPException) as e:
+        # those of values and attributes come from a TLS socket that the timer
+        # shuts down meanwhile
+
+        except (OSError, ValueError, AttributeError,
+                http.client.HTTPException) as e:
             raise NoVerdict(LATE if late.is_set()
                             or isinstance(e, TimeoutError) else FAILED) \
                 from None
 
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
+
             connection.close()
 
         if late.is_set():

@@ -194,6 +194,10 @@ def to_train(names, saved, dense=False):
     if names is None:
         names = [s.name for s in stages(dense)]
         if 'stage' in saved:
+            if saved['stage'] not in names:
+                sys.exit(f'no stage follows {saved["stage"]}; expected '
+                         '--stages')
+
             done = names.index(saved['stage']) + (part is None)
             names = names[done:]
 

@@ -337,7 +337,7 @@ def run(options):
     if left <= 0:
         os.rename(part, options.out)
 
-    return left
+    return max(0, left)
 
 
 def main():
