@@ -453,8 +453,8 @@ $hang->(1, 'a node that workers know hangs');
 $hang->(0, 'the node that dsa_redis names hangs');
 
 
-# A node has no memory left: turns of its tenants are refused, and others are
-# stored.
+# A node has no memory left: turns of its tenants are refused, and those of
+# others are not.
 
 {
     my %on = map { ($_ => ($cluster->owner("dsa1:{$digits{$_}}:x"))[0]) } @who;
