@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 
 SECONDS = 120
@@ -65,10 +66,32 @@ def in_memory(text):
     return fd
 
 
+class Starter:
+    """A thread that starts processes, and lives as long as this program: the
+    kernel ends a process in a cage with the thread that started it."""
+
+    def __init__(self):
+        self.begin()
+        os.register_at_fork(after_in_child=self.begin)
+
+    def begin(self):
+        self.thread = ThreadPoolExecutor(1)
+
+    def run(self, what):
+        return self.thread.submit(what).result()
+
+
+starter = Starter()
+
+
 def start(files, command, **pipes):
     """Starts a command with these files, name -> text, as another user than
     root.  Raises NoCage if there is no bubblewrap."""
 
+    return starter.run(lambda: spawn(files, command, pipes))
+
+
+def spawn(files, command, pipes):
     path = found()
     user = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []} \
         if os.getuid() == 0 else {}

@@ -205,11 +205,15 @@ class Work:
         except cage.NoCage as e:
             raise ValueError(str(e)) from None
 
-        if not passed:
-            return {'tests': {}, 'output': output[-3000:]}
+        shown = {'tests': {n: 'passed' if ok else 'failed'
+                           for n, ok in passed.items()}}
 
-        return {'tests': {n: 'passed' if ok else 'failed'
-                          for n, ok in passed.items()}}
+        # the program may not have been built
+
+        if not any(passed.values()):
+            shown['output'] = output[-3000:]
+
+        return shown
 
     def check(self):
         """Returns None if all tests pass under the test patch."""

@@ -31,9 +31,8 @@ def submit(arguments):
 
 class Process:
     """The tools and the verifier of a candidate.  Their process is started
-    when it is first needed, and again after it failed or ended: it ends with
-    the thread that started it, as all in a cage do.  Threads that have the
-    same task take turns."""
+    when it is first needed, and again after it failed or ended.  Threads that
+    have the same task take turns."""
 
     def __init__(self, candidate):
         self.candidate = candidate
