@@ -94,7 +94,7 @@ finds('a worker that was killed has read less', undef,
 finds('but not less than its client', qr/has 1 completion_tokens .* 2 \.\. 4/,
       ledger(1), \%ended, [ $got ], { 7 => 103.5 });
 finds('a worker that was killed later', qr/has 3 completion_tokens .* 4 \.\. 4/,
-      ledger(3), \%ended, [ $got ], { 7 => 106 });
+      ledger(3), \%ended, [ $got ], { 7 => 110 });
 finds('a cost of a wrong price', qr/has cost_output \d+ .* expected/,
       { map { my $l = $_; $_->{cost_output}++; ('ab' x 16 => $l) }
         values %{ ledger(4) } }, \%ended, [], {});
