@@ -7,7 +7,10 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
+import threading
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
@@ -86,13 +89,67 @@ class Cage(unittest.TestCase):
             p = cage.start({}, ['/usr/bin/sh', '-c', 'echo; exec cat'],
                            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
             p.stdout.readline()
-            return p
+            return p, threading.get_native_id()
 
         with ThreadPoolExecutor(1) as pool:
-            p = pool.submit(begun).result()
+            p, thread = pool.submit(begun).result()
+
+        # the kernel ends it later than Python does
+
+        while os.path.exists(f'/proc/self/task/{thread}'):
+            time.sleep(0.01)
 
         output, _ = p.communicate(b'text', timeout=100)
         self.assertEqual((p.returncode, output), (0, b'text'))
+
+    def test_other_memory_is_bounded(self):
+        status, text = cage.run({}, [
+            '/usr/bin/sh', '-c', 'touch /dev/x; echo y > /dev/null && echo ok; '
+            'head -c 50000000 /dev/zero > /dev/shm/x; unshare -Urm true'])
+        self.assertRegex(text, "'/dev/x': Read-only")
+        self.assertRegex(text, '(?m)^ok$')
+        self.assertRegex(text, 'No space left|File too large|size limit')
+        self.assertRegex(text, 'unshare failed')
+
+    def test_files_in_memory_are_bounded(self):
+        status, text = self.run_python(
+            'import os\nfd = os.memfd_create("x")\n'
+            'while True:\n    os.write(fd, bytes(1 << 20))\n')
+        self.assertNotEqual(status, 0)
+
+        status, text = self.run_python(
+            'import os\nwhile True:\n    os.memfd_create("x")\n')
+        self.assertEqual(status, 1)
+        self.assertIn('Too many open files', text)
+
+    def test_half_of_a_pair(self):
+        before = len(os.listdir('/proc/self/fd'))
+        self.assertEqual(self.run_python('x = "\ud800"')[0], 1)
+        self.assertEqual(len(os.listdir('/proc/self/fd')), before)
+
+    def test_signal_while_it_starts(self):
+        """An exception of a signal's handler ends what is being started."""
+
+        def late(*_):
+            raise KeyboardInterrupt
+
+        started = []
+
+        def spawn(*args):
+            os.kill(os.getpid(), signal.SIGUSR1)
+            time.sleep(0.5)
+            started.append(original(*args))
+            return started[0]
+
+        original = cage.spawn
+        before = signal.signal(signal.SIGUSR1, late)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+
+        with mock.patch.object(cage, 'spawn', spawn), \
+                self.assertRaises(KeyboardInterrupt):
+            cage.start({}, ['/usr/bin/sleep', '1000'])
+
+        self.assertIsNotNone(started[0].returncode)
 
     def test_disk_is_bounded(self):
         status, text = self.run_python(
@@ -176,6 +233,17 @@ class Interpreter(unittest.TestCase):
         long = python('print("x" * 10 ** 7)')
         self.assertLess(len(long), 9000)
         self.assertRegex(long, 'the rest was cut off')
+
+        # a child answers for a program that does not read
+
+        x = interpreter.Interpreter()
+        self.addCleanup(x.close)
+        x.run('import os, time\nif os.fork() == 0:\n'
+              '    while True:\n        os.write(1, b\'"x"\\n\')\n'
+              '        time.sleep(0.1)\ntime.sleep(1000)')
+        x.seconds = 2
+        with self.assertRaisesRegex(ValueError, 'more than 2 seconds'):
+            x.run('#' * (1 << 20))
 
         # after it was ended, the tool goes on without variables
 
@@ -332,6 +400,8 @@ class Code(unittest.TestCase):
         for r in sum(repos.REPOS.values(), ()):
             text, n = r.files[r.path], 0
             tests = repo.environment_of(r, r.faults[0]).tests
+            passed, output = repo.run_tests(r, r.files, tests)
+            self.assertTrue(passed and all(passed.values()), output)
 
             for old, new in self.CHANGES:
                 for m in re.finditer(re.escape(old), text):

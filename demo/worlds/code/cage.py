@@ -6,19 +6,21 @@ time.  Where bubblewrap or its namespaces are missing, nothing runs."""
 
 import functools
 import os
-import resource
+import queue
 import selectors
 import shutil
 import signal
 import subprocess
+import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 
 
 SECONDS = 120
 MEMORY = 512 << 20      # of a process
 PROCESSES = 24
-DISK = 32 << 20         # of each directory that can be written
+DISK = 32 << 20         # of a file, and of each directory that can be written
+FILES = 64              # that a process has open
 OUTPUT = 200_000        # bytes that are kept; more ends the program
 NOBODY = 65534
 
@@ -27,26 +29,27 @@ class NoCage(Exception):
     """Programs cannot be isolated on this machine; the text is the reason."""
 
 
-def limits():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
 def bwrap(files, command):
     """Returns the command line that runs a command in /repo, a directory in
     memory with the files, name -> an open file."""
 
     # the limit of processes is set within the user namespace, because outside
-    # of it all processes of the user count
+    # of it all processes of the user count; the others are there, too, because
+    # Python must not run between fork and exec where there are threads
 
-    limited = ['/usr/bin/prlimit', f'--nproc={PROCESSES}', '--']
+    limited = ['/usr/bin/prlimit', f'--nproc={PROCESSES}', f'--as={MEMORY}',
+               '--core=0', f'--fsize={DISK}', f'--nofile={FILES}', '--']
     copied = [x for name, fd in files.items()
               for x in ('--file', str(fd), f'/repo/{name}')]
 
-    return ['bwrap', '--unshare-all', '--die-with-parent', '--new-session',
+    # in a user namespace of its own, a program could mount more memory
+
+    return ['bwrap', '--unshare-all', '--unshare-user', '--disable-userns',
+            '--die-with-parent', '--new-session',
             '--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin',
             '--symlink', 'usr/lib', '/lib', '--symlink', 'usr/lib64',
             '/lib64', '--proc', '/proc', '--dev', '/dev',
+            '--size', str(DISK), '--tmpfs', '/dev/shm', '--remount-ro', '/dev',
             '--size', str(DISK), '--tmpfs', '/tmp',
             '--size', str(DISK), '--tmpfs', '/repo', *copied,
             '--remount-ro', '/', '--chdir', '/repo',
@@ -56,29 +59,74 @@ def bwrap(files, command):
 
 
 def in_memory(text):
-    """Returns an open file in memory with a text."""
+    """Returns an open file in memory with a text.  Half of a surrogate pair,
+    which JSON can have, is no UTF-8 there, either."""
 
     fd = os.memfd_create('cage')
-    with os.fdopen(fd, 'w', encoding='utf-8', closefd=False) as f:
-        f.write(text)
-    os.lseek(fd, 0, os.SEEK_SET)
+
+    try:
+        with os.fdopen(fd, 'wb', closefd=False) as f:
+            f.write(text.encode('utf-8', 'surrogatepass'))
+        os.lseek(fd, 0, os.SEEK_SET)
+    except BaseException:
+        os.close(fd)
+        raise
 
     return fd
 
 
 class Starter:
     """A thread that starts processes, and lives as long as this program: the
-    kernel ends a process in a cage with the thread that started it."""
+    kernel ends a process in a cage with the thread that started it.  It is a
+    daemon, because Python ends those of executors before others that may still
+    use a cage."""
 
     def __init__(self):
         self.begin()
         os.register_at_fork(after_in_child=self.begin)
 
     def begin(self):
-        self.thread = ThreadPoolExecutor(1)
+        self.lock = threading.Lock()
+        self.jobs = None
 
     def run(self, what):
-        return self.thread.submit(what).result()
+        future = Future()
+
+        try:
+            with self.lock:
+                if self.jobs is None:
+                    jobs = queue.SimpleQueue()
+                    threading.Thread(target=work, args=(jobs,),
+                                     daemon=True).start()
+                    self.jobs = jobs
+
+                self.jobs.put((future, what))
+
+            return future.result()
+
+        except BaseException:
+
+            # if a signal's handler raised this, nobody has the process, and
+            # what it is started with must stay open until it is there
+
+            if not future.cancel() and future.exception() is None:
+                end(future.result())
+            raise
+
+
+def work(jobs):
+    while True:
+        perform(*jobs.get())
+
+
+def perform(future, what):
+    if not future.set_running_or_notify_cancel():
+        return
+
+    try:
+        future.set_result(what())
+    except BaseException as e:
+        future.set_exception(e)
 
 
 starter = Starter()
@@ -95,11 +143,14 @@ def spawn(files, command, pipes):
     path = found()
     user = {'user': NOBODY, 'group': NOBODY, 'extra_groups': []} \
         if os.getuid() == 0 else {}
-    opened = {name: in_memory(text) for name, text in files.items()}
+    opened = {}
 
     try:
+        for name, text in files.items():
+            opened[name] = in_memory(text)
+
         return subprocess.Popen(
-            bwrap(opened, command), env={}, cwd='/', preexec_fn=limits,
+            bwrap(opened, command), env={}, cwd='/',
             start_new_session=True, executable=path,
             pass_fds=list(opened.values()), **user, **pipes)
 
@@ -138,17 +189,25 @@ def end(process):
     namespace, below bubblewrap's own: when it is killed, the kernel ends the
     others, and bubblewrap waits for that."""
 
-    for pid in children(process.pid):
+    deadline = time.monotonic() + 10
+
+    # bubblewrap may not have started it yet
+
+    while time.monotonic() < deadline:
+        for pid in children(process.pid):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+
         try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
+            process.wait(timeout=0.2)
+            return
+        except subprocess.TimeoutExpired:
             pass
 
-    try:
-        process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    process.kill()
+    process.wait()
 
 
 def children(pid):

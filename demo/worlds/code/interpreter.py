@@ -95,7 +95,8 @@ class Interpreter:
         self.process = cage.start(
             {'inside.py': INSIDE}, ['/usr/bin/python3', '-I', 'inside.py'],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL)
+            stderr=subprocess.DEVNULL, bufsize=0)
+        os.set_blocking(self.process.stdin.fileno(), False)
 
     def close(self):
         if self.process is not None:
@@ -117,13 +118,9 @@ class Interpreter:
         raise ValueError(f'{why}; the variables are lost')
 
     def answer(self, code):
-        try:
-            self.process.stdin.write(json.dumps(code).encode() + b'\n')
-            self.process.stdin.flush()
-        except OSError:
-            self.fail('the interpreter ended')
-
-        line = self.line()
+        deadline = time.monotonic() + self.seconds
+        self.write(json.dumps(code).encode() + b'\n', deadline)
+        line = self.line(deadline)
 
         try:
             text = json.loads(line)
@@ -138,10 +135,28 @@ class Interpreter:
 
         return text
 
-    def line(self):
+    def write(self, data, deadline):
+        """Writes to the process, which may not read."""
+
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.process.stdin, selectors.EVENT_WRITE)
+
+            while data:
+                left = deadline - time.monotonic()
+
+                if left <= 0 or not selector.select(left):
+                    self.fail(f'more than {self.seconds} seconds')
+
+                try:
+                    data = data[os.write(self.process.stdin.fileno(), data):]
+                except BlockingIOError:
+                    pass
+                except OSError:
+                    self.fail('the interpreter ended')
+
+    def line(self, deadline):
         """Returns the next line of the process."""
 
-        deadline = time.monotonic() + self.seconds
         kept = b''
 
         with selectors.DefaultSelector() as selector:
