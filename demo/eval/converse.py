@@ -201,7 +201,7 @@ def read_call(task, name, text):
 
         refuse_unknown(task.tools[name].function, arguments)
 
-    except ValueError as e:
+    except (ValueError, RecursionError) as e:
         return arguments, str(e)
 
     return arguments, None

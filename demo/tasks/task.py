@@ -110,7 +110,7 @@ class Task:
             refuse_unknown(self.tools[name].function, arguments)
             result = self.tools[name].run(arguments)
 
-        except (ValueError, ArithmeticError) as e:
+        except (ValueError, ArithmeticError, RecursionError) as e:
             result = {'error': str(e)}
 
         return json.dumps(result, ensure_ascii=False)

@@ -88,11 +88,15 @@ def verify(task, messages):
 
         for message in replies:
             wanted = message.get('tool_calls') or []
+            content = message.get('content') or ''
+
+            if not isinstance(wanted, list) or not isinstance(content, str):
+                raise Refused('an answer is no text, or its calls are no list')
 
             for c in wanted:
                 calls.append(repeat(task, c))
 
-            answer = None if wanted else message.get('content') or ''
+            answer = None if wanted else content
 
         why = 'it has no answer' if answer is None \
             else turn.check(answer, calls)
@@ -135,6 +139,9 @@ def repeat(task, call):
     except (LookupError, TypeError, ValueError, RecursionError):
         raise Refused('a call has no function with a name and arguments of '
                       'JSON') from None
+
+    if not isinstance(name, str):
+        raise Refused('the name of a call is not a text')
 
     if not isinstance(arguments, dict):
         raise Refused(f'{name}: the arguments are not an object')

@@ -11,6 +11,7 @@ import os
 import random
 import re
 import threading
+import time
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 from itertools import combinations, permutations, product
@@ -328,10 +329,20 @@ class Threads(unittest.TestCase):
 
     def test_thread_that_started_it_ends(self):
         self.task = registry.task_of('general_basket', 'eval-1')
-        thread = threading.Thread(target=self.get, args=self.items[:1])
-        thread.start()
-        thread.join()
-        self.assertNotIn('error', self.get(self.items[0]))
+
+        with mock.patch.object(cage, 'start', side_effect=cage.start) as start:
+            thread = threading.Thread(target=self.get, args=self.items[:1])
+            thread.start()
+            thread.join()
+
+            # the kernel ends it later than Python does
+
+            while os.path.exists(f'/proc/self/task/{thread.native_id}'):
+                time.sleep(0.01)
+
+            self.assertNotIn('error', self.get(self.items[0]))
+
+        self.assertEqual(start.call_count, 1)
 
     def test_several_at_a_time(self):
         """Each has the results of its own calls."""
@@ -475,16 +486,44 @@ class Boxes(unittest.TestCase):
             for _ in range(100):
                 calls.send(('result', None))
 
+    def test_disturbed(self):
+        """What a process writes may have any form."""
+
+        for line in ('{"error": 1}', '{}', '{"call": []}', '{"call": {}}',
+                     '{"call": "f", "arguments": {}}', '{"call": 1}', '1'):
+            text = self.FIND + (
+                f'            m("posix").write(1, {line.encode()!r} + '
+                'b"\\n")\n            m("time").sleep(500)\n')
+            with self.assertRaises(box.Failed, msg=line):
+                next(box.steps(text, {'f': []}))
+
+        for reply in ({'error': 1}, {}, {'result': 1, 'error': []}):
+            with self.assertRaises(box.Failed) as failed:
+                box.Functions.value(reply)
+            self.assertFalse(failed.exception.refused)
+
+        nested = []
+
+        for _ in range(10 ** 5):
+            nested = [nested]
+
+        with box.Box({'source': self.FIND, 'tools': []}, 100) as opened, \
+                self.assertRaisesRegex(box.Failed, 'nested too deep'):
+            opened.write({'result': nested})
+
     def test_result_is_not_read(self):
         """A process that calls a tool and does not read its result."""
 
-        calls = box.steps(
-            self.FIND + '            m("posix").write(1, b"{\\"call\\": '
+        text = self.FIND + (
+            '            m("posix").write(1, b"{\\"call\\": '
             '\\"f\\", \\"arguments\\": []}\\n")\n'
-            '            m("time").sleep(500)\n', {'f': []}, seconds=3)
-        next(calls)
-        with self.assertRaisesRegex(box.Failed, 'no answer within 3 seconds'):
-            calls.send(('result', 'x' * 10 ** 6))
+            '            m("time").sleep(500)\n')
+
+        with box.Box({'source': text, 'tools': ['f']}, 100) as opened:
+            self.assertEqual(opened.read()['call'], 'f')
+            opened.seconds = opened.waited + 1
+            with self.assertRaisesRegex(box.Failed, 'no answer within'):
+                opened.write({'result': 'x' * 10 ** 6})
 
     def test_nothing_is_left(self):
         fds = len(os.listdir('/proc/self/fd'))

@@ -655,7 +655,8 @@ class Checks(unittest.TestCase):
                 ('', 14, ''), ('15', 14, ''), ('3', -3, ''), ('141', 14, ''),
                 ('14 or 15', 14, ''), ('7 miles', 7.4565, ''),
                 ('7.44', 7.4565, ''), ('fourteen', 14, ''),
-                ('14 on 2025-10-18', 18, ''), ('1.4', 14, '')):
+                ('14 on 2025-10-18', 18, ''), ('1.4', 14, ''),
+                ('9' * 5000, 4, '')):
             self.assertIsNotNone(says_number(answer, wanted, user), answer)
 
     def test_words(self):

@@ -12,6 +12,7 @@ import tempfile
 import unittest
 from unittest import mock
 
+from eval import converse
 from gold_server import GoldServer
 from tasks import mix
 from tasks.task import RETAIN, play
@@ -126,10 +127,24 @@ class Form(unittest.TestCase):
                 verify(task, bad)
 
         for call in (1, {}, {'function': {'name': 'x', 'arguments': '[]'}},
-                     {'function': {'name': 'x', 'arguments': '{'}}):
+                     {'function': {'name': 'x', 'arguments': '{'}},
+                     {'function': {'name': 7, 'arguments': '{}'}},
+                     {'function': {'name': [], 'arguments': '{}'}}):
             with self.assertRaises(Refused):
                 verify(task, messages[:2] + [{'role': 'assistant',
                                               'tool_calls': [call]}])
+
+        for answer in ({'tool_calls': 1}, {'content': [{'type': 'text'}]}):
+            with self.assertRaises(Refused):
+                verify(task, messages[:2] + [{'role': 'assistant', **answer}])
+
+    def test_nested_arguments(self):
+        """They are an error of the call, and end no program."""
+
+        task = registry.families()['trip'].task('eval-3')
+        name = next(iter(task.tools))
+        self.assertIn('error', json.loads(task.call(name, '[' * 10 ** 5)))
+        self.assertIsNotNone(converse.read_call(task, name, '[' * 10 ** 5)[1])
 
     def test_commands(self):
         status, out, _ = command('show', 'lookup', 'eval-1')

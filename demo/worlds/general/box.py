@@ -121,7 +121,11 @@ class Box:
             raise Failed(f'no answer within {self.seconds} seconds')
 
     def write(self, value):
-        line = memoryview(json.dumps(value).encode() + b'\n')
+        try:
+            line = memoryview(json.dumps(value).encode() + b'\n')
+        except RecursionError:
+            raise Failed('a value that is nested too deep') from None
+
         pipe = self.process.stdin
 
         while line:
@@ -196,7 +200,10 @@ class Functions(Box):
     @staticmethod
     def value(reply):
         if 'error' in reply:
-            raise Failed(reply['error'], reply['refused'])
+            raise Failed(str(reply['error']), reply.get('refused') is True)
+
+        if 'result' not in reply:
+            raise Failed('neither a result nor an error')
 
         return reply['result']
 
@@ -219,7 +226,8 @@ def steps(text, tools, seconds=SECONDS):
 
             name, given = message.get('call'), message.get('arguments')
 
-            if name not in tools or not isinstance(given, list):
+            if not isinstance(name, str) or name not in tools \
+                    or not isinstance(given, list):
                 raise Failed('neither a call nor an answer')
 
             if len(given) != len(tools[name]):

@@ -72,6 +72,7 @@ class Chat:
         self.policy = policy
         self.levels = levels
         self.messages = [{'role': 'system', 'content': RULES}]
+        self.opened = []
 
     def propose(self, level=1):
         return self.ask(f'The category is: {self.category}. Begin with a '
@@ -120,7 +121,11 @@ class Chat:
             {'role': 'system', 'content': CHECK},
             {'role': 'user', 'content': json.dumps(candidate.db) + '\n\n'
              + candidate.text}]))
-        opened = []
+
+        for x in self.opened:           # of the candidate before
+            x.close()
+
+        opened = self.opened = []
 
         def check(answer):
             try:
