@@ -462,7 +462,7 @@ class Ended(unittest.TestCase):
 
             try:
                 path = f'/proc/{p.pid}/task/{p.pid}/children'
-                end = time.monotonic() + 120
+                end = time.monotonic() + 300
                 programs = []
 
                 while len(programs) < 2 and time.monotonic() < end:
