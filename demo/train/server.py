@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.request import urlopen
 
 from eval.client import Client, RunFailed
@@ -111,10 +112,15 @@ class Server:
         self.version = self.weights()
 
     def spawn(self, name, *argv):
-        with open(f'{self.run}/{name}.log', 'wb') as log:
-            self.programs.append(subprocess.Popen(
+
+        # in a thread: a signal's handler may raise in this one before the
+        # program is in the list, and nobody would end it
+
+        with open(f'{self.run}/{name}.log', 'wb') as log, \
+                ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: self.programs.append(subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True))
+                start_new_session=True))).result()
 
     def wait(self, done, limit):
         end = time.monotonic() + limit
