@@ -746,8 +746,9 @@ $s->read_head;
 my $left_id = $s->next_event->{json}{response}{id};
 $s->socket->close;
 ctl($fake, 'go 1');
-wait_until(sub { $r = $t->get("$uri/$left_id"); $r->{status} == 200 }, 20,
-           'the response');
+wait_until(sub { $r = $t->get("$uri/$left_id");
+                 $r->{status} == 200 && $r->{json}{status} eq 'completed' },
+           20, 'the response');
 is($r->{json}{output}[0]{content}[0]{text}, 'ab', 'is finished and stored');
 
 
