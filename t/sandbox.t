@@ -286,13 +286,20 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
         wait_until(sub { kv_keys() > 2 }, 30, 'pages are in the cache');
         is(tier('failed_operations_total'), 0, 'nothing failed');
 
-        stop($engine);
-        $engine = engine($name);
-        wait_until(sub { $t->get('/readyz')->{status} == 200 }, 30,
-                   'a session');
-        wait_until(sub { tier('servers_on') == 1 }, 30, 'the cache is on');
-        cmp_ok(chat($prompt)->{redis_tokens}, '>', 0,
-               'the next start finds them');
+        # pages that do not come in time are computed: several attempts
+
+        my $tokens = 0;
+
+        for (my $i = 0; $i < 10 && $tokens == 0; $i++) {
+            stop($engine);
+            $engine = engine($name);
+            wait_until(sub { $t->get('/readyz')->{status} == 200 }, 30,
+                       'a session');
+            wait_until(sub { tier('servers_on') == 1 }, 30, 'the cache is on');
+            $tokens = chat($prompt)->{redis_tokens};
+        }
+
+        cmp_ok($tokens, '>', 0, 'the next start finds them');
 
         # an address that the unit forbids is seen from outside
 

@@ -96,19 +96,28 @@ $off->start_nginx();
 
     # the replica that starts has neither pages on the GPU nor in host memory
 
-    $first->stop;
-    $first->restart;
-    $t->wait_sessions(1);
-
     for my $n (1 .. 3) {
         my $r = request('', messages => [ $turns[0], $want->{message},
                                           $turns[1] ], seed => $n);
         my ($next) = answer($off, $r);
+        my $found = 0;
 
-        ($choice, $usage) = answer($t, $r);
-        is_deeply($choice, $next, "the next turn, seed $n");
-        cmp_ok($usage->{prompt_tokens_details}{redis_tokens}, '>', 0,
-               'with pages from Redis') if $n == 1;
+        # pages that do not come in time are computed: several attempts
+
+        for (my $i = 0; $i < 10 && $found == 0; $i++) {
+            if ($n == 1) {
+                $first->stop;
+                $first->restart;
+                $t->wait_sessions(1);
+                $t->wait_cache;
+            }
+
+            ($choice, $usage) = answer($t, $r);
+            is_deeply($choice, $next, "the next turn, seed $n");
+            $found = $n > 1 || $usage->{prompt_tokens_details}{redis_tokens};
+        }
+
+        cmp_ok($found, '>', 0, 'with pages from Redis') if $n == 1;
     }
 
     $t->done;

@@ -81,6 +81,24 @@ sub kv_keys {
 }
 
 
+# An engine computes a prompt if reading its pages is not faster, and on a busy
+# machine the first page may come too late.  Returns the answer and the usage of
+# the first attempt that has these tiers, or of the last one.
+
+sub found {
+    my ($host, $text, $want, $again) = @_;
+    my ($answer, $usage);
+
+    for (1 .. 10) {
+        $again->();
+        ($answer, $usage) = chat_on($host, $text);
+        last if tiers($usage) eq $want;
+    }
+
+    return ($answer, $usage);
+}
+
+
 # Other prompts, until the pages of the rank were overwritten.
 
 my $n = 0;
@@ -107,8 +125,7 @@ is(tiers($usage), '0: 0 0 0', 'nothing was cached');
 is(tiers($usage), "$hit: $hit 0 0", 'found on the rank');
 is($answer, $computed, 'the same answer');
 
-overwrite();
-($answer, $usage) = chat($prompt);
+($answer, $usage) = found($t, $prompt, "$hit: 0 $hit 0", \&overwrite);
 is(tiers($usage), "$hit: 0 $hit 0", 'found in host memory');
 is($answer, $computed, 'the same answer');
 is($usage->{prompt_cache_hit_tokens}, $hit, 'the sum for DeepSeek clients');
@@ -135,8 +152,8 @@ sub restart {
     wait_until(sub { $t->metrics->{dsa_sessions} == 1 }, 20, 'a session');
 }
 
-restart('KILL');
-($answer, $usage) = chat($prompt);
+($answer, $usage) = found($t, $prompt, "$hit: 0 0 $hit",
+                          sub { restart('KILL'); $t->wait_cache });
 is(tiers($usage), "$hit: 0 0 $hit", 'found in Redis after a restart');
 is($answer, $computed, 'the same answer');
 is(redis_metric('hit_tokens_total'), $hit,
@@ -147,10 +164,19 @@ is(redis_metric('hit_tokens_total'), $hit,
 {
     my $host = DSA::Test->new('tiers-other');
 
-    $host->start_engine(conf => { %conf });
+    my $other = $host->start_engine(conf => { %conf });
+
     $host->start_nginx();
 
-    ($answer, $usage) = chat_on($host, $prompt);
+    ($answer, $usage) = found($host, $prompt, "$hit: 0 0 $hit", sub {
+        $other->kill9();
+        wait_until(sub { $host->metrics->{dsa_sessions} == 0 }, 20,
+                   'no session');
+        $other->restart();
+        wait_until(sub { $host->metrics->{dsa_sessions} == 1 }, 20,
+                   'a session');
+        $host->wait_cache;
+    });
     is(tiers($usage), "$hit: 0 0 $hit", 'another replica finds them');
     is($answer, $computed, 'the same answer');
 
@@ -173,8 +199,8 @@ my $late = 'two ' . 'dog ' x 700;
 
 (my $late_answer, $usage) = chat($late);
 my $late_hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
-restart('TERM');
-($answer, $usage) = chat($late);
+($answer, $usage) = found($t, $late, "$late_hit: 0 0 $late_hit",
+                          sub { restart('TERM'); $t->wait_cache });
 is(tiers($usage), "$late_hit: 0 0 $late_hit", 'found after a drain');
 is($answer, $late_answer, 'the same answer');
 
@@ -187,6 +213,7 @@ sub spoil {
 
     $change->($r, $_) for $r->keys('dsa1:kv:*');
     restart('KILL');
+    $t->wait_cache;
     ($answer, $usage) = chat($prompt);
     is(tiers($usage), '0: 0 0 0', "$name: not used");
     is($answer, $computed, 'the same answer');
