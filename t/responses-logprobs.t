@@ -178,7 +178,7 @@ is($list->{status}, 200, 'lists accept the name') or diag($list->{body});
 
 # a client that leaves before the end of its text
 
-for my $n (1 .. 3) {
+for my $n (1, 2) {             # tokens may be one event
     my $s = $t->stream({ model => 'deepseek-chat', @include,
                          input => "!fake\nT a|b\nt c\nhold\n" },
                        uri => $responses);
