@@ -146,13 +146,15 @@ my ($tenant) = $redis->keys('dsa1:*:r:*');
 $tenant =~ s/.*\{(.*)\}.*/$1/;
 like(qx{$dsa tenant delete $tenant --yes @where 2>&1}, qr/^responses +1 +1$/m,
      'dsa tenant delete');
+my @refused;
+
 wait_until(sub {
     my $m = $t->metrics;
     (grep { /^dsa_engine_tier_written_pages_total\{.*tier="redis"/
-            && $m->{$_} > 0 } keys %$m) || refused();
+            && $m->{$_} > 0 } keys %$m) || (@refused = refused());
 }, 20, 'pages in Redis');
 
-is_deeply([ refused() ], [], 'Redis refused nothing');
+is_deeply([ @refused, refused() ], [], 'Redis refused nothing');
 
 
 # what they must not do

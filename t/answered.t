@@ -193,4 +193,4 @@ my $r = $t->post('/glm/v1/chat/completions', { model => 'fake',
 is($r->{status}, 400, 'a system message at the end');
 like($r->{body}, qr/must be a user, tool or assistant message/, 'its error');
 
-done_testing();
+$t->done;

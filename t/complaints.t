@@ -30,8 +30,8 @@ redis_is_ready();
 
 
 sub redis_is_ready {
-    wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status}
-                     == 404 }, 20, 'Redis') for 1 .. 8;
+    wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
+               'Redis');
 }
 
 
@@ -90,7 +90,8 @@ my $first = sent([ user("!fake\n" . tokens('Hm.</think>\\n\\n'
                  @tools)->{message};
 is($first->{reasoning_content}, 'Hm.', 'reasoning before a call');
 
-wait_until(sub { $t->redis->cmd('DBSIZE') > 0 }, 20, 'what is retained');
+wait_until(sub { scalar(my @keys = $t->redis->keys('dsa1:*:s:*')) }, 20,
+           'what is retained');
 $t->stop_nginx('QUIT');
 $t->start_nginx(%conf);
 redis_is_ready();

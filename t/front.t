@@ -213,7 +213,7 @@ sub one {
                 my $m = DSA::HTTP->gather($s->events);
 
                 $usage = $m->{usage};
-                $status = 'cut' if !$m->{done} || $m->{error};
+                $status = 'cut' if !$m->{done} || @{ $m->{errors} };
             }
 
         } else {

@@ -84,8 +84,8 @@ my %gauge = ("vllm:num_requests_waiting{$model}" => 3,
              "vllm:cache_config_info{$model,block_size=\"64\","
              . 'num_gpu_blocks="200"}' => 1);
 
-ok(eval { wait_until(sub { samples()->{"vllm:num_requests_running{$model}"}
-                           // 0 == 7 }, 10, 'the load') }, 'the load');
+ok(eval { wait_until(sub { (samples()->{"vllm:num_requests_running{$model}"}
+                            // 0) == 7 }, 10, 'the load') }, 'the load');
 
 my $got = samples();
 is_deeply({ map { $_ => $got->{$_} } grep { /^vllm/ } keys %$got }, \%gauge,

@@ -332,4 +332,4 @@ wait_until(sub { create('frank')->{status} == 200 }, 60,
            'conversations to be stored again');
 is(entries(), $chats, 'each of them once');
 
-done_testing;
+$t->done;
