@@ -88,9 +88,12 @@ sub text {
 
 
 sub answered {
+    my ($seconds) = @_;
+
     $b->wait_js('document.querySelectorAll(".answer").length > 0'
                 . ' && !document.querySelector("[aria-busy]")'
-                . ' && document.querySelector("#send").ariaLabel === "Send"');
+                . ' && document.querySelector("#send").ariaLabel === "Send"',
+                $seconds || 60);
 
     return;
 }
@@ -562,7 +565,9 @@ for my $kind (
     $b->wait_js('document.querySelector("[aria-busy]")');
 
     my $longest = $b->longest_task(sub {
-        for my $done (sub { $b->wait_js($middle, 120) }, \&answered) {
+        for my $done (sub { $b->wait_js($middle, 240) },
+                      sub { answered(240) })
+        {
             ctl($fake, 'go');
             $done->();
         }
@@ -685,7 +690,7 @@ send_text("!fake\nt </think>\nt short\n");
 answered();
 send_text("!fake\nt </think>\nr 6000 "
           . ('word ' x 40) . "\n");
-answered();
+answered(240);
 is(text('.answer .notice'), 'This chat is lost when the page is loaded again.',
    'a chat that is too long has a note');
 is($b->js('sessionStorage.getItem("dsa-chat /")'), undef, 'and is not kept');

@@ -30,6 +30,8 @@ my @alice = (headers => [ Authorization => 'Bearer alice' ]);
 my @bob = (headers => [ Authorization => 'Bearer bob' ]);
 my $none = 'conv_' . '0' x 32;
 
+wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
+           'both workers to be connected to Redis');
 wait_for_redis();
 
 

@@ -29,8 +29,8 @@ my $uri = '/v1/conversations';
 my @alice = (headers => [ Authorization => 'Bearer alice' ]);
 my @bob = (headers => [ Authorization => 'Bearer bob' ]);
 
-wait_until(sub { $t->get("$uri/" . id('0'))->{status} == 404 }, 10, 'Redis')
-    for 1 .. 8;
+wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
+           'Redis');
 
 
 sub id { 'conv_' . $_[0] x 32 }

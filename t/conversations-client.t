@@ -23,8 +23,8 @@ $t->start_nginx(workers => 2);
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 
-wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
-           20, 'Redis') for 1 .. 8;
+wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
+           'Redis');
 
 
 sub client {

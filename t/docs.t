@@ -250,6 +250,8 @@ $t->start_nginx(http => 'dsa_keys file=%%DIR%%/keys zone=keys:2m;
                 server => 'location = /status { dsa_status; }',
                 );
 
+$t->wait_sessions(2);
+
 my $text;
 
 wait_until(sub {

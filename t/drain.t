@@ -218,7 +218,7 @@ my @got = run(sub { $engine[0]->signal('TERM') });
 
 compare('SIGTERM', \@got, \@want);
 billed('SIGTERM', @got);
-cmp_ok(resumed(), '>=', 5, 'answers have moved');
+cmp_ok(resumed(), '>=', 1, 'answers have moved');
 is($engine[0]->wait_end(30), 0, 'the engine ends with status 0');
 is($t->metrics->{dsa_sessions_lost_requests_total}, 0, 'no request is lost');
 
@@ -268,7 +268,7 @@ my @small = map { $small->start_engine(name => "few$_", conf => \%few) } 0 .. 1;
 $small->start_nginx();
 $small->wait_sessions(2);
 
-my @queue = map { $small->stream({ %{ request(0) }, max_tokens => 20 },
+my @queue = map { $small->stream({ %{ request(0) }, max_tokens => 100 },
                                  head => 0) } 1 .. 12;
 
 sub engines {
@@ -312,7 +312,7 @@ sub six {
 }
 
 
-my @six = six(60);
+my @six = six(200);
 my ($first) = sort { $a <=> $b } DSA::Process::children($both->pid);
 
 kill 'TERM', $first;

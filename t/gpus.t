@@ -32,9 +32,12 @@ for my $name (sort keys %engine) {
 
     my $ranks = $name eq 'data' ? ' on each of 2 ranks' : '';
 
-    like($proc->output,
-         qr/ replica 0: model $name, \d+ pages of 64 tokens$ranks, context /,
-         "$name: the log has its pages");
+    # it listens before it logs this
+
+    my $line = qr/ replica 0: model $name, \d+ pages of 64 tokens$ranks, /;
+
+    ok(eval { wait_until(sub { $proc->output =~ $line }, 30, 'its line') },
+       "$name: the log has its pages") or diag($proc->output);
 }
 
 $t->start_nginx();

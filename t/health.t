@@ -110,7 +110,7 @@ $kept->done;
 # an engine whose processes are all stopped: its supervisor cannot replace it
 
 my $real = $s->start_engine(conf => { backend => 'null',
-                                      step_timeout => '1s' });
+                                      step_timeout => '5s' });
 
 $s->start_nginx();
 reaches($s, 200, 200, 'an engine');

@@ -35,7 +35,7 @@ DSA::Hosts::isolate();
 use constant { PORT => 7400, PROXY => 7401, STREAMS => 4 };
 
 my $t = DSA::Test->new('hosts-faults');
-my $limit = slow(4);                    # s: step_timeout
+my $limit = slow(8);                    # s: step_timeout
 my $host = DSA::Hosts->new($t, 1);
 my $where = $host->address . ':' . PROXY;
 my $secret = secret('secret', 'f');
@@ -196,8 +196,9 @@ for my $stage (sort keys %stage) {
             return 1;
         }, 60, "$name: its name");
 
-        ok($fault eq 'dies' ? !defined $ms : $ms < $limit * 1000,
-           "$name: it is named within step_timeout") or diag($text);
+        is($ms, $fault eq 'dies' ? undef : $limit * 750,
+           "$name: it is named, at the latest after 3/4 of step_timeout")
+            or diag($text);
 
         $end->();
         is_deeply([ texts(@streams) ], \@want, "$name: the streams go on");

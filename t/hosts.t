@@ -73,9 +73,12 @@ my %hosts = (hosts => "127.0.0.1:$follower[0]{port}", host_secret => $secret,
 my $leader = $t->start_engine(name => 'leader', conf => {
     %conf, name => 'leader', %hosts });
 
-like($leader->output,
-     qr/ model leader, \d+ pages of 64 tokens on each of 2 ranks, context /,
-     'the leader starts');
+# it listens before it logs this
+
+my $line = qr/ model leader, \d+ pages of 64 tokens on each of 2 ranks, /;
+
+ok(eval { wait_until(sub { $leader->output =~ $line }, 30, 'its line') },
+   'the leader starts') or diag($leader->output);
 like($follower[0]->output, qr/host 1 of 2: follows the leader 127\.0\.0\.1:\d/,
      'and its follower reports it');
 

@@ -147,7 +147,7 @@ sub slow_journal {
     my $t = DSA::Test->new($name);
     my $engine = $t->start_engine(conf => {
         backend => 'null rate=50', name => 'null', journal => $journal,
-        step_timeout => slow(2) . 's', %more });
+        step_timeout => slow(5) . 's', %more });
 
     $t->start_nginx;
 
@@ -162,7 +162,7 @@ fcntl $pipe, 1031, 4096 or die "F_SETPIPE_SZ: $!\n";
 
 my ($s, $null) = slow_journal('fifo', $fifo, drain_timeout => '10s');
 my ($child) = DSA::Process::children($null->pid);
-my @streams = map { $s->stream(ask("Say this $_.", max_tokens => 50 * slow(6),
+my @streams = map { $s->stream(ask("Say this $_.", max_tokens => 50 * slow(12),
                                    ignore_eos => JSON::PP::true)) } 1 .. 4;
 
 is(DSA::HTTP->gather($_->events)->{done}, 1, 'a stream is complete')

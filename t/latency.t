@@ -55,6 +55,16 @@ sub readable {
 }
 
 
+# Whether the stream has sent something that was not read yet.
+
+sub unread {
+    my ($http) = @_;
+
+    return ($http->{data} // '') =~ /\n\n/ || $http->{in} ne ''
+           || readable($http);
+}
+
+
 # Returns the sum of a counter over all engines.
 
 sub counter {
@@ -84,7 +94,7 @@ for (1 .. $prompts) {
                         body => json_encode(ask("$_ " . 'cat ' x $words,
                                                 max_tokens => 1)));
 
-    my $beside = tokens($chat, sub { readable($long) });
+    my $beside = tokens($chat, sub { readable($long) && !unread($chat) });
     my $r = $long->response();
 
     is($r->{status}, 200, 'a long prompt is answered');

@@ -23,7 +23,7 @@ my $true = JSON::PP::true;
 $t->start_nginx(
     redis => 'ttl=1h timeout=2s', workers => 4,
     server => 'location /keep/ { dsa_pass v32; dsa_ignore_client_abort on; }
-               location /brief/ { dsa_pass v32; dsa_timeout 1s; }');
+               location /brief/ { dsa_pass v32; dsa_timeout 6s; }');
 
 # a worker is killed on purpose
 

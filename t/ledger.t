@@ -437,6 +437,9 @@ if ($load_pid == 0) {
     open my $keys, '>', $t->path('answered') or POSIX::_exit(1);
 
     for my $n (1 .. 100) {
+        eval { wait_until(sub { (eval { $t->get('/readyz')->{status} } || 0)
+                                == 200 }, 30, 'a session') };
+
         my %open = map { my $key = "key$n-$_";
                          $key => eval { begin(undef, key => $key) } } 1 .. 4;
 

@@ -25,7 +25,7 @@ $t->start_nginx(
     http => 'log_format dsa "$status $dsa_prompt_tokens $dsa_cached_tokens '
             . '$dsa_completion_tokens $dsa_reasoning_tokens '
             . '$dsa_finish_reason"; access_log %%DIR%%/dsa.log dsa;',
-    server => 'location /short/ { dsa_pass v32; dsa_timeout 300ms; }
+    server => 'location /short/ { dsa_pass v32; dsa_timeout 4s; }
                location /ignore/ { dsa_pass v32;
                                    dsa_ignore_client_abort on; }
                location /slow/ { dsa_pass v32; dsa_output_limit 32k; }');
@@ -614,7 +614,7 @@ my $small = DSA::Test->new('few slots');
 my $two = $small->start_fake('slots=2');
 
 $small->start_nginx(server => 'location /short/ { dsa_pass v32;
-                                                dsa_timeout 300ms; }');
+                                                dsa_timeout 4s; }');
 $r = $small->post($chat, script($three, n => 8, seed => 100));
 is(join(' ', map { $_->{message}{content} } @{ $r->{json}{choices} }),
    'ab c def     ', '8 choices and 2 slots');

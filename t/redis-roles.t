@@ -176,7 +176,7 @@ dir ${\ $t->dir}
 daemonize no
 requirepass s3cret
 sentinel monitor mymaster 127.0.0.1 $first->{port} 1
-sentinel down-after-milliseconds mymaster 2000
+sentinel down-after-milliseconds mymaster 5000
 sentinel failover-timeout mymaster 10000
 EOC
 
@@ -205,7 +205,7 @@ settled($first, 'the primary of a Sentinel');
 in_sync($first, $second);
 $first->kill9;
 chats(6);
-wait_until(sub { (eval { role($second) } || '') eq 'master' }, 30,
+wait_until(sub { (eval { role($second) } || '') eq 'master' }, 120,
            'the failover');
 chats(2);
 settled($second, 'the Sentinel promoted the replica');

@@ -318,9 +318,9 @@ $start = time;
 replay(\@times);
 cmp_ok(time - $start, '<', 60, 'and are ignored without one');
 
-# the second request would begin after four seconds
+# the second request would begin after ten seconds
 
-($rc, $rows) = replay(\@times, '--speed', 10, '--seconds', 3);
+($rc, $rows) = replay(\@times, '--speed', 4, '--seconds', 8);
 is("$rc $rows->[0][3] $rows->[0][11]", '0 1 0',
    'a run that has ended counts the requests that have');
 is(join(' ', map { $_->{ok} } listed()), '1 0 0', 'and lists them');

@@ -123,11 +123,11 @@ is($r->{headers}{'retry-after'}, 1, 'no engine: another host may have one');
 $t->done;
 
 
-# A real queue: one request runs, each has 8 tokens at 10 steps a second, and
+# A real queue: one request runs, each has 8 tokens at 4 steps a second, and
 # four wait.  The test counts the answers that end.
 
 $real->start_engine(conf => {
-    backend => 'null rate=10', name => 'm', max_running => 1, max_waiting => 4,
+    backend => 'null rate=4', name => 'm', max_running => 1, max_waiting => 4,
     token_target => 0 });
 
 $before = time;
@@ -155,7 +155,7 @@ sub open_one {
 
 my @five;
 
-while ($ended < 6) {
+while ($ended < 4) {
     push @five, open_one() while @five < 5;
 
     my $s = shift @five;

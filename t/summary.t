@@ -36,8 +36,8 @@ $t->start_nginx(redis => 'timeout=5s', workers => 1,
     http => 'dsa_tenant $http_x_tenant;',
     server => q{
         location /server/ { dsa_pass v32; dsa_context_strategy summary; }
-        location /short/ { dsa_pass v32; dsa_timeout 1s; }
-        location /late/ { dsa_pass v32; dsa_timeout 3s;
+        location /short/ { dsa_pass v32; dsa_timeout 8s; }
+        location /late/ { dsa_pass v32; dsa_timeout 30s;
                           dsa_keepalive 100ms; }
     });
 
@@ -747,7 +747,7 @@ cmp_ok($m->{'dsa_context_summary_tokens_total{type="completion"}'}, '>', 2000,
 # the deadline of the request
 
 summary("deaf\nt a\nhold");
-$r = $t->post('/late/v1/chat/completions',
+$r = $t->post('/short/v1/chat/completions',
               body([ history($n, first => 'deaf') ]), headers => headers());
 is($r->{status}, 504, 'an engine that does not end it');
 

@@ -30,7 +30,7 @@ mkdir $t->path('hang') or die "mkdir: $!\n";
 $ENV{HANG_DIR} = $t->path('hang');
 
 my %conf = (backend => 'null', replicas => 2, step_timeout => "${limit}s",
-            start_timeout => "${limit}s");
+            start_timeout => 3 * $limit . 's');
 my $engine = $t->start_engine(program => 't/hang_engine', conf => \%conf);
 
 $t->start_nginx(workers => 1);
@@ -209,7 +209,7 @@ write_file($t->path('hang/start'), '');
 
 my $other = $t->start_engine(program => 't/hang_engine', name => 'other',
                              conf => { %conf, replicas => 1 }, wait => 0);
-$other->wait_end(20);
+$other->wait_end(60);
 is($other->{status} >> 8, 1, 'a first start that hangs ends the program');
 is($other->output, "dsa-engine: replica 0 has not finished its start for "
    . ($other->output =~ /for (\d+) ms/ ? $1 : '?') . " ms\n",

@@ -16,7 +16,7 @@ use Test::More;
 my $chat = '/short/chat/completions';
 my $true = JSON::PP::true;
 my $false = JSON::PP::false;
-my $short = int(DSA::Wait::slow(1) * 1000);
+my $short = int(DSA::Wait::slow(2) * 1000);
 my $longer = 5 * $short;
 
 my $t = DSA::Test->new('timeout');

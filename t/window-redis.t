@@ -286,6 +286,7 @@ for (1 .. 3) {
 }
 
 kill 'CONT', $replica;
+wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
 is(got(ask(40)), $want{40}, 'the engine goes on');
 
 

@@ -212,8 +212,8 @@ $t->reload(%nginx, http => $nginx{http} . 'dsa_context_strategy discard_all '
 
 # the old workers serve requests for 100 ms more
 
-wait_until(sub { dropped(ask(undef, [ history($half) ])) }, 10,
-           'the new workers');
+wait_until(sub { $t->workers == 2 && dropped(ask(undef, [ history($half) ])) },
+           10, 'the new workers');
 
 my $before = $t->metrics;
 

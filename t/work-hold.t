@@ -33,7 +33,7 @@ my $fake = $t->start_fake('submit=' . (32 << 20), 'context=100000000');
 my %nginx = (preload => 1, redis => 'timeout=20s',
     http => 'dsa_tenant $http_x_tenant; dsa_keepalive 100ms;',
     server => q{
-        location /short/ { dsa_pass v32; dsa_timeout 500ms; }
+        location /short/ { dsa_pass v32; dsa_timeout 3s; }
         location /ignore/ { dsa_pass v32; dsa_ignore_client_abort on; }
     });
 
@@ -328,7 +328,7 @@ leaves('HTTP/2, the connection', [0, 3], \&send_http2, sub { $_[0]->close });
     my $s = send_chat(long('t hi'), uri => "/short$chat");
     wait_until(sub { $t->held('before') }, 30, 'a task');
     my $start = time;
-    wait_until(sub { time > $start + 1 }, 30, 'the time to pass');
+    wait_until(sub { time > $start + 4 }, 30, 'the time to pass');
     is(in_flight(), 1, 'a timeout while it runs: the request is kept');
     $t->release();
     is(answer($s)->{status}, 504, 'and then gets its error');
@@ -340,7 +340,7 @@ leaves('HTTP/2, the connection', [0, 3], \&send_http2, sub { $_[0]->close });
     $s = send_chat('{"x":"' . 'x' x LONG, uri => "/short$chat");
     wait_until(sub { $t->held('before') }, 30, 'a task');
     $start = time;
-    wait_until(sub { time > $start + 1 }, 30, 'the time to pass');
+    wait_until(sub { time > $start + 4 }, 30, 'the time to pass');
     $t->release();
     is(answer($s)->{status}, 400, 'or the error of its body');
     idle('a timeout of a body');

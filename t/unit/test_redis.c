@@ -414,7 +414,7 @@ test_restart(void **state)
  * because a busy machine delays both the test and the cache.
  */
 
-#define FROZEN_MS  2000                 /* the timeout */
+#define FROZEN_MS  6000                 /* the timeout */
 
 static void
 test_frozen(void **state)
