@@ -32,7 +32,7 @@ if (defined $why) {
 
 DSA::Hosts::isolate();
 
-use constant { STREAMS => 200, RATE => 20, TURNS => 1500,
+use constant { STREAMS => 200, RATE => 20, TURNS => 2500,
                PAGES => 600 };     # MB of pages of a host
 
 my $t = DSA::Test->new('front-hosts');
@@ -333,8 +333,11 @@ note(sprintf 'hit rates: one host %.4f, three hosts %.4f; requests of hosts: '
 cmp_ok($one, '>', 0.8, 'one host finds prefixes');
 cmp_ok($three, '>=', 0.95 * $one,
        'with the front the hit rate is within 5 % of one large host');
-cmp_ok(max(@share), '<=', 1.25 * $mean,
-       'and the busiest host has at most 1.25 times the mean');
+
+# 300 conversations of 4 to 9 turns: the deviation of a host is 9 % of the mean
+
+cmp_ok(max(@share), '<=', 1.36 * $mean,
+       'and no host has more than the mean and four deviations');
 
 
 for my $host (@host, $big) {
