@@ -208,9 +208,9 @@ dsa_sched_prompts(const dsa_sched_t *s, const dsa_tenant_t *t,
 /*
  * The rows of prompts in the time of a step of limit us.  A prompt is computed
  * on one rank, so that few prompts do not use all ranks; one that is split is
- * computed on all of them.  *begin is kept between the calls for a step: the
- * rows of a prompt that begins, which are the same for all tenants, because
- * looking them up for each of a thousand takes milliseconds.
+ * computed on all of them.  The caller keeps *begin between the calls for a
+ * step.  It is the rows of a prompt that begins, which are the same for all
+ * tenants, so that the cost table is searched once and not for each of them.
  */
 
 static double

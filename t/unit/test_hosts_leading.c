@@ -360,7 +360,7 @@ test_tiered(void **state)
     call(CHECK);
     ends("host one has sent TIERED of 4294967295 bytes; expected 24");
 
-    /* nobody would receive it before the next step */
+    /* without a step in flight, no call of the leader receives a RESULT */
 
     begin(0);
     call(READ);
