@@ -96,8 +96,12 @@ def box(rng, uses, others=(0, 5), without=()):
 
 BEGIN = '''[The user wants me to|I should|I have to|The request is to|To do:] {want}.
 [Asked is to|What to do:|The task is to|I am asked to] {want}.'''
+QUOTE = '''[The user writes|The user says|The request is|Asked is]: "{said}"
+"{said}" [That is asked.|I do that.|is the request.]'''
 CALL = '''[{name} fits|The tool is {name}|I call {name}|{name} can do that], [with|for] {args}.
 [I use {name} with|{name} needs|Call {name} with] {args}.'''
+FITS = '''[{name} fits|The tool is {name}|I call {name}]: "{about}". [Now|So] {args}.
+{name} is for this: "{about}". [I call it with|It gets] {args}.'''
 READ = '''[It returned|The result has|I got|The result says|Found]: {keys}. [Now I answer.|That answers it.|So I can answer.|]
 [From the result|The answer is in the result|I read]: {keys}.'''
 DONE = '''[It worked.|It is done.|The call succeeded.|The result says that it is done.] [Now I say so.|I confirm {keys}.|So: {keys}.]
@@ -115,18 +119,45 @@ class Thoughts:
     """What is thought and said at the steps of a turn, drawn once for all
     modes."""
 
-    def __init__(self, rng, uses, apis):
-        self.want = [line(rng, BEGIN).format(want=u.want) for u in uses]
-        self.call = [line(rng, CALL).format(
-            name=apis[u.service.topic].name,
-            args=described(apis[u.service.topic].call(u.given)[1]))
-            for u in uses]
+    def __init__(self, rng, uses, apis, user):
+        self.want = [request(rng, u.want, u.user, user) for u in uses]
+        self.call = [choice(rng, apis[u.service.topic], u) for u in uses]
         self.read = [line(rng, READ if u.service.gives and u.records != ''
                           else DONE).format(
             keys=', '.join(k.split('|')[0] for k in u.keys)) for u in uses]
         self.before = line(rng, BEFORE).format(
             want=' and '.join(u.want for u in uses)) \
             if rng.random() < 0.3 else ''
+
+
+# Words that a model copies are right more often than its own, above all if it
+# has never seen a request like this.  So most thoughts quote.
+
+QUOTED = 0.7
+LONGEST = 200           # letters of a quotation
+
+
+def request(rng, want, said, user):
+    """Returns the thought about what a user wants who has said it with these
+    words in a message, or with others."""
+
+    said, user = (' '.join(text.split()) for text in (said, user))
+
+    if rng.random() < QUOTED and len(said) <= LONGEST and said in user:
+        return line(rng, QUOTE).format(said=said)
+
+    return line(rng, BEGIN).format(want=want)
+
+
+def choice(rng, api, use):
+    """Returns the thought about the tool of a use and its arguments."""
+
+    about = (api.tool.function.get('description') or '').rstrip('.')
+    quoted = rng.random() < QUOTED and 0 < len(about) <= LONGEST
+
+    return line(rng, FITS if quoted else CALL).format(
+        name=api.name, about=about,
+        args=described(api.call(use.given)[1]))
 
 
 def described(arguments):
@@ -152,7 +183,7 @@ def turn(rng, uses, apis, user, answer, together):
 
     together   their calls are made in one step
     """
-    t = Thoughts(rng, uses, apis)
+    t = Thoughts(rng, uses, apis, user)
     calls = [apis[u.service.topic].call(u.given) for u in uses]
     n = len(uses)
     groups = [list(range(n))] if together else [[i] for i in range(n)]

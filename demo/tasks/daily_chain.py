@@ -6,8 +6,8 @@ was found, act only if a condition holds, use what was found, compare."""
 from dataclasses import replace
 from decimal import Decimal
 
-from tasks.daily import (BEGIN, CALL, TOPICS, box, described, judge, line,
-                         states, task)
+from tasks.daily import (TOPICS, box, choice, judge, line, request, states,
+                         task)
 from tasks.parts import Split
 from tasks.phrase import capital, expand, say
 from tasks.spoken import bars
@@ -28,11 +28,9 @@ def planned(rng, goal, first, reason, then, apis, user, answer):
     and does those of then, which may be none.  The apis of actions that must
     not be done are there, too."""
 
-    begin = line(rng, BEGIN).format(want=goal)
-    say = {id(u): line(rng, CALL).format(
-        name=apis[u.service.topic].name,
-        args=described(apis[u.service.topic].call(u.given)[1]))
-        for u in (*first, *then)}
+    begin = request(rng, goal, user, user)
+    say = {id(u): choice(rng, apis[u.service.topic], u)
+           for u in (*first, *then)}
     before = expand(rng, '[Let me look.|One moment.|I will check.|||]')
     done = expand(rng, '[It worked.|That is done.|The call succeeded.] '
                        '[I say so.|Now I answer.|I confirm it.]')

@@ -4,8 +4,8 @@
 made because the request lacks something."""
 
 from tasks import daily_lack
-from tasks.daily import (BEGIN, Thoughts, box, described, draw_use,
-                         judge, line, task, turn)
+from tasks.daily import (Thoughts, box, described, draw_use, judge, line,
+                         request, task, turn)
 from tasks.daily_chain import ended
 from tasks.daily_turns import AGAIN
 from tasks.parts import Split
@@ -226,7 +226,7 @@ def again(rng, use, api, apis):
                         '|The error says to try again|I try once more'
                         '|It says to retry|It may work now'
                         '|A passing error, so I call again].')
-    t = Thoughts(rng, [use], apis)
+    t = Thoughts(rng, [use], apis, use.user)
     call = api.call(use.given)
 
     def gold(mode):
@@ -245,7 +245,7 @@ def again(rng, use, api, apis):
 def report(rng, use, api, answer, why):
     """The call fails, and the answer says so."""
 
-    want = line(rng, BEGIN).format(want=use.want)
+    want = request(rng, use.want, use.user, use.user)
     call = api.call(use.given)
     args = described(call[1])
     bad = expand(rng, '[It failed|An error|No success|That did not work]: '
@@ -352,7 +352,7 @@ def meant(rng):
     said = rng.choice(MEANT).format(bad=wrong, good=right)
     api.failing = [rng.choice(FORMS)(said)]
     whole = turn(rng, [good], apis, bad.user, good.answer, True)
-    begin = line(rng, BEGIN).format(want=bad.want)
+    begin = request(rng, bad.want, bad.user, bad.user)
     first, second = api.call(bad.given), api.call(good.given)
     retry = expand(rng, f'[The error names|It suggests|Probably meant is] '
                         f'{right}. [I call again with that.|So I use it.'
@@ -396,7 +396,7 @@ def half(rng):
     user = rng.choice(BOTH).format(*(ended(u.user) for u in uses))
     answer = rng.choice((' ', '\n')).join(
         ended(p) for p in parts)
-    t = Thoughts(rng, uses, apis)
+    t = Thoughts(rng, uses, apis, user)
     good = uses.index(works)
     calls = [apis[u.service.topic].call(u.given) for u in uses]
     mine = {works.service.topic: apis[works.service.topic]}

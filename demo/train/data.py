@@ -51,8 +51,8 @@ PAD = 2                 # the id of demo/make-tokenizer's padding
 LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
-TEXTS = 0.06            # of the samples are ordinary text: a fifth of the
-                        # tokens, a third of the loss of all tokens
+TEXTS = 0.03            # of the samples are ordinary text: a tenth of the
+                        # tokens, a fifth of the loss of all tokens
 WINDOW = 8              # shards that are shuffled together
 OPEN = 8                # rows that are packed at a time
 

@@ -52,6 +52,11 @@ STAGES = (
     Stage('pretrain', 'dense', 'float', 0.2, 700 * M, BATCH, 5e-3,
           drafts=0.3),
 
+    # the same again, with new data and twice the batch, because the tasks have
+    # more words and templates than the first run sees
+    Stage('broaden', 'dense', 'float', 0.2, 2400 * M, 2 * BATCH, 5e-3,
+          drafts=0.3),
+
     # its context extended to 8,192 tokens
     Stage('extend', 'dense', 'float', 0.2, 30 * M, LONG_BATCH, 2.5e-3, LONG,
           drafts=0.3),
@@ -72,7 +77,7 @@ STAGES = (
     # 3, post-training: tool use and thinking, on the assistant's tokens; as
     # conversations are served, then after other conversations, so that the
     # selection has more to choose from
-    Stage('instruct', 'sparse', 'float', 0.0, 180 * M, BATCH, 2e-3,
+    Stage('instruct', 'sparse', 'float', 0.0, 300 * M, BATCH, 2e-3,
           drafts=0.1),
     Stage('deepen', 'sparse', 'float', 0.0, 16 * M, LONG_BATCH, 1e-3,
           LONG // 2, drafts=0.1),
