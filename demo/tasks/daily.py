@@ -143,7 +143,7 @@ def request(rng, want, said, user):
 
     said, user = (' '.join(text.split()) for text in (said, user))
 
-    if rng.random() < QUOTED and len(said) <= LONGEST and said in user:
+    if rng.random() < QUOTED and 0 < len(said) <= LONGEST and said in user:
         return line(rng, QUOTE).format(said=said)
 
     return line(rng, BEGIN).format(want=want)

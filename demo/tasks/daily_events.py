@@ -7,7 +7,7 @@ people who did the same, and for what is not said."""
 from tasks import happen
 from tasks.arithmetic_check import affirms
 from tasks.daily import line, states, task
-from tasks.daily_text import FOUND, MISSING, NOT_THERE, framed
+from tasks.daily_text import MISSING, found, framed, key, not_found
 from tasks.phrase import expand
 from tasks.task import CHAT, RETAIN, Step, Turn
 from tasks.tools_check import NEGATIVE
@@ -66,18 +66,20 @@ def questions(rng):
         gone, = asked
 
     text = ' '.join(s for i, s in enumerate(said) if i != gone)
-    question = '? '.join(happen.question(rng, events[i], p)
-                         for i, p in zip(asked, parts))
+    asks = [happen.question(rng, events[i], p) for i, p in zip(asked, parts)]
+    question = '? '.join(asks)
     question = question.replace('??', '?').replace('.?', '.')
 
     if gone is not None:
-        return one_turn(rng, text, question, expand(rng, NOT_THERE),
+        return one_turn(rng, text, question,
+                        not_found(rng, about(question, events[gone])),
                         line(rng, MISSING), not_said)
 
     answer = ' '.join(happen.answer(rng, events[i], p)
                       for i, p in zip(asked, parts))
-    thoughts = ' '.join(line(rng, FOUND).format(
-        s=said[i], v=events[i].named(p)) for i, p in zip(asked, parts))
+    thoughts = ' '.join(
+        found(rng, about(q, events[i], p), said[i], events[i].named(p))
+        for q, i, p in zip(asks, asked, parts))
 
     def wrong(text):
         for i, p in zip(asked, parts):
@@ -98,7 +100,7 @@ def doubted(rng):
     people = [e.parts['who'] for e in events]
     asked = who if rng.random() < 0.5 else rng.choice(people)
     question, answer = happen.doubt(rng, events[i], asked)
-    thoughts = line(rng, FOUND).format(s=said[i], v=who)
+    thoughts = found(rng, about(question, events[i], 'who'), said[i], who)
 
     return one_turn(rng, ' '.join(said), question, thoughts, answer,
                     lambda text: affirms(text, asked == who))
@@ -119,7 +121,8 @@ def same_twice(rng):
     again = happen.sentence(rng, twin)
     said.insert(rng.randint(1, len(said)), again)
     question, answer = happen.both(rng, first, twin)
-    thoughts = f'Two sentences fit: "{said[0]}" and "{again}"'
+    thoughts = f'{about(question, first, "who")}: two sentences fit, ' \
+        f'"{said[0]}" and "{again}"'
 
     def wrong(text):
         for e in (first, twin):
@@ -143,12 +146,23 @@ def unsaid(rng):
         return questions(rng)
 
     asked = rng.choice(open_parts)
-    thoughts = line(rng, FOUND).format(s=said[i], v=events[i].parts['what']) \
-        .replace(' That is it.', '') + ' ' + expand(
-            rng, f'[It does not say {asked}|Nothing about "{asked}"].')
+    question = happen.question(rng, events[i], asked)
+    k = about(question, events[i])
+    thoughts = found(rng, k, said[i], k).replace(' That is it.', '') \
+        + ' ' + expand(rng, f'[It does not say {asked}|Nothing about '
+                            f'"{asked}"].')
 
-    return one_turn(rng, ' '.join(said), happen.question(
-        rng, events[i], asked), thoughts, line(rng, MISSING), not_said)
+    return one_turn(rng, ' '.join(said), question, thoughts,
+                    line(rng, MISSING), not_said)
+
+
+def about(question, event, part=''):
+    """Returns what a question for a part of an event has of the event."""
+
+    parts = [event.parts[p] for p in ('what', 'who') if p != part]
+    goods = event.counted()[1]
+
+    return key(question, parts + ([goods] if goods else []))
 
 
 def clear(events, i, part):

@@ -4,6 +4,8 @@
 what the text does not say.  The texts that have a form, such as lists and
 mails, are in text_docs.py."""
 
+import re
+
 from tasks import happen, names, text_docs, text_facts
 from tasks.daily import line, states, task
 from tasks.daily_rough import typed
@@ -99,11 +101,44 @@ The text [gives no answer|has no answer] to that.
 [Unfortunately,|I looked, but] it does not say.
 I see no [mention|trace] of that[ in there|].'''
 
-FOUND = '''[The text says|In the text|I read|It says]: "{s}"
+# A thought names what is asked about before it quotes: the sentence is then the
+# one that has the words which were just written.
+
+FOUND = '''[The text says|In the text|I read|It says] of {k}: "{s}"
+[I look for|Asked is about|I search for] {k}: "{s}"
+{k}? [Look:|Here:|That is in:|] "{s}"
+[The part|The sentence] with {k} [is|says|matters]: "{s}"
+{k} [is in|I find in]: "{s}" [That is it.|So {v}.|]'''
+
+FOUND_ALONE = '''[The text says|In the text|I read|It says]: "{s}"
 [The line is|The answer is in]: "{s}"
 [Look:|Here:] "{s}"
 [The part that matters|What matters]: "{s}"
 "{s}" [That is it.|So {v}.|]'''
+
+NOT_FOUND = '''[I look for|I search for] {k} in [the text|all lines]. [Nothing is said about it|It is not there|There is no such line].
+{k}? [Nothing is said about that|It is not there|There is no such line].'''
+
+NOT_THERE = '''[I look through|I read|I go through] [the text|all lines]. [Nothing is said about it|It is not there|There is no such line].'''
+
+
+def key(question, parts):
+    """Returns the longest of these words that a question has, or if it has
+    none of them, the first."""
+
+    there = [p for p in parts if p.lower() in question.lower()]
+
+    return max(there, key=len) if there else parts[0]
+
+
+def found(rng, k, sentence, v):
+    """Returns the thought of who finds k, which may be '', in a sentence."""
+
+    return line(rng, FOUND if k else FOUND_ALONE).format(k=k, s=sentence, v=v)
+
+
+def not_found(rng, k):
+    return line(rng, NOT_FOUND if k else NOT_THERE).format(k=k)
 
 
 def framed(rng, text, question):
@@ -128,10 +163,10 @@ def document(rng):
     user = framed(rng, text, question)
 
     if asked.missing:
-        answer, thoughts = line(rng, MISSING), expand(rng, NOT_THERE)
+        answer, thoughts = line(rng, MISSING), not_found(rng, str(asked.x))
     else:
-        thoughts = line(rng, FOUND).replace('"{s}"', '{s}').format(
-            s=asked.seen, v=asked.v or 'that')
+        thoughts = found(rng, str(asked.x), asked.seen, asked.v or 'that') \
+            .replace(f'"{asked.seen}"', asked.seen)
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
@@ -147,11 +182,6 @@ def document(rng):
         return asked.wrong(said)
 
     return Turn(user, check, gold)
-
-
-NOT_THERE = ('[I look through|I read|I go through] [the text|all lines]. '
-             '[Nothing is said about it|It is not there|There is no such '
-             'line].')
 
 
 def make(rng):
@@ -192,13 +222,15 @@ def make(rng):
     sentence, asks, answers, slots, value = asked
     question = typed(rng, rng.choice(asks), True, **slots)
     user = framed(rng, ' '.join(lines), question)
+    k = key(question, [slots[x] for x in re.findall(r'{(\w+)}', ' '.join(asks))
+                       if slots[x] != value])
 
     if known:
         answer = capital(say(rng, rng.choice(answers), **slots, v=value))
-        thoughts = line(rng, FOUND).format(s=sentence, v=value)
+        thoughts = found(rng, k, sentence, value)
     else:
         answer = line(rng, MISSING)
-        thoughts = expand(rng, NOT_THERE)
+        thoughts = not_found(rng, k)
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
