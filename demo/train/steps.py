@@ -10,6 +10,8 @@ a CUDA graph, which all others replay.  Nothing in a step may wait for the GPU
 or depend on a number that only the GPU has.
 """
 
+import time
+
 import torch
 
 from train.muon import Muon
@@ -26,6 +28,8 @@ class Steps:
     """
     losses    (ids, target, length) -> losses of train.train
     learners  the parameters that are trained, each with a loss of its own
+    compiled  seconds that went by while regions were compiled and graphs
+              recorded
     """
 
     def __init__(self, model, stage, learners, losses, us, device):
@@ -33,6 +37,7 @@ class Steps:
         self.learners, self.losses, self.device = learners, losses, device
         self.optimizers = optimizers(model, learners, device)
         self.done, self.graphs, self.pool = {}, {}, None
+        self.compiled = 0.0
 
     def set_rate(self, rate):
         for group in (g for o in self.optimizers for g in o.param_groups):
@@ -63,11 +68,19 @@ class Steps:
         shape = tuple(batch[0].shape)
         done = self.done[shape] = self.done.get(shape, 0) + 1
 
-        if self.device.type != 'cuda' or done <= FIRST:
-            return self.step(*(moved(x, self.device) for x in batch))
+        if self.device.type != 'cuda':
+            return self.step(*batch)
 
-        if shape not in self.graphs:
-            self.graphs[shape] = self.record(batch)
+        if done <= FIRST + 1:
+            began = time.monotonic()
+
+            try:
+                if done <= FIRST:
+                    return self.step(*(moved(x, self.device) for x in batch))
+
+                self.graphs[shape] = self.record(batch)
+            finally:
+                self.compiled += time.monotonic() - began
 
         graph, inputs, values = self.graphs[shape]
 
@@ -188,10 +201,10 @@ def groups(model, learners):
 
 
 def moved(x, device):
-    """Returns a tensor of the host on the device.  The copy makes the host wait
-    for nothing, because the memory it copies from is locked."""
+    """Returns a tensor of the host on a GPU.  The copy makes the host wait for
+    nothing, because the memory it copies from is locked."""
 
-    if device.type == 'cuda' and not x.is_pinned():
+    if not x.is_pinned():
         x = x.pin_memory()
 
     return x.to(device, non_blocking=True)

@@ -242,7 +242,7 @@ def train(model, stage, shards, rng, device, scale, log,
     for batch in drawn(shards, stage, rng, steps - at['step'], us):
 
         batch, passed, stopping = us.turn(
-            batch, (time.time() - begun) / limit, stop())
+            batch, share(time.time() - begun, step.compiled, limit), stop())
         now = rate(stage.rate, max(at['step'], passed * steps), steps)
         step.set_rate(now)
         meter.add(**step(batch))
@@ -275,6 +275,17 @@ def train(model, stage, shards, rng, device, scale, log,
             break
 
     return None
+
+
+def share(seconds, compiled, limit):
+    """Returns the share of a stage of limit seconds that is over.  The time in
+    which regions were compiled does not count, because it can be half of a
+    short stage, and the learning rate would fall in few steps."""
+
+    if seconds >= limit:
+        return 1.0
+
+    return max(0.0, seconds - compiled) / (limit - compiled)
 
 
 def drawn(shards, stage, rng, n, us):

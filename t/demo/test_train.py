@@ -80,6 +80,17 @@ class Rate(unittest.TestCase):
         self.assertEqual([round(train_file.rate(1, i, 3), 3)
                           for i in range(3)], [1, 1, 0.55])
 
+    def test_share_of_a_limit(self):
+        """Neither the time of compilation nor the share of it counts, and
+        the limit does not move."""
+
+        self.assertEqual(train_file.share(1e6, 50, math.inf), 0)
+        self.assertEqual(train_file.share(40, 40, 140), 0)
+        self.assertEqual(train_file.share(90, 40, 140), 0.5)
+        self.assertEqual(train_file.share(140, 40, 140), 1)
+        self.assertEqual(train_file.share(200, 200, 140), 1)
+        self.assertEqual(train_file.share(50, 0, 200), 0.25)
+
     def test_rate_of_the_optimizer(self):
         """A step of Adam is as long as the rate for any gradient.  It is
         measured with the indexer, which has no weight decay."""
