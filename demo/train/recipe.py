@@ -49,12 +49,7 @@ LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 STAGES = (
     # the dense predecessor, from random weights, on whole conversations with
     # the texts of users and tools
-    Stage('pretrain', 'dense', 'float', 0.2, 700 * M, BATCH, 5e-3,
-          drafts=0.3),
-
-    # the same again, with new data and twice the batch, because the tasks have
-    # more words and templates than the first run sees
-    Stage('broaden', 'dense', 'float', 0.2, 2400 * M, 2 * BATCH, 5e-3,
+    Stage('pretrain', 'dense', 'float', 0.2, 3000 * M, 2 * BATCH, 5e-3,
           drafts=0.3),
 
     # its context extended to 8,192 tokens
