@@ -77,7 +77,8 @@ def service(topic, names, about, takes, gives='', plain=False, schema=False):
                    tuple(takes), tuple(gives.split()), topic, plain, schema)
 
 
-# names of the fields of results
+# names of the fields of results; a field with a point in its role has the name
+# after it
 
 FIELDS = {
     'temp': 'temperature temp temp_c temperature_c current_temp degrees t_now',
@@ -199,8 +200,10 @@ class Api:
         found = {}
 
         for f in self.service.gives:
-            names = [n for n in FIELDS[f].split() if n not in found.values()]
-            found[f] = rng.choice(names or [f])
+            own = f.rpartition('.')[2]
+            names = [n for n in FIELDS.get(f, own).split()
+                     if n not in found.values()]
+            found[f] = rng.choice(names or [own])
 
         return found if keyed is None else {f: keyed(n) for f, n
                                             in found.items()}

@@ -58,9 +58,9 @@ def draw_use(rng, but=()):
     return rng.choice(TOPICS[topic]).draw(rng)
 
 
-def box(rng, uses, others=(0, 5), without=()):
+def box(rng, uses, others=(0, 5), without=(), services=None):
     """Returns the Apis for the uses, by topic, and the tools of a task: theirs
-    and those of other services, in any order."""
+    and those of others of these services, in any order."""
 
     style = rng.choice(('snake', 'snake', 'camel', None))
     apis = {}
@@ -74,10 +74,11 @@ def box(rng, uses, others=(0, 5), without=()):
         apis[topic].learn(use.given, use.records, use.accepts)
 
     without = alike(apis) | set(without)
-    spare = [s for s in SERVICES if s.topic not in without]
+    spare = [s for s in services or SERVICES if s.topic not in without]
     offered = [a for a in apis.values()]
     offered += [Api(rng, s, style)
-                for s in rng.sample(spare, rng.randint(*others))]
+                for s in rng.sample(
+                    spare, min(len(spare), rng.randint(*others)))]
     rng.shuffle(offered)
     tools = {}
 
@@ -86,7 +87,7 @@ def box(rng, uses, others=(0, 5), without=()):
             tools[api.name] = api.tool
 
     if any(tools.get(a.name) is not a.tool for a in apis.values()):
-        return box(rng, uses, others, without)
+        return box(rng, uses, others, without, services)
 
     return apis, tools
 

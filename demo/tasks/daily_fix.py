@@ -274,8 +274,7 @@ def list_turn(rng, user, why, items, sep):
                                       else ' ').format(list=shown)
 
     def wrong(text):
-        low = text.lower()
-        found = [low.rfind(i.lower()) for i in items]
+        found = [last_of(i, text) for i in items]
 
         if -1 in found or found != sorted(found):
             return f'not {items} in this order: {text}'
@@ -286,6 +285,15 @@ def list_turn(rng, user, why, items, sep):
             else f'not {len(items)} items: {text}'
 
     return one_turn(user, f'{why}: {", ".join(items)}', answer, wrong)
+
+
+def last_of(words, text):
+    """Returns where a text has these words for the last time, or -1."""
+
+    found = list(re.finditer(r'(?<!\w)' + re.escape(words) + r'(?!\w)', text,
+                             re.IGNORECASE))
+
+    return found[-1].start() if found else -1
 
 
 # ---------------------------------------------------------------- a message

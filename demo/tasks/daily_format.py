@@ -1,12 +1,13 @@
 # Copyright (C) The nginx-dsa authors
 
 """Answers in a form that the user asks for: JSON, YAML, CSV, a table, a list.
-Forms of one line, such as capitals, are in daily_shape.py."""
+Forms of one line, such as capitals, are in daily_shape.py, others in
+format_more.py."""
 
 import json
 import re
 
-from tasks import daily_shape, names
+from tasks import daily_shape, format_more, names
 from tasks.daily_shape import one_turn
 from tasks.parts import Split
 from tasks.phrase import capital, expand, manner
@@ -215,6 +216,9 @@ Encode the list {items} in JSON.''')
 
 
 def make(rng):
+    if rng.random() < 0.5:
+        return rng.choice(format_more.MAKERS)(rng)
+
     if rng.random() < 0.45:
         return rng.choice(daily_shape.SHAPES)(rng)
 

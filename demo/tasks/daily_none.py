@@ -6,14 +6,16 @@ tools that are there are not needed."""
 
 from tasks import (daily_copy, daily_format, daily_near, daily_simple,
                    daily_sums, daily_talk, daily_text)
-from tasks.daily import TOPICS, box, line, states, task
+from tasks.daily import TOPICS, box, line, request, states, task
 from tasks.parts import Split
 from tasks.phrase import capital, expand, manner, say
 from tasks.task import CHAT, RETAIN, Step, Task, Turn
 from tasks.tools_check import NEGATIVE
 
 
-REFUSE = '''[I'm sorry, but|Sorry,|Unfortunately,|I am afraid] I [cannot|can't] {want}[: none of my tools does that| with my tools| here|].
+REFUSE = '''[I'm sorry, but|Sorry,|Unfortunately,] I have no tool for that.
+I [cannot|can't] do that[. My tools are for other things.|: there is no tool for it.]
+[I'm sorry, but|Sorry,|Unfortunately,|I am afraid] I [cannot|can't] {want}[: none of my tools does that| with my tools| here|].
 None of my tools can {want}[, so I have to pass|]. [Sorry.|I am sorry.|]
 I have no tool [for that|for it], so I [cannot|can't] {want}.
 [That is not possible here|I cannot help with that]: I have no tool to {want}.
@@ -73,6 +75,19 @@ Only {name} is near, and it can't {want}. I say that I cannot.
 Would {name} help? No, it does not {want}.
 To {want} I would need more than {name}.'''.splitlines())
 
+LISTED = '''The tools are {tools}. [None is for that.|None of them does it.|No tool fits.]
+[I have|There are|I compare] {tools}. [That is something else.|Nothing for this.|No call.]'''
+
+
+def weighed(rng, want, user, tools):
+    """Returns the thought about a request for which no tool is there."""
+
+    said = request(rng, want, user, user) + ' '
+
+    return said + (line(rng, LISTED).format(tools=', '.join(tools)) if tools
+                   else expand(rng, '[I have no tools.|There are no tools '
+                                    'here.|No tool is connected.]'))
+
 
 def make(rng):
     way = rng.random()
@@ -104,13 +119,14 @@ def missing(rng):
     tools = {} if alone else box(rng, [], (1, 6), near(topic))[1]
     answer = capital(line(rng, ALONE if alone else REFUSE).format(
         want=use.want))
-    thoughts = capital(expand(rng, rng.choice(
-        THINK_ALONE if alone else THINK)).format(want=use.want))
+    thoughts = weighed(rng, use.want, use.user, tools) \
+        if rng.random() < 0.6 else capital(expand(rng, rng.choice(
+            THINK_ALONE if alone else THINK)).format(want=use.want))
 
-    return declined(rng, use.user, thoughts, answer, tools)
+    return declined(rng, 'daily_none', use.user, thoughts, answer, tools)
 
 
-def declined(rng, user, thoughts, answer, tools):
+def declined(rng, family, user, thoughts, answer, tools):
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
 
@@ -120,8 +136,8 @@ def declined(rng, user, thoughts, answer, tools):
 
         return None if NEGATIVE.search(text) else f'no refusal in: {text}'
 
-    return task(rng, 'daily_none', 'single', [Turn(user, check, gold)],
-                tools, (RETAIN, CHAT))
+    return task(rng, family, 'single', [Turn(user, check, gold)], tools,
+                (RETAIN, CHAT))
 
 
 def close(rng):
@@ -132,10 +148,11 @@ def close(rng):
     use = rng.choice(TOPICS[topic]).draw(rng)
     apis, tools = box(rng, [use], (0, 4), set(TOPICS) - daily_near.beside(topic))
     answer = capital(line(rng, REFUSE).format(want=want))
-    thoughts = expand(rng, rng.choice(THINK_NEAR)).format(
-        want=want, name=apis[topic].name)
+    thoughts = weighed(rng, want, user, tools) if rng.random() < 0.4 \
+        else expand(rng, rng.choice(THINK_NEAR)).format(
+            want=want, name=apis[topic].name)
 
-    return declined(rng, user, thoughts, answer, tools)
+    return declined(rng, 'daily_none', user, thoughts, answer, tools)
 
 
 # services of which one could be taken for another; any of them could be

@@ -2,14 +2,15 @@
 
 """Messages with two or three parts: a greeting and a sum, a name and a number,
 something that is known and something that is not, thanks and a request,
-several questions in a line or a list, steps to follow; and corrections of what
-was said before (daily_fix.py)."""
+several questions in a line or a list, steps to follow; corrections of what was
+said before (daily_fix.py); and more of each, conditions, and questions about
+what was said before (parts_more.py)."""
 
 import re
 from dataclasses import dataclass
 from typing import Callable
 
-from tasks import arithmetic_work, daily_fix, names, words
+from tasks import arithmetic_work, daily_fix, names, parts_more, words
 from tasks.arithmetic_check import numbers
 from tasks.daily import line, states, task
 from tasks.daily_rough import typed
@@ -873,10 +874,11 @@ def make(rng):
     draw, strict = rng.choices(
         ((several, True), (polite_first, False), (polite_story, False),
          (name_and_sum, False), (about_me, False), (chain, False),
-         (three_lines, True), (daily_fix.turns, True)),
-        (26, 11, 9, 9, 9, 9, 4, 23))[0]
+         (three_lines, True), (daily_fix.turns, True),
+         (parts_more.turns, True)),
+        (26, 11, 9, 9, 9, 9, 4, 23, 100))[0]
     made = draw(rng)
+    turns = [made] if isinstance(made, Turn) else made
 
-    return task(rng, 'daily_parts', 'single' if isinstance(made, Turn)
-                else 'multi', [made] if isinstance(made, Turn) else made, {},
-                (RETAIN, CHAT), strict)
+    return task(rng, 'daily_parts', 'single' if len(turns) == 1 else 'multi',
+                turns, {}, (RETAIN, CHAT), strict)

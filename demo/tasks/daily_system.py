@@ -10,7 +10,7 @@ what users ask, ">" answers, "+" words that an answer must have.
 
 import json
 
-from tasks import names
+from tasks import names, system_more
 from tasks.daily import line, states
 from tasks.daily_shape import YES_NO, question
 from tasks.parts import Split
@@ -888,4 +888,5 @@ KINDS = (known, known, known, unknown, secret, off_topic, yes_no, few_words,
 
 
 def make(rng):
-    return rng.choice(KINDS)(rng)
+    return system_more.make(rng) if rng.random() < 0.5 \
+        else rng.choice(KINDS)(rng)

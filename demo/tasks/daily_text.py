@@ -6,7 +6,7 @@ mails, are in text_docs.py."""
 
 import re
 
-from tasks import happen, names, text_docs, text_facts
+from tasks import happen, names, text_docs, text_facts, text_stories
 from tasks.daily import line, states, task
 from tasks.daily_rough import typed
 from tasks.parts import Split
@@ -185,6 +185,10 @@ def document(rng):
 
 
 def make(rng):
+    if rng.random() < 0.34:
+        return task(rng, 'daily_text', 'single', [text_stories.turn(rng)], {},
+                    (RETAIN, CHAT))
+
     if rng.random() < 0.55:
         return task(rng, 'daily_text', 'single', [document(rng)], {},
                     (RETAIN, CHAT))

@@ -29,11 +29,11 @@ class Make:
 SHARES = {
     'talk': 3, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 6,
     'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 3,
-    'chat': 6, 'lookup_long': 4, 'trip_facts': 2, 'trip_short': 3, 'trip': 7,
+    'chat': 6, 'lookup_long': 4, 'trip_facts': 3, 'trip_short': 6, 'trip': 12,
     'daily_tool': 22, 'daily_many': 14, 'daily_error': 5, 'daily_none': 8,
     'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 7,
     'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 6,
-    'daily_system': 6,
+    'daily_system': 6, 'daily_open': 20,
 }
 
 TOKENS = {
@@ -44,7 +44,7 @@ TOKENS = {
     'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
     'daily_talk': 45, 'daily_sums': 115, 'daily_text': 110,
     'daily_events': 138, 'daily_format': 57, 'daily_copy': 68,
-    'daily_parts': 107, 'daily_system': 110,
+    'daily_parts': 107, 'daily_system': 110, 'daily_open': 600,
 }
 
 WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}

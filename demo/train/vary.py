@@ -71,7 +71,7 @@ daily_parts chat'''.split())
 # such as a table or the telephone number.
 
 LOOSE = frozenset('''daily_tool daily_many daily_error daily_turns daily_text
-daily_events daily_copy lookup lookup_long tools_single tools_multi
+daily_events daily_copy daily_open lookup lookup_long tools_single tools_multi
 tools_error'''.split())
 
 HEAD = frozenset(w.lower() for w in WORD.findall(TOOLS_HEAD))
@@ -281,7 +281,7 @@ def greeted(rng, family, messages):
 
     if not family.startswith(('daily_tool', 'daily_many', 'daily_error',
                               'daily_none', 'daily_turns', 'daily_events',
-                              'daily_text')):
+                              'daily_text', 'daily_open')):
         return messages
 
     return [{**m, 'content': around(rng, m['content'])}

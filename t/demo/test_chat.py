@@ -272,7 +272,7 @@ class Mix(unittest.TestCase):
                 'daily_tool', 'daily_many', 'daily_error', 'daily_none',
                 'daily_turns', 'daily_talk', 'daily_sums', 'daily_text',
                 'daily_events', 'daily_format', 'daily_copy', 'daily_parts',
-                'daily_system'}
+                'daily_system', 'daily_open'}
 
     def test_families(self):
         self.assertEqual(set(mix.FAMILIES), self.FAMILIES)
