@@ -215,8 +215,7 @@ class Made(unittest.TestCase):
     def maker(self, directory, samples):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
-            samples=samples, families=None, apart=False, texts=None,
-            words=None))
+            samples=samples, families=None, apart=False, texts=None))
 
     def test_a_tokenizer_that_ends(self):
         tokenizer = data.Tokenizer(DSA, TOKENIZER)
