@@ -10,7 +10,8 @@
 --data has the shards of train.data, to which more may be added meanwhile.
 --out gets a checkpoint after every stage, STAGE.bf16 (checkpoint.py), from
 which the next stage starts, in the same run or in another.  --from continues
-after a checkpoint's stage; --stages selects other stages.  --scale multiplies
+after a checkpoint's stage, or begins with the weights of a directory that
+train.export wrote; --stages selects other stages.  --scale multiplies
 the length of every stage, for trials.  --seconds ends a stage after this time,
 if it is not over before; the learning rate has fallen by then.  It runs on a
 GPU if there is one; torchrun starts it on several (ranks.py).
@@ -54,7 +55,7 @@ import time
 
 import torch
 
-from train import checkpoint, ranks, recall, recipe
+from train import checkpoint, ranks, recall, recipe, restore
 from train.data import Shards
 from train.model import Model, shifted
 from train.ops import accelerate
@@ -92,7 +93,7 @@ def main():
         with open(CONFIG) as f:
             saved = {'config': json.load(f)}
     else:
-        saved = checkpoint.load(args.start)
+        saved = restore.start(args.start)
 
     # the twin is served with a selection of the whole context
 

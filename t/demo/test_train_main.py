@@ -21,7 +21,7 @@ try:
     from train import data
     from train import train as train_file
     from train.model import Model
-    from train import checkpoint, recipe
+    from train import checkpoint, export, recipe, restore
     from train.recipe import STAGES
 except ImportError:
     torch = None
@@ -150,6 +150,33 @@ class Main(unittest.TestCase):
         self.assertEqual({n for n in warm
                           if not torch.equal(again[n], warm[n])},
                          {n for n in warm if is_indexer(n)})
+
+    def test_begins_with_an_exported_model(self):
+        """All stages follow, unless some are named; the weights are those of
+        FP8 codes."""
+
+        self.write_shard()
+        self.assertIsNone(self.main('--scale', '0.1', '--stages', 'pretrain'))
+
+        saved = self.checkpoint('pretrain')
+        export.export(saved['config'], saved['model'], self.path('model'))
+        codes = restore.restore(self.path('model'))['model']
+        begun = []
+
+        def train(model, stage, *rest):
+            begun.append((stage.name, {
+                n: t.clone() for n, t in model.state_dict().items()}))
+
+        self.assertIsNone(self.main('--from', self.path('model'),
+                                    train=train))
+        self.assertEqual([name for name, _ in begun],
+                         [s.name for s in self.stages])
+
+        first = begun[0][1]
+        self.assertEqual({n for n in codes
+                          if not torch.equal(first[n], codes[n])}, set())
+        self.assertTrue(any(not torch.equal(first[n], t)
+                            for n, t in saved['model'].items()))
 
     def test_seed(self):
         self.write_shard()
