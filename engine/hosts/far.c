@@ -33,10 +33,20 @@ typedef struct {
 } dsa_far_op_t;
 
 
+/* A host's operations. */
+
+typedef struct {
+    uint32_t            pending;
+    uint64_t            since_ms;       /* of the last answer, or of the first
+                                           operation after none was pending */
+} dsa_far_host_t;
+
+
 struct dsa_hosts_far_s {
     dsa_hosts_wire_t   *wire;
     uint32_t            hosts;
     uint32_t            ranks;          /* of each host */
+    dsa_far_host_t     *host;           /* [hosts] */
     dsa_far_queue_t    *queue;          /* [hosts * ranks][DSA_MOVES] */
     dsa_far_op_t       *op;             /* [DSA_HOSTS_OPS] */
     uint32_t            unused;         /* the first place */
@@ -71,11 +81,12 @@ dsa_hosts_far_create(dsa_hosts_wire_t *wire, uint32_t hosts, uint32_t ranks)
     far->wire = wire;
     far->hosts = hosts;
     far->ranks = ranks;
+    far->host = calloc(hosts, sizeof(dsa_far_host_t));
     far->queue = calloc((size_t) hosts * ranks * DSA_MOVES,
                         sizeof(dsa_far_queue_t));
     far->op = calloc(DSA_HOSTS_OPS, sizeof(dsa_far_op_t));
 
-    if (far->queue == NULL || far->op == NULL) {
+    if (far->host == NULL || far->queue == NULL || far->op == NULL) {
         dsa_hosts_far_destroy(far);
         return NULL;
     }
@@ -101,6 +112,7 @@ void
 dsa_hosts_far_destroy(dsa_hosts_far_t *far)
 {
     if (far != NULL) {
+        free(far->host);
         free(far->queue);
         free(far->op);
         free(far);
@@ -182,6 +194,7 @@ dsa_hosts_far_submit(dsa_hosts_far_t *far, uint32_t tier, dsa_tier_op_t *op,
 {
     struct iovec     part;
     dsa_far_op_t    *place;
+    dsa_far_host_t  *host;
     dsa_hosts_op_t   to;
 
     if (far->unused == DSA_HOSTS_OPS) {
@@ -212,6 +225,12 @@ dsa_hosts_far_submit(dsa_hosts_far_t *far, uint32_t tier, dsa_tier_op_t *op,
 
     far->unused = place->next;
     far->pending++;
+
+    host = &far->host[op->host];
+
+    if (host->pending++ == 0) {
+        host->since_ms = dsa_clock_ms();
+    }
 
     place->op = op;
     place->tier = tier;
@@ -279,6 +298,13 @@ uint32_t
 dsa_hosts_far_pending(const dsa_hosts_far_t *far)
 {
     return far->pending;
+}
+
+
+uint64_t
+dsa_hosts_far_since(const dsa_hosts_far_t *far, uint32_t host)
+{
+    return far->host[host].pending != 0 ? far->host[host].since_ms : 0;
 }
 
 
@@ -406,6 +432,9 @@ dsa_far_ended(dsa_hosts_far_t *far, dsa_hosts_wire_t *w, dsa_err_t *err)
     place->next = far->unused;
     far->unused = ended.id;
     far->pending--;
+
+    far->host[place->host].pending--;
+    far->host[place->host].since_ms = dsa_clock_ms();
 
     op->result = (dsa_tier_result_e) ended.result;
     dsa_far_times(op, &ended);

@@ -20,13 +20,14 @@
 
 #define DSA_HOSTS_LATE      4           /* time limits of a step, for a move,
                                            which waits for the steps in flight
-                                           and for the moves before it */
+                                           and for the moves before it, and for
+                                           the next answer of a tier */
 
 
 static int dsa_hosts_lead_receive(dsa_backend_leader_t *h, uint32_t host,
     dsa_err_t *err);
 static int dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
-    uint64_t since_ms, dsa_err_t *err);
+    const char *message, uint64_t since_ms, dsa_err_t *err);
 static int dsa_hosts_lead_idle(const dsa_backend_leader_t *h, uint32_t host,
     dsa_err_t *err);
 static int dsa_hosts_lead_keep(dsa_backend_leader_t *h, uint32_t host,
@@ -147,17 +148,23 @@ dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
     }
 
     *calls = dsa_hosts_far_moved(h->far, way, rank, &since_ms);
-    rc = rc == DSA_OK ? dsa_hosts_lead_late(h, host, since_ms, err) : rc;
+
+    if (rc == DSA_OK) {
+        rc = dsa_hosts_lead_late(h, host, "MOVE", since_ms, err);
+    }
 
     return dsa_hosts_lead_end(h, rc);
 }
 
 
-/* A host may answer steps, and not a move, whose pages a request waits for. */
+/*
+ * A host may answer steps, and not a move or an operation of a tier, whose
+ * pages a request waits for.
+ */
 
 static int
 dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
-    uint64_t since_ms, dsa_err_t *err)
+    const char *message, uint64_t since_ms, dsa_err_t *err)
 {
     uint64_t  limit;
 
@@ -167,8 +174,8 @@ dsa_hosts_lead_late(const dsa_backend_leader_t *h, uint32_t host,
         return DSA_OK;
     }
 
-    return dsa_error(err, "%s has not answered MOVE for %llu ms",
-                     h->wire[host].name, (unsigned long long) limit);
+    return dsa_error(err, "%s has not answered %s for %llu ms",
+                     h->wire[host].name, message, (unsigned long long) limit);
 }
 
 
@@ -340,6 +347,11 @@ dsa_hosts_tier_collect(void *data)
             for (i = 1; i < h->limits.hosts && rc == DSA_OK; i++) {
                 rc = dsa_hosts_far_read(h->far, i, &err);
                 rc = rc == DSA_OK ? dsa_hosts_lead_idle(h, i, &err) : rc;
+
+                if (rc == DSA_OK) {
+                    rc = dsa_hosts_lead_late(h, i, "TIER", dsa_hosts_far_since(
+                                             h->far, i), &err);
+                }
             }
 
             (void) dsa_hosts_lead_end(h, rc);

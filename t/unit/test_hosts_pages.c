@@ -696,6 +696,54 @@ test_never(void **state)
 }
 
 
+/* The same with an operation of a tier. */
+
+static void
+test_never_tier(void **state)
+{
+    uint64_t         begin_ms;
+    dsa_err_t        err;
+    dsa_tier_t       t;
+    dsa_digest_t     digest;
+    dsa_tier_op_t    op;
+
+    serve = serve_never;
+    begin();
+    serve = NULL;
+
+    hosts.leader.step_ms = 50;
+    t = store_tier;
+    dsa_hosts_tier(b, DSA_TIER_REDIS, &t);
+
+    memset(&op, 0, sizeof(op));
+    tag_of(&digest, 'a');
+    op.kind = DSA_TIER_READ;
+    op.digest = &digest;
+    op.n = 1;
+    op.host = 1;
+    op.owner = &op;
+
+    assert_null(t.collect(t.data));
+    assert_int_equal(hosts.failures, 0);
+
+    begin_ms = dsa_clock_ms();
+    assert_int_equal(t.submit(t.data, &op), DSA_OK);
+
+    do {
+        assert_null(t.collect(t.data));
+        assert_true(dsa_clock_ms() - begin_ms < HOSTS_STEP_MS);
+    } while (hosts.failures == 0);
+
+    assert_true(dsa_clock_ms() - begin_ms >= 200);
+    assert_int_equal(b->check(b, &err), DSA_ERROR);
+    assert_non_null(strstr(err.text, hosts.follower[0].address));
+    assert_non_null(strstr(err.text, "has not answered TIER for 200 ms"));
+
+    t.close(t.data);
+    end(0);
+}
+
+
 /* A follower that hangs while it moves pages is named. */
 
 static void
@@ -733,6 +781,7 @@ main(void)
         cmocka_unit_test(test_junk),
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_never),
+        cmocka_unit_test(test_never_tier),
         cmocka_unit_test(test_hangs)
     };
 
