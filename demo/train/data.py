@@ -40,7 +40,8 @@ import numpy
 
 from tasks.task import DISCARD
 from train import corpus
-from train.encode import Ordinary, training_samples
+from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
+                          training_samples)
 from train.texts import Texts
 
 
@@ -51,6 +52,7 @@ SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
 TEXTS = 0.06            # of the samples are ordinary text: a fifth of the
                         # tokens, a third of the loss of all tokens
+BRIEF = 0.7             # of the base's samples with tools lack instructions
 WINDOW = 8              # shards that are shuffled together
 OPEN = 8                # rows that are packed at a time
 
@@ -205,7 +207,20 @@ class Maker:
         if mode == DISCARD:
             samples = rng.sample(samples, min(2, len(samples)))
 
+        # only of a base, which has texts: what is served has the instructions
+
+        if self.texts is not None and rng.random() < BRIEF:
+            samples = shortened(samples)
+
         return task.family, samples
+
+
+def shortened(samples):
+    """Returns the samples without the instructions before the list of tools.
+    They are always the same, and a base learns more from other tokens."""
+
+    return [[(type(text)(text.replace(TOOLS_HEAD, TOOLS_BRIEF)), target)
+             for text, target in sample] for sample in samples]
 
 
 def name(args, n):

@@ -18,6 +18,7 @@ import unittest.mock
 try:
     import numpy
     from train import data
+    from train.encode import TOOLS_BRIEF, TOOLS_HEAD
 except ImportError:
     numpy = None
 
@@ -216,6 +217,40 @@ class Made(unittest.TestCase):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
             samples=samples, families=None, apart=False, texts=None))
+
+    def test_instructions_are_left_out(self):
+        """Of most samples of a base, which has texts, and of no others;
+        nothing else changes."""
+
+        class NoTexts:
+            def sample(self, rng):
+                return [('a', True)]
+
+        def made(texts):
+            with unittest.mock.patch.multiple(data, TEXTS=0):
+                maker = self.maker(self.directory.name, 0)
+                maker.args.families = ['tools_single']
+                maker.texts = texts
+                found = [maker.made(random.Random(i), f'train-8-0-{i}')[1]
+                         for i in range(60)]
+                maker.tokenizer.close()
+                return found
+
+        whole, brief = made(None), made(NoTexts())
+        shorter = 0
+
+        for a, b in zip(whole, brief):
+            for x, y in zip(a, b):
+                text = ''.join(t for t, _ in y)
+                self.assertIn('## Tools\n\n', text)
+                self.assertEqual(
+                    [(t.replace(TOOLS_BRIEF, TOOLS_HEAD), target)
+                     for t, target in y], x)
+                shorter += TOOLS_HEAD not in text
+
+        samples = sum(map(len, whole))
+        self.assertTrue(0.5 * samples < shorter < 0.9 * samples,
+                        f'{shorter} of {samples}')
 
     def test_a_tokenizer_that_ends(self):
         tokenizer = data.Tokenizer(DSA, TOKENIZER)
