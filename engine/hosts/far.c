@@ -33,12 +33,15 @@ typedef struct {
 } dsa_far_op_t;
 
 
-/* A host's operations. */
+/*
+ * A host's reads in flight.  Writes are not counted: they may wait for the
+ * bandwidth that is configured.
+ */
 
 typedef struct {
-    uint32_t            pending;
-    uint64_t            since_ms;       /* of the last answer, or of the first
-                                           operation after none was pending */
+    uint32_t            reads;
+    uint64_t            since_ms;       /* of the last answer to one, or of the
+                                           first one after there was none */
 } dsa_far_host_t;
 
 
@@ -228,7 +231,7 @@ dsa_hosts_far_submit(dsa_hosts_far_t *far, uint32_t tier, dsa_tier_op_t *op,
 
     host = &far->host[op->host];
 
-    if (host->pending++ == 0) {
+    if (op->kind == DSA_TIER_READ && host->reads++ == 0) {
         host->since_ms = dsa_clock_ms();
     }
 
@@ -304,7 +307,7 @@ dsa_hosts_far_pending(const dsa_hosts_far_t *far)
 uint64_t
 dsa_hosts_far_since(const dsa_hosts_far_t *far, uint32_t host)
 {
-    return far->host[host].pending != 0 ? far->host[host].since_ms : 0;
+    return far->host[host].reads != 0 ? far->host[host].since_ms : 0;
 }
 
 
@@ -433,8 +436,10 @@ dsa_far_ended(dsa_hosts_far_t *far, dsa_hosts_wire_t *w, dsa_err_t *err)
     far->unused = ended.id;
     far->pending--;
 
-    far->host[place->host].pending--;
-    far->host[place->host].since_ms = dsa_clock_ms();
+    if (op->kind == DSA_TIER_READ) {
+        far->host[place->host].reads--;
+        far->host[place->host].since_ms = dsa_clock_ms();
+    }
 
     op->result = (dsa_tier_result_e) ended.result;
     dsa_far_times(op, &ended);

@@ -58,8 +58,8 @@ dsa_tier_op_t *dsa_hosts_far_collect(dsa_hosts_far_t *far, uint32_t tier);
 uint32_t dsa_hosts_far_pending(const dsa_hosts_far_t *far);
 
 /*
- * Returns since when, in dsa_clock_ms(), a host has operations and has answered
- * none of them; 0: it has none.
+ * Returns since when, in dsa_clock_ms(), a host has reads of slower tiers and
+ * has answered none of them; 0: it has none.
  */
 uint64_t dsa_hosts_far_since(const dsa_hosts_far_t *far, uint32_t host);
 

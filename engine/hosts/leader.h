@@ -23,9 +23,9 @@
  * The first fault of a follower is fatal for the replica.  start(), copy(),
  * wait(), move(), moved() and check() report it with the address of the
  * follower, after at most step_ms if it is silent, and after four times as long
- * if it only does not answer a MOVE or a TIER.  A thread watches the
- * connections meanwhile, because a follower may fail between steps, or while
- * this host waits for it on a GPU, where the wait cannot be ended.
+ * if it only does not answer a MOVE or the reads of a tier.  A thread watches
+ * the connections meanwhile, because a follower may fail between steps, or
+ * while this host waits for it on a GPU, where the wait cannot be ended.
  */
 
 /*

@@ -21,7 +21,7 @@
 #define DSA_HOSTS_LATE      4           /* time limits of a step, for a move,
                                            which waits for the steps in flight
                                            and for the moves before it, and for
-                                           the next answer of a tier */
+                                           the next page from a tier */
 
 
 static int dsa_hosts_lead_receive(dsa_backend_leader_t *h, uint32_t host,
@@ -158,8 +158,8 @@ dsa_hosts_lead_moved(dsa_backend_t *b, dsa_move_e way, uint32_t rank, int wait,
 
 
 /*
- * A host may answer steps, and not a move or an operation of a tier, whose
- * pages a request waits for.
+ * A host may answer steps, and not a move or the reads of a tier, whose pages a
+ * request waits for.
  */
 
 static int
