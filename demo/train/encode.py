@@ -66,8 +66,8 @@ Here are the functions available in JSONSchema format:
 <functions>
 '''
 
-# the same without the instructions, which are 229 of the 770 tokens that a
-# sample with tools has on average (data.shortened)
+# the same without the instructions, which are more than 200 tokens of each
+# sample with tools (data.shortened)
 
 TOOLS_BRIEF = '''## Tools
 
