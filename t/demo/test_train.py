@@ -729,7 +729,7 @@ class Recipe(unittest.TestCase):
 
     def test_draft_layer(self):
         """Weight 0.3, then 0.1, as in DeepSeek-V3; the recycled steps are
-        trained in the precision of serving."""
+        trained at the end."""
 
         self.assertEqual([s.drafts for s in STAGES],
                          [0.3, 0.3, 0, 0.1, 0.1, 0.1, 0.1])
@@ -750,7 +750,7 @@ class Recipe(unittest.TestCase):
 
         for s in STAGES:
             self.assertIn(s.attention, train_file.LEARN)
-            self.assertIn(s.precision, ('float', 'served'))
+            self.assertEqual(s.precision, 'float')
             self.assertGreater(s.positions, s.batch)
 
             # every batch has the same number of positions
