@@ -341,6 +341,12 @@ is($r->{status}, 200, 'cancelled') or diag($r->{body});
 is($r->{json}{status}, 'cancelled', 'its status');
 is($r->{json}{id}, $o->{id}, 'its id');
 wait_until(sub { live() eq '0' }, 20, 'the engine to end it');
+
+# its worker bills it when it has read the end, and does not count it as a
+# pending record before
+
+wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 20,
+           'its worker to end it');
 is(look($o->{id})->{status}, 'cancelled', 'GET has it');
 is($t->post("$uri/$o->{id}/cancel", {}, @alice)->{json}{status}, 'cancelled',
    'again: the same');
@@ -658,6 +664,10 @@ wait_until(sub {
 
     return join('', values %{ $client->hgetall($key) }) =~ /"two"/;
 }, 90, 'Redis');
+
+# the other worker may serve what comes now
+
+$t->wait_redis(2);
 is(look($id)->{status}, 'in_progress', 'Redis is back: it goes on');
 ctl($fake, 'go');
 ended($id, 'completed');

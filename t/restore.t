@@ -91,7 +91,8 @@ sub persisted {
     }, 20, 'the append-only file');
 }
 
-# A redis-server in a directory of its own, on the same port, with a copy.
+# A redis-server in a directory of its own, on the same port, with a copy, to
+# which both workers are connected again.
 
 sub restored {
     my ($from, $name, %conf) = @_;
@@ -100,6 +101,7 @@ sub restored {
     mkdir $dir or die "mkdir: $!\n";
     system('cp', '-r', $from, "$dir/$name") == 0 or die "cp failed\n";
     $server = $t->start_redis(port => $server->port, %conf);
+    $t->wait_redis(2);
 }
 
 # The last prompt that the engine got.

@@ -434,6 +434,19 @@ sub wait_sessions {
 }
 
 
+# Waits until so many workers are connected to Redis.  Requests that succeed
+# show this of one worker only, because the kernel may give all of them to it.
+
+sub wait_redis {
+    my ($self, $n) = @_;
+
+    wait_until(sub { ($self->metrics->{dsa_redis_connections} // 0) == $n }, 30,
+               "$n workers to be connected to Redis");
+
+    return;
+}
+
+
 # Waits until all engines can use the Redis that has their pages.
 
 sub wait_cache {
