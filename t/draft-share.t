@@ -62,7 +62,9 @@ sub random_model {
 
     delete @tensor{grep { /\.indexer\./ } keys %tensor};
 
-    for my $name (keys %tensor) {
+    # sorted, because the order decides which random numbers a tensor gets
+
+    for my $name (sort keys %tensor) {
         my $w = $tensor{$name};
         my ($rows, $cols) = @{$w->{shape}};
 

@@ -152,9 +152,9 @@ is_deeply([ uniq(@split) ], [$want], 'split at each byte');
 is(prefix(undef, chunked => [ split //, $body ]), $want, 'in chunks');
 
 my $h2 = DSA::HTTP2->new(port => $t->port(1));
+my $before = () = read_file($t->path('prefix.log')) =~ /\n/g;
 my $id = $h2->request('POST', '/v1/chat/completions', $body,
                       [ authorization => 'Bearer sk-one' ]);
-my $before = () = read_file($t->path('prefix.log')) =~ /\n/g;
 
 $h2->until(sub { $h2->ended($id) });
 is($h2->status($id), 200, 'HTTP/2');

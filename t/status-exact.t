@@ -171,7 +171,11 @@ sub client {
 
     $s->send_request('POST', $uri, body => body($who, $i), key($who));
 
-    if ($who =~ /leaves|choices|summary/ && rand 2 < 1) {
+    # the first one of "summary" stays, so that one summary ends in any case
+
+    if ($who =~ /leaves|choices|summary/ && rand 2 < 1
+        && ($who ne 'summary' || $i != 1))
+    {
         pause(rand 0.3);
         return $s->close;
     }
