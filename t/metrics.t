@@ -20,6 +20,7 @@ my $t = DSA::Test->new('metrics');
 my $fake = $t->start_fake();
 
 $t->start_nginx(workers => 2);
+$t->wait_sessions(2);
 
 
 my $r = $t->get('/metrics');
