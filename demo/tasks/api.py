@@ -165,6 +165,7 @@ class Api:
     tool     the Tool
     known    [(arguments by role, result)]: what it answers; others are not
              found
+    offered  the names of all tools of the task, in the order of its list
     """
 
     def __init__(self, rng, service, style=None, failing=()):
@@ -179,6 +180,7 @@ class Api:
             style if style and rng.random() < 0.75
             else rng.choice(STYLES)))
         self.known = []
+        self.offered = [self.name]
         self.failing = list(failing)
         self.names = {}
         self.lists = set()

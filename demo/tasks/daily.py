@@ -5,7 +5,7 @@ and said, and what is right."""
 
 import re
 
-from tasks import names, rules
+from tasks import names, rules, weigh
 from tasks.api import Api, same, text_of
 from tasks.parts import Split
 from tasks.phrase import expand, say
@@ -89,6 +89,9 @@ def box(rng, uses, others=(0, 5), without=(), services=None):
     if any(tools.get(a.name) is not a.tool for a in apis.values()):
         return box(rng, uses, others, without, services)
 
+    for api in offered:
+        api.offered = list(tools)
+
     return apis, tools
 
 
@@ -99,10 +102,6 @@ BEGIN = '''[The user wants me to|I should|I have to|The request is to|To do:] {w
 [Asked is to|What to do:|The task is to|I am asked to] {want}.'''
 QUOTE = '''[The user writes|The user says|The request is|Asked is]: "{said}"
 "{said}" [That is asked.|I do that.|is the request.]'''
-CALL = '''[{name} fits|The tool is {name}|I call {name}|{name} can do that], [with|for] {args}.
-[I use {name} with|{name} needs|Call {name} with] {args}.'''
-FITS = '''[{name} fits|The tool is {name}|I call {name}]: "{about}". [Now|So] {args}.
-{name} is for this: "{about}". [I call it with|It gets] {args}.'''
 READ = '''[It returned|The result has|I got|The result says|Found]: {keys}. [Now I answer.|That answers it.|So I can answer.|]
 [From the result|The answer is in the result|I read]: {keys}.'''
 DONE = '''[It worked.|It is done.|The call succeeded.|The result says that it is done.] [Now I say so.|I confirm {keys}.|So: {keys}.]
@@ -122,20 +121,34 @@ class Thoughts:
 
     def __init__(self, rng, uses, apis, user):
         self.want = [request(rng, u.want, u.user, user) for u in uses]
-        self.call = [choice(rng, apis[u.service.topic], u) for u in uses]
+        self.call = [choice(apis[u.service.topic], u) for u in uses]
         self.read = [line(rng, READ if u.service.gives and u.records != ''
                           else DONE).format(
-            keys=', '.join(k.split('|')[0] for k in u.keys)) for u in uses]
+            keys=', '.join(field(apis[u.service.topic], u.records, k)
+                           for k in u.keys)) for u in uses]
         self.before = line(rng, BEFORE).format(
             want=' and '.join(u.want for u in uses)) \
             if rng.random() < 0.3 else ''
 
 
-# Words that a model copies are right more often than its own, above all if it
-# has never seen a request like this.  So most thoughts quote.
+def field(api, records, key):
+    """Returns what is read in a result: a word of the answer, after the name
+    of its field if it has one."""
 
-QUOTED = 0.7
-LONGEST = 200           # letters of a quotation
+    key = key.split('|')[0]
+
+    for record in records if isinstance(records, list) else ():
+        for role, value in record.items():
+            if str(value) == key and role in api.fields:
+                return f'{api.fields[role]}: {key}'
+
+    return key
+
+
+# Words that a model copies are right more often than its own, above all if it
+# has never seen a request like this.  So a thought quotes what is not long.
+
+LONGEST = 240           # letters of a quotation
 
 
 def request(rng, want, said, user):
@@ -143,37 +156,24 @@ def request(rng, want, said, user):
     words in a message, or with others."""
 
     said, user = (' '.join(text.split()) for text in (said, user))
+    said = said if said in user else user
 
-    if rng.random() < QUOTED and 0 < len(said) <= LONGEST and said in user:
-        return line(rng, QUOTE).format(said=said)
-
-    return line(rng, BEGIN).format(want=want)
+    return line(rng, QUOTE).format(said=said) if 0 < len(said) <= LONGEST \
+        else line(rng, BEGIN).format(want=want)
 
 
-def choice(rng, api, use):
+def choice(api, use):
     """Returns the thought about the tool of a use and its arguments."""
 
-    about = (api.tool.function.get('description') or '').rstrip('.')
-    quoted = rng.random() < QUOTED and 0 < len(about) <= LONGEST
-
-    return line(rng, FITS if quoted else CALL).format(
-        name=api.name, about=about,
-        args=described(api.call(use.given)[1]))
+    return f'{weigh.weighed(api.offered, api.name)} {described(api, use.given)}'
 
 
-def described(arguments):
-    """Returns the arguments of a call as a text: names and values."""
+def described(api, given):
+    """Returns the thought about the arguments of a call; given is by role."""
 
-    parts = []
+    said = weigh.filled(api.tool.function, api.call(given)[1])
 
-    for name, value in arguments.items():
-        if isinstance(value, dict):
-            parts.append(described(value))
-        else:
-            parts.append(f'{name} ' + (', '.join(value) if isinstance(
-                value, list) else str(value)))
-
-    return ', '.join(parts) or 'no arguments'
+    return said if said.endswith('.') else said + '.'
 
 
 # -------------------------------------------------------------------- turns
@@ -212,16 +212,14 @@ def thought(mode, t, seen, group):
 
     said = []
 
-    if not seen:
-        said += [t.want[i] for i in group] if len(group) > 1 \
-            else [t.want[group[0]]]
-    elif mode == DISCARD:
+    if seen and mode == DISCARD:
         said += [t.want[i] for i in seen]
 
     said += [t.read[i] for i in (seen if mode == DISCARD or not group
                                  else seen[-1:])]
-    said += [t.want[i] for i in group if seen]
-    said += [t.call[i] for i in group]
+
+    for i in group:
+        said += [t.want[i], t.call[i]]
 
     return ' '.join(said)
 

@@ -29,7 +29,7 @@ def planned(rng, goal, first, reason, then, apis, user, answer):
     not be done are there, too."""
 
     begin = request(rng, goal, user, user)
-    say = {id(u): choice(rng, apis[u.service.topic], u)
+    say = {id(u): choice(apis[u.service.topic], u)
            for u in (*first, *then)}
     before = expand(rng, '[Let me look.|One moment.|I will check.|||]')
     done = expand(rng, '[It worked.|That is done.|The call succeeded.] '

@@ -4,7 +4,7 @@
 made because the request lacks something."""
 
 from tasks import daily_lack
-from tasks.daily import (Thoughts, box, described, draw_use, judge, line,
+from tasks.daily import (Thoughts, box, choice, described, draw_use, judge, line,
                          request, task, turn)
 from tasks.daily_chain import ended
 from tasks.daily_turns import AGAIN
@@ -247,14 +247,14 @@ def report(rng, use, api, answer, why):
 
     want = request(rng, use.want, use.user, use.user)
     call = api.call(use.given)
-    args = described(call[1])
+    chosen = choice(api, use)
     bad = expand(rng, '[It failed|An error|No success|That did not work]: '
                       '{why}. [I say so.|I report that.|I tell the user.]'
                  ).format(why=why)
     answer = capital(answer)
 
     def gold(mode):
-        yield Step('' if mode == CHAT else f'{want} {api.name}: {args}.', '',
+        yield Step('' if mode == CHAT else f'{want} {chosen}', '',
                    [call])
         yield Step('' if mode == CHAT else f'{want} {bad}' if mode ==
                    DISCARD else bad, answer)
@@ -356,13 +356,13 @@ def meant(rng):
     first, second = api.call(bad.given), api.call(good.given)
     retry = expand(rng, f'[The error names|It suggests|Probably meant is] '
                         f'{right}. [I call again with that.|So I use it.'
-                        f'|Once more:] {described(second[1])}.')
+                        f'|Once more:] {described(api, good.given)}')
 
     def gold(mode):
         steps = whole.gold(mode)
         next(steps)
         yield Step('' if mode == CHAT else
-                   f'{begin} {api.name}: {described(first[1])}.', '', [first])
+                   f'{begin} {choice(api, bad)}', '', [first])
         yield Step('' if mode == CHAT else
                    f'{begin} {retry}' if mode == DISCARD else retry, '',
                    [second])

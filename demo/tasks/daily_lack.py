@@ -3,7 +3,8 @@
 """Requests that lack something, so that the assistant must ask for it; in
 some, the user then says it, and the call is made."""
 
-from tasks.daily import box, line, task, turn
+from tasks import weigh
+from tasks.daily import box, described, line, request, task, turn
 from tasks.daily_chain import kind_of
 from tasks.parts import Split
 from tasks.phrase import expand, manner
@@ -209,7 +210,11 @@ def make(rng):
     user = manner(rng, expand(rng, rng.choice(SAID[asks])))
     what = expand(rng, what)
     answer = line(rng, ASK).format(what=what)
-    thoughts = expand(rng, rng.choice(THINK)).format(what=what)
+    api = apis[use.service.topic]
+    thoughts = ' '.join((request(rng, use.want, user, user),
+                         weigh.weighed(api.offered, api.name),
+                         described(api, {}),
+                         expand(rng, rng.choice(THINK)).format(what=what)))
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)

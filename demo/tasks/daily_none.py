@@ -5,7 +5,7 @@ any, or with one that is close (daily_near.py); and requests for which the
 tools that are there are not needed."""
 
 from tasks import (daily_copy, daily_format, daily_near, daily_simple,
-                   daily_sums, daily_talk, daily_text)
+                   daily_sums, daily_talk, daily_text, weigh)
 from tasks.daily import TOPICS, box, line, request, states, task
 from tasks.parts import Split
 from tasks.phrase import capital, expand, manner, say
@@ -30,6 +30,26 @@ That is not something I can do: nothing here lets me {want}.
 [I'm afraid that|It seems that] I have nothing to {want}. [You will have to do it yourself, sorry.|Please do it in another way.|Can I do something else?]
 [Sorry|I'm sorry], no tool here can {want}.'''
 
+# Half of the refusals do not name what is refused: of a request unlike those of
+# training, a model names it wrongly.
+
+PLAIN = '''[I'm sorry, but|Sorry,|Unfortunately,|I am afraid] I have no tool for that.
+[Sorry, I|I'm afraid I|I] [cannot|can't] do that[ here| with my tools|].
+I have no tool for [that|this|it].
+None of my tools can do that[, sorry|].
+[That is not possible here|I cannot help with that]: [the tool for it is missing|I have no tool for it].
+[My tools do not cover that|There is no tool for that][, sorry|]. [Can I do something else?|]
+I [can't|cannot] do that: no tool here is made for it.
+[I looked at my tools|I went through my tools], but none fits.'''
+
+PLAIN_ALONE = '''[I'm sorry, but|Sorry,|Unfortunately,|I am afraid] I [cannot|can't] do that without tools.
+I have no [access to that|tools in this chat], so I [cannot|can't] do it.
+I can only [write|answer in text] here, so I can't do that. [Sorry.|]
+[That needs a tool|I would need a tool for that], and I have none. [So I can't do it.|I cannot do it.]
+I am not connected to [anything|any service], so I cannot do that.
+[Here I have only words|All I have here is text], so I can't. [Sorry.|]
+I [can't|cannot] do that, [because|since] I have no tools.'''
+
 ALONE = '''[I'm sorry, but|Sorry,|Unfortunately,|I am afraid] I [cannot|can't] {want}: I have no tools[ here|].
 I have no [access to that|tools in this chat], so I [cannot|can't] {want}.
 [Without a tool|Without tools] I cannot {want}.
@@ -44,49 +64,26 @@ I am not able to {want}[ from here|]: [there are no tools|no tools are connected
 [Sorry|I'm sorry], I don't have what it takes to {want}: no tool at all.
 To {want}[,|] I would have to be connected to [something|a service], and I am not.'''
 
-THINK = Split('''None of the tools can {want}.
-The tools that I have do not {want}.
-I look for a tool to {want}: there is none.
-To {want} I would need a tool that is missing.
-No tool fits: the request is to {want}.
-The user wants me to {want}. No tool is for that.
-Wanted: {want}. I compare with the tools, and none does it. I say so.
-I must not call a tool that does something else. None is there to {want}.
-Asked is to {want}. I have nothing for it, so I decline.
-There is no tool to {want}, so I make no call.
-Can I {want}? The tools do other things. I refuse.
-{want}: not possible with what I have.'''.splitlines())
+def refusal(rng, want, alone=False):
+    """Returns an answer that refuses; alone: there are no tools."""
 
-THINK_ALONE = Split('''There are no tools here. To {want} I would need one.
-No tool is connected, so I cannot {want}. I say so.
-The user wants me to {want}. I have no tools at all.
-I have no list of tools. Without one I can't {want}.
-Asked is to {want}. That needs a tool, and there is none.
-I can only write text, and to {want} more is needed. I decline.
-Can I {want}? Not without a tool. I do not make it up.
-I must not invent a result. I have nothing to {want}.'''.splitlines())
+    plain = rng.random() < 0.5
+    texts = (PLAIN_ALONE if alone else PLAIN) if plain \
+        else ALONE if alone else REFUSE
 
-THINK_NEAR = Split('''{name} is close, but it cannot {want}. I decline.
-{name} does something else. It does not {want}.
-The user wants me to {want}. {name} is not for that.
-It looks like {name}, but to {want} is another thing, and no tool does it.
-{name} would be wrong here: the request is to {want}. No call.
-Only {name} is near, and it can't {want}. I say that I cannot.
-Would {name} help? No, it does not {want}.
-To {want} I would need more than {name}.'''.splitlines())
+    return capital(line(rng, texts).format(want=want))
 
-LISTED = '''The tools are {tools}. [None is for that.|None of them does it.|No tool fits.]
-[I have|There are|I compare] {tools}. [That is something else.|Nothing for this.|No call.]'''
+
+NO_TOOLS = '[I have no tools.|There are no tools here.|No tool is connected.]'
+NONE_FITS = '[None is for that.|None of them does it.|No tool fits.]'
 
 
 def weighed(rng, want, user, tools):
     """Returns the thought about a request for which no tool is there."""
 
-    said = request(rng, want, user, user) + ' '
-
-    return said + (line(rng, LISTED).format(tools=', '.join(tools)) if tools
-                   else expand(rng, '[I have no tools.|There are no tools '
-                                    'here.|No tool is connected.]'))
+    return ' '.join((request(rng, want, user, user), weigh.weighed(tools),
+                     expand(rng, NONE_FITS)) if tools else
+                    (request(rng, want, user, user), expand(rng, NO_TOOLS)))
 
 
 def make(rng):
@@ -117,11 +114,8 @@ def missing(rng):
     use = rng.choice(TOPICS[topic]).draw(rng)
     alone = rng.random() < 0.3
     tools = {} if alone else box(rng, [], (1, 6), near(topic))[1]
-    answer = capital(line(rng, ALONE if alone else REFUSE).format(
-        want=use.want))
-    thoughts = weighed(rng, use.want, use.user, tools) \
-        if rng.random() < 0.6 else capital(expand(rng, rng.choice(
-            THINK_ALONE if alone else THINK)).format(want=use.want))
+    answer = refusal(rng, use.want, alone)
+    thoughts = weighed(rng, use.want, use.user, tools)
 
     return declined(rng, 'daily_none', use.user, thoughts, answer, tools)
 
@@ -146,13 +140,10 @@ def close(rng):
 
     topic, want, user = daily_near.draw(rng)
     use = rng.choice(TOPICS[topic]).draw(rng)
-    apis, tools = box(rng, [use], (0, 4), set(TOPICS) - daily_near.beside(topic))
-    answer = capital(line(rng, REFUSE).format(want=want))
-    thoughts = weighed(rng, want, user, tools) if rng.random() < 0.4 \
-        else expand(rng, rng.choice(THINK_NEAR)).format(
-            want=want, name=apis[topic].name)
+    tools = box(rng, [use], (0, 4), set(TOPICS) - daily_near.beside(topic))[1]
 
-    return declined(rng, 'daily_none', user, thoughts, answer, tools)
+    return declined(rng, 'daily_none', user, weighed(rng, want, user, tools),
+                    refusal(rng, want), tools)
 
 
 # services of which one could be taken for another; any of them could be

@@ -8,12 +8,13 @@ those of the descriptions."""
 
 import re
 
-from tasks import names, strings
+from tasks import names, open_details, strings
 from tasks.api import Use, parameter, service
 from tasks.daily import box, line, task, turn
 from tasks.daily_chain import ended
 from tasks.daily_many import JOIN
-from tasks.daily_none import REFUSE, declined, weighed
+from tasks.daily_none import declined, refusal, weighed
+from tasks.open_details import TIMES, compound, detail
 from tasks.open_words import STATES, THINGS, TRAITS, VERBS
 from tasks.parts import Split
 from tasks.phrase import capital, expand, manner, say
@@ -97,10 +98,10 @@ def parameters(rng, thing, traits, states, given):
         found.append(parameter(
             t.words, f'{words(t.words)} {words(t.words)} '
             f'{noun(thing)}_{words(t.words)} new_{words(t.words)}',
-            say_about(TRAIT_ABOUT, thing, t.words,
-                      f', in {t.unit}' if t.unit else ''), t.kind, t.choices,
+            say_about(TRAIT_ABOUT, thing, t.words, form_of(t)), t.kind,
+            t.choices,
             needed=t.words in given and rng.random() < 0.7,
-            kept=t.words in given, always=bool(t.unit)))
+            kept=t.words in given, always=bool(t.unit or t.form in FORMS)))
 
     for s in states:
         found.append(parameter(
@@ -108,6 +109,16 @@ def parameters(rng, thing, traits, states, given):
             'boolean', needed=False, kept=s in given))
 
     return found
+
+
+FORMS = {'date': ', as YYYY-MM-DD', 'time': ', as HH:MM, 24 hours',
+         'moment': ', such as 2025-01-31T14:30'}
+
+
+def form_of(trait):
+    """Returns what the description of a parameter says of its values."""
+
+    return f', in {trait.unit}' if trait.unit else FORMS.get(trait.form, '')
 
 
 def say_about(text, thing, words='', unit=''):
@@ -178,38 +189,6 @@ def shown(v):
         return ' and '.join([', '.join(v[:-1]), v[-1]] if v[1:] else v)
 
     return str(v)
-
-
-WITH = '''{words} {v}
-{words}: {v}
-the {words} is {v}
-{words} = {v}
-with {v} as the {words}
-with the {words} {v}
-and {v} for the {words}'''
-
-WITH_LIST = '''{words} {v}
-{words}: {v}
-with {v} as {words}
-with the {words} {v}
-and as {words} {v}'''
-
-WITH_UNIT = '''{words} {v}
-a {words} of {v}
-{words}: {v}
-the {words} is {v}
-with a {words} of {v}
-and the {words} should be {v}'''
-
-
-def detail(rng, trait, v):
-    unit = '' if trait.unit in ('', '%') else ' ' + trait.unit
-    said = shown(v) + ('%' if trait.unit == '%' else unit)
-
-    ways = WITH_LIST if trait.kind == 'array' else \
-        WITH_UNIT if trait.unit else WITH
-
-    return line(rng, ways).format(words=trait.words, v=said)
 
 
 def state_detail(rng, state, v):
@@ -304,14 +283,27 @@ def act(rng, thing, verb):
     """Returns a Use that changes a thing, with some details."""
 
     does, others, past = verb
-    traits = rng.sample(TRAITS, rng.randint(0, 4))
+    traits = rng.sample(TRAITS, rng.randint(0, 5))
     states = rng.sample(STATES, rng.choice((0, 0, 0, 1, 1, 2)))
     given, details = {'name': label(rng)}, []
 
+    if rng.random() < 0.2:
+        traits.append(rng.choice(TIMES))
+
+    if rng.random() < 0.3:
+        traits.append(compound(rng))
+
+    # a value that no parameter takes
+
+    if traits and rng.random() < 0.2:
+        t = traits.pop()
+        details.append(detail(rng, t, open_details.draw(rng, t)[0],
+                              [*traits, t]))
+
     for t in traits:
         if rng.random() < 0.75:
-            given[t.words] = value(rng, t)
-            details.append(detail(rng, t, given[t.words]))
+            said, given[t.words] = open_details.draw(rng, t)
+            details.append(detail(rng, t, said, traits))
 
     for s in states:
         if rng.random() < 0.75:
@@ -494,4 +486,4 @@ def nothing(rng, use, others):
     return declined(
         rng, 'daily_open', use.user,
         weighed(rng, use.want, use.user, tools),
-        capital(line(rng, REFUSE).format(want=use.want)), tools)
+        refusal(rng, use.want), tools)

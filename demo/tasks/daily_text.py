@@ -145,7 +145,8 @@ def framed(rng, text, question):
     """Returns a message with a text and a question, which has a mark at its
     end unless the message ends with it."""
 
-    form = expand(rng, rng.choice(ASK).replace('\\n', '\n'))
+    form = '{text} {q}' if rng.random() < 0.15 \
+        else expand(rng, rng.choice(ASK).replace('\\n', '\n'))
 
     if not form.endswith('{q}') and question[-1] not in '.?!':
         question += '?'

@@ -29,7 +29,7 @@ class Make:
 SHARES = {
     'talk': 3, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 6,
     'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 3,
-    'chat': 6, 'lookup_long': 4, 'trip_facts': 3, 'trip_short': 6, 'trip': 12,
+    'chat': 6, 'lookup_long': 4, 'trip_facts': 3, 'trip_short': 8, 'trip': 20,
     'daily_tool': 22, 'daily_many': 14, 'daily_error': 5, 'daily_none': 8,
     'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 7,
     'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 6,

@@ -137,10 +137,13 @@ class Trait:
     make    rng -> a value
     unit    a text after the value, or ''
     choices the values of an enum, or none
+    form    how a program writes it, if people write it in another way:
+            'date' (2025-01-31), 'time' (14:30), 'moment'
+            (2025-01-31T14:30), 'compound' (front_door), or ''
     """
-    def __init__(self, words, kind, make, unit='', choices=()):
+    def __init__(self, words, kind, make, unit='', choices=(), form=''):
         self.words, self.kind, self.make = words, kind, make
-        self.unit, self.choices = unit, choices
+        self.unit, self.choices, self.form = unit, choices, form
 
     def __str__(self):
         return self.words
@@ -154,6 +157,21 @@ def number(words, low, high, unit='', step=1):
 def decimal(words, high, unit=''):
     return Trait(words, 'number',
                  lambda rng: round(rng.uniform(0.1, high), 1), unit)
+
+
+def amount(words, high):
+    """Returns a trait of money, with cents or without."""
+
+    return Trait(words, 'number', lambda rng: rng.randrange(1, high)
+                 if rng.random() < 0.4 else
+                 round(rng.randrange(1, high) + rng.randrange(1, 100) / 100,
+                       2), 'euros')
+
+
+def angle(words, high):
+    return Trait(words, 'number',
+                 lambda rng: round(rng.uniform(-high, high), rng.choice(
+                     (1, 2, 2, 3))))
 
 
 def text(words, make):
@@ -193,6 +211,10 @@ def date(rng):
         f'{rng.randrange(1, 29):02}'
 
 
+def dated(words):
+    return Trait(words, 'string', date, form='date')
+
+
 def weekday(rng):
     return rng.choice(happen.DAYS.split('|'))
 
@@ -216,7 +238,8 @@ def place(rng):
 COLORS = 'red green blue yellow white black brown gray orange purple pink'
 
 TRAITS = Split((
-    number('price', 1, 900, 'euros'), number('fee', 1, 200, 'euros'),
+    amount('price', 900), amount('fee', 200), angle('latitude', 90),
+    angle('longitude', 180),
     number('budget', 100, 9000, 'euros', 50), number('rent', 100, 2500, 'euros'),
     number('height', 3, 400, 'cm'), number('width', 3, 400, 'cm'),
     number('length', 3, 900, 'cm'), number('depth', 2, 300, 'cm'),
@@ -224,13 +247,13 @@ TRAITS = Split((
     number('quantity', 1, 99, 'pieces'), number('floor', 1, 40),
     number('room number', 1, 600), number('capacity', 2, 900, 'people'),
     number('duration', 5, 240, 'minutes'), number('speed', 5, 220, 'km/h'),
-    number('temperature', 1, 90, 'degrees'), number('discount', 1, 90, '%'),
+    number('temperature', -30, 90, 'degrees'), number('discount', 1, 90, '%'),
     number('score', 1, 100, 'points'), number('level', 1, 20),
     number('page', 1, 500), number('year', 1900, 2031),
     number('number of seats', 1, 80), number('distance', 1, 900, 'km'),
     number('power', 10, 3000, 'watts'), number('volume', 1, 100, '%'),
     number('rank', 1, 50), number('limit', 5, 5000),
-    number('deposit', 10, 900, 'euros'), number('salary', 900, 9000, 'euros'),
+    amount('deposit', 900), number('salary', 900, 9000, 'euros'),
     decimal('rating', 5, 'stars'), decimal('tax', 30, '%'),
     decimal('thickness', 90, 'mm'), decimal('load', 40, 'tons'),
     text('owner', person), text('author', person), text('manager', person),
@@ -240,11 +263,10 @@ TRAITS = Split((
     text('birthplace', place), text('address', lambda rng:
                                     f'{rng.choice(names.LAST)} Street '
                                     f'{rng.randrange(1, 199)}'),
-    text('email', lambda rng: f'{strings.letters(rng)}@'
-                              f'{strings.letters(rng)}.com'),
+    text('email', strings.mail),
     text('serial number', strings.code), text('code', strings.code),
     text('reference', strings.code), text('license plate', strings.code),
-    text('due date', date), text('start date', date), text('end date', date),
+    dated('due date'), dated('start date'), dated('end date'),
     text('day', weekday), text('month', month), text('time', clock),
     text('room', lambda rng: rng.choice(names.ROOMS)),
     text('topic', lambda rng: rng.choice(names.TOPICS)),

@@ -17,7 +17,29 @@ def letters(rng):
 def code(rng):
     """Returns a number of an order, a key or a hash."""
 
-    way = int(rng.random() * 4)
+    way = int(rng.random() * 9)
+
+    if way == 4:
+        return rng.choice(('pay', 'usr', 'inv', 're', 'tok', 'evt', 'id',
+                           letters(rng))) + '_' + mixed(rng)
+
+    if way == 5:
+        return f'{rng.randrange(10 ** rng.randint(1, 4))}' \
+            f'{rng.choice("-/.:")}{mixed(rng) if rng.random() < 0.5 else rng.randrange(99999)}'
+
+    if way == 6:
+        return rng.choice('#@') + letters(rng) + rng.choice(
+            ('', '-', '_')) + rng.choice((letters(rng), ''))
+
+    if way == 7:
+        return rng.choice('/-.').join(
+            rng.choice(names.NOUNS + names.ADJECTIVES).replace(' ', '-')
+            if rng.random() < 0.6 else letters(rng)
+            for _ in range(rng.randint(2, 3)))
+
+    if way == 8:
+        return rng.choice(string.ascii_uppercase) \
+            + str(rng.randrange(10, 99999))
 
     if way == 0:
         return ''.join(rng.choice(string.ascii_uppercase)
@@ -44,7 +66,8 @@ def number(rng):
         return str(rng.randrange(10 ** rng.randint(1, 7)))
 
     if way == 1:
-        return f'{rng.randrange(10 ** rng.randint(1, 4))}.' \
+        return rng.choice(('', '', '', '-')) \
+            + f'{rng.randrange(10 ** rng.randint(1, 4))}.' \
             f'{rng.randrange(10 ** rng.randint(1, 3))}'
 
     if way == 2:
@@ -55,20 +78,48 @@ def number(rng):
         f'{rng.randrange(1000, 99999)}'
 
 
+def mixed(rng):
+    return ''.join(rng.choice(string.ascii_letters + string.digits)
+                   for _ in range(rng.randint(3, 9)))
+
+
+# The last part of a host is any word now and then, so that a model copies it
+
+def host(rng):
+    end = rng.choice(('com', 'org', 'net', 'io', 'de', 'fr', 'jp', 'co.uk',
+                      'example', 'test', 'local', 'dev', 'info', 'it', 'ch',
+                      'gov', 'edu')) if rng.random() < 0.7 else \
+        rng.choice(names.NOUNS).replace(' ', '') \
+        if rng.random() < 0.5 else letters(rng)[:3]
+    name = rng.choice((names.syllables(rng), letters(rng),
+                       rng.choice(names.NOUNS).replace(' ', '-')))
+
+    return rng.choice(('', '', '', 'api.', 'www.', 'mail.', letters(rng) + '.')
+                      ) + f'{name}.{end}'
+
+
+def mail(rng):
+    who = rng.choice((rng.choice(names.FIRST), rng.choice(names.LAST),
+                      rng.choice(names.NOUNS), letters(rng))) \
+        .lower().replace(' ', '')
+
+    return who + rng.choice(('', '.', '_', '-')) + rng.choice(
+        (letters(rng), str(rng.randrange(100)),
+         rng.choice(names.LAST).lower().replace(' ', ''))) + '@' + host(rng)
+
+
+def web(rng):
+    return rng.choice(('https://', 'https://', 'http://', 'www.', '')) \
+        + host(rng) + ''.join(
+            '/' + rng.choice((letters(rng), rng.choice(names.NOUNS).replace(
+                ' ', '-'))) for _ in range(rng.randint(0, 3))) \
+        + rng.choice(('', '', f'?id={rng.randrange(999)}'))
+
+
 def address(rng):
     """Returns an address of mail or the web."""
 
-    host = f'{names.syllables(rng)}.' + rng.choice(
-        ('com', 'org', 'net', 'io', 'de', 'fr', 'jp', 'co.uk', 'example'))
-
-    if rng.random() < 0.6:
-        who = rng.choice(names.FIRST).lower().replace(' ', '')
-
-        return who + rng.choice(('', '.', '_')) + rng.choice(
-            (letters(rng), str(rng.randrange(100)))) + '@' + host
-
-    return rng.choice(('https://', 'http://', 'www.')) + host + rng.choice(
-        ('', '/' + letters(rng), f'/{letters(rng)}?id={rng.randrange(999)}'))
+    return mail(rng) if rng.random() < 0.6 else web(rng)
 
 
 def path(rng):

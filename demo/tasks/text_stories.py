@@ -195,7 +195,7 @@ STORIES = r'''
 #. [Hi {b}, sorry that|Sorry, {b}, that|{b}, I am so sorry that] I [missed|did not come to] <what the writer missed: the {event1}>, but <why the writer did not come: {missed}>.
 . [We could meet on|Let us meet on] <day the meeting: {d1}> <place the meeting: at the {spot1}>[ instead|][.|, if you like.]
 ? [I still have|I will return] <what [will be returned|belongs to {b}]: the {product1}> [of yours|that you lent me].
-? [My sister {c} comes along|{c} comes, too]. 
+? [My sister {c} comes along|{c} comes, too].
 * {c_She} is a <job {c}: {job1}> and [lives|has a flat] in <home {c}: {city1}>.
 - [Love|Yours|Bye], <who [wrote|sent] this [message|note]: {a}>
 #. [Our team has two new people|We have two new colleagues|Please welcome two colleagues]: {a} and {b}.

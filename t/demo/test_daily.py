@@ -15,7 +15,8 @@ sys.path.insert(0, os.path.join(ROOT, 'demo'))
 from tasks import (daily_chain, daily_error, daily_fix,     # noqa: E402
                    daily_found, daily_lack, daily_none, daily_parts,
                    daily_rough, daily_sums, daily_talk, daily_text, mix,
-                   names, parts, spoken, text_docs, uses_code, words)
+                   names, open_details, open_words, parts, spoken, text_docs,
+                   uses_code, weigh, words)
 from tasks.daily import TOPICS                              # noqa: E402
 from tasks.parts import Draw, Split                         # noqa: E402
 from tasks.phrase import expand                             # noqa: E402
@@ -349,6 +350,46 @@ class Checks(unittest.TestCase):
 
         self.assertIn(('six and a half', 6.5),
                       [spoken.halves(Draw(i), 3, 9) for i in range(300)])
+
+    def test_thoughts_about_calls(self):
+        """They name each tool up to the right one, and each parameter."""
+
+        self.assertEqual(weigh.weighed(['a', 'b', 'c'], 'b'), 'a: no. b: yes.')
+        self.assertEqual(weigh.weighed(['a', 'b']), 'a: no. b: no.')
+        self.assertEqual(weigh.filled({'name': 'f'}, {}), 'no arguments')
+        self.assertEqual(weigh.filled({'parameters': {'properties': {
+            'city': {'type': 'string'}, 'days': {'type': 'integer'},
+            'unit': {'type': 'string', 'enum': ['C', 'F']},
+            'more': {'type': 'object', 'properties': {
+                'tags': {'type': 'array'}, 'rain': {'type': 'boolean'}}}}}},
+            {'city': 'Oslo', 'more': {'tags': ['x', 'y'], 'rain': False}}),
+            'city: Oslo, days (integer): not said, unit (C, F): not said, '
+            'tags (array): x, y, rain (boolean): false')
+
+        for task in tasks('daily_open', 'train', 100):
+            for message in play(task, RETAIN):
+                for call in message.get('tool_calls', ()):
+                    f = call['function']
+                    self.assertIn(f'{f["name"]}: yes.',
+                                  message['reasoning_content'])
+
+    def test_values_without_their_names(self):
+        self.assertEqual(open_details.parted('front_door'), ['front', 'door'])
+        self.assertEqual(open_details.parted('FrontDoor'), ['Front', 'Door'])
+        self.assertEqual(open_details.parted('FRONT-DOOR'), ['FRONT', 'DOOR'])
+
+        for i in range(500):
+            rng = Draw(i)
+            trait = rng.choice(open_details.TIMES)
+            self.assertRegex(open_details.draw(rng, trait)[1],
+                             r'^(\d{4}-\d\d-\d\dT)?\d\d:\d\d$')
+
+            # two of one unit would be taken for each other
+
+            same = rng.choice([[t] * 2 for t in open_words.TRAITS if t.unit])
+            twin = open_words.Trait('twin', same[0].kind, None, same[0].unit)
+            self.assertIn(same[0].words, open_details.detail(
+                rng, same[0], '7', [same[0], twin]))
 
     def test_sums_that_were_not_taught(self):
         declined = 0
