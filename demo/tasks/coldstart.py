@@ -19,7 +19,7 @@ import json
 
 from tasks import names
 from tasks.parts import Split
-from tasks.phrase import capital, expand, manner
+from tasks.phrase import expand, manner
 from tasks.task import CHAT, RETAIN, Step, Task, Text, Tool, Turn, function
 
 

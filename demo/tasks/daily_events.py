@@ -7,9 +7,9 @@ people who did the same, and for what is not said."""
 from tasks import happen
 from tasks.arithmetic_check import affirms
 from tasks.daily import line, states, task
-from tasks.daily_text import MISSING, found, framed, key, not_found
 from tasks.phrase import expand
 from tasks.task import CHAT, RETAIN, Step, Turn
+from tasks.text_frame import MISSING, found, framed, key, not_found
 from tasks.tools_check import NEGATIVE
 
 

@@ -11,7 +11,7 @@ from tasks.daily import line, states
 from tasks.daily_rough import typed
 from tasks.daily_sums import STORIES, drawn_numbers, told_turn
 from tasks.parts import Split
-from tasks.phrase import capital, expand, say
+from tasks.phrase import capital, expand
 from tasks.task import CHAT, Step, Turn
 from tasks.times import clock
 

@@ -7,7 +7,6 @@ tools that are there are not needed."""
 from tasks import (daily_copy, daily_format, daily_near, daily_simple,
                    daily_sums, daily_talk, daily_text, weigh)
 from tasks.daily import TOPICS, box, line, request, states, task
-from tasks.parts import Split
 from tasks.phrase import capital, expand, manner, say
 from tasks.task import CHAT, RETAIN, Step, Task, Turn
 from tasks.tools_check import NEGATIVE

@@ -31,7 +31,7 @@ SHARES = {
     'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 3,
     'chat': 6, 'lookup_long': 4, 'trip_facts': 3, 'trip_short': 8, 'trip': 20,
     'daily_tool': 22, 'daily_many': 14, 'daily_error': 5, 'daily_none': 8,
-    'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 7,
+    'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 11,
     'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 6,
     'daily_system': 6, 'daily_open': 20,
 }

@@ -8,9 +8,9 @@ things have the same kind of attribute, so the question must pick one."""
 import re
 from dataclasses import dataclass
 
-from tasks import daily_text, happen, names, text_docs
+from tasks import happen, names, text_docs, text_frame
 from tasks.arithmetic_check import affirms
-from tasks.daily import states
+from tasks.daily import line, states
 from tasks.daily_rough import typed
 from tasks.parts import Names, Split
 from tasks.phrase import ARTICLE, capital, expand, say
@@ -525,7 +525,7 @@ def turn(rng):
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
 
-    return Turn(daily_text.framed(rng, text, question), gold=gold,
+    return Turn(text_frame.framed(rng, text, question), gold=gold,
                 check=lambda said, calls: 'there was nothing to call'
                 if calls else wrong(said))
 
@@ -546,7 +546,7 @@ def stated(rng, fact, twins, other, doubted):
                          s=statement.format(x=x, v=y))
         answer = say(rng, rng.choice((YES if yes else NO).split(' / ')),
                      s=statement.format(x=x, v=v), v=v)
-        thoughts = daily_text.found(
+        thoughts = text_frame.found(
             rng, shared(question, fact.seen, f'{v} {y}'), fact.seen, v) \
             + f' Asked is "{y}": ' + ('yes.' if yes else f'no, "{v}".')
 
@@ -556,7 +556,7 @@ def stated(rng, fact, twins, other, doubted):
     question = capital(question) if rng.random() < 0.7 else question
     answer = capital(say(rng, rng.choice(answers), x=x, v=v))
     out = [bare(g.v) for g in twins if not states(answer, bare(g.v))]
-    thoughts = daily_text.found(rng, shared(question, fact.seen, v),
+    thoughts = text_frame.found(rng, shared(question, fact.seen, v),
                                 fact.seen, v)
 
     return question, thoughts, answer, lambda said: None if states(
@@ -592,8 +592,8 @@ def missing(rng, fact, sentences):
     found = max(sentences, key=lambda s: len(shared(question, s)))
     k = fact.raw and shared(question, found)
     thoughts = expand(rng, NEAR).format(k=k, s=found, w=word) if k \
-        else daily_text.not_found(rng, bare(fact.x))
+        else text_frame.not_found(rng, bare(fact.x))
 
-    return question, thoughts, daily_text.line(rng, daily_text.MISSING), \
+    return question, thoughts, line(rng, text_frame.MISSING), \
         lambda said: None if NEGATIVE.search(said) \
         else f'claims what is not said: {said}'

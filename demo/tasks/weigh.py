@@ -8,8 +8,6 @@ of the list that the model has.  Each word to decide about is then written just
 before the decision, so that few steps of attention lead to it, and every tool
 and parameter of a task is something to learn from, not only the right ones."""
 
-from tasks.phrase import expand
-
 
 ENOUGH = 60             # letters of the values of an enum that are repeated
 

@@ -16,7 +16,7 @@ from tasks import (daily_chain, daily_error, daily_fix,     # noqa: E402
                    daily_found, daily_lack, daily_none, daily_parts,
                    daily_rough, daily_sums, daily_talk, daily_text, mix,
                    names, open_details, open_words, parts, spoken, text_docs,
-                   uses_code, weigh, words)
+                   text_frame, text_more, uses_code, weigh, words)
 from tasks.daily import TOPICS                              # noqa: E402
 from tasks.parts import Draw, Split                         # noqa: E402
 from tasks.phrase import expand                             # noqa: E402
@@ -101,7 +101,7 @@ class Variety(unittest.TestCase):
 
         for text in (daily_talk.ADMIT, daily_error.SORRY, daily_error.NONE,
                      daily_lack.ASK, daily_none.REFUSE, daily_none.ALONE,
-                     daily_sums.DECLINE, daily_text.MISSING,
+                     daily_sums.DECLINE, text_frame.MISSING,
                      daily_parts.NOT_KNOWN, daily_parts.NOT_TOLD,
                      daily_parts.GREETED, daily_parts.WELCOME,
                      daily_parts.ENDED, daily_fix.FINE, daily_fix.ASK_BACK,
@@ -390,6 +390,25 @@ class Checks(unittest.TestCase):
             twin = open_words.Trait('twin', same[0].kind, None, same[0].unit)
             self.assertIn(same[0].words, open_details.detail(
                 rng, same[0], '7', [same[0], twin]))
+
+    def test_statements(self):
+        """The check of a question about plain statements accepts its answer,
+        and neither another value of the message nor an evasion."""
+
+        for i in range(600):
+            rng = Draw(i, i % 2 == 0)
+            asked = text_more.draw(rng)
+            self.assertIsNone(asked.wrong(asked.answer), asked)
+            self.assertIsNotNone(asked.wrong(''), asked)
+
+            for quoted in re.findall(r'"([^"]*)"', asked.thoughts):
+                self.assertIn(' '.join(quoted.split()), ' '.join(
+                    ' '.join([*asked.text, asked.question]).split()))
+
+            values = {w for w in asked.filled if w and w != asked.answer}
+            passed = [w for w in values if asked.wrong(w) is None]
+
+            self.assertLessEqual(len(passed), 1, asked)
 
     def test_sums_that_were_not_taught(self):
         declined = 0
