@@ -221,11 +221,7 @@ is_deeply([ uniq(map { $t->post('/dead', chat("m $_"), headers => [@key])
 
 
 # A hot value: the first 32 requests to one server; then at most 1.25 times the
-# share of each.  With one worker, because each worker counts the requests that
-# it gets itself, and the kernel gives two workers any part of them.
-
-$t->reload(workers => 1, conf => conf());
-wait_until(sub { $t->workers == 1 }, 30, 'the end of the old workers');
+# share of each.
 
 my @open;
 
@@ -247,6 +243,39 @@ sub hold {
     return sort { $b <=> $a } map { scalar @{ ${*$_}{held} || [] } } @held;
 }
 
+# The same by one of both workers, while the other one is stopped.
+
+sub hold_by {
+    my ($n, $other) = @_;
+
+    kill 'STOP', $other;
+    my @counts = hold($n);
+    kill 'CONT', $other;
+
+    return @counts;
+}
+
+sub let_go {
+    $_->close for @open;
+    @open = ();
+    delete ${*$_}{held} for @held;
+}
+
+my @workers = $t->workers;
+
+hold_by(16, $workers[0]);
+is_deeply([ hold_by(16, $workers[1]) ], [ 32, 0, 0 ],
+          'two workers: a server that is not busy');
+is_deeply([ hold_by(1, $workers[0]) ], [ 32, 1, 0 ],
+          'the requests of both make it busy');
+let_go();
+
+# With one worker, because each worker counts what it has chosen, and the kernel
+# gives two workers any part of the requests.
+
+$t->reload(workers => 1, conf => conf());
+wait_until(sub { $t->workers == 1 }, 30, 'the end of the old workers');
+
 is_deeply([ hold(32) ], [ 32, 0, 0 ], 'a server that is not busy');
 is_deeply([ hold(32) ], [ 32, 32, 0 ], 'then the second');
 
@@ -258,7 +287,7 @@ cmp_ok($counts[0], '<=', 60, 'the busiest has 1.25 times the mean at most')
 cmp_ok($counts[1], '>=', 40, 'and the second as well, before the third')
     or diag("@counts");
 
-$_->close for @open;
+let_go();
 
 
 # the configuration
