@@ -84,8 +84,7 @@ sub start {
 
     return if $opt{away};
 
-    wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, slow(30),
-               'Redis');
+    $t->wait_redis(2);
     wait_until(sub { !grep { balance($_)->{status} != 200 } @names }, slow(30),
                'what keys have spent');
 }
@@ -538,8 +537,7 @@ is(spent($_), 10 * $cost, "$_: each entry once") for qw/ damaged removed /;
     $slow->start_fake();
     write_keys($slow->path('keys'), key_entry('free'));
     $slow->start_nginx(%nginx, redis => 'timeout=30s');
-    wait_until(sub { $slow->metrics->{dsa_redis_connections} == 2 }, slow(30),
-               'Redis');
+    $slow->wait_redis(2);
 
     $redis->signal('STOP');
     write_keys($slow->path('keys'), key_entry('late', %budget));

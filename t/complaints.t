@@ -26,13 +26,7 @@ my $fake = $t->start_fake('context=100000');
 my %conf = (workers => 2);
 
 $t->start_nginx(%conf);
-redis_is_ready();
-
-
-sub redis_is_ready {
-    wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
-               'Redis');
-}
+$t->wait_redis(2);
 
 
 # The prompt that the engine got last, without the tools.
@@ -94,7 +88,7 @@ wait_until(sub { scalar(my @keys = $t->redis->keys('dsa1:*:s:*')) }, 20,
            'what is retained');
 $t->stop_nginx('QUIT');
 $t->start_nginx(%conf);
-redis_is_ready();
+$t->wait_redis(2);
 
 my @history = (user('q'), { role => 'assistant', content => '',
                             tool_calls => $first->{tool_calls} },

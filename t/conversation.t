@@ -29,8 +29,7 @@ my $uri = '/v1/conversations';
 my @alice = (headers => [ Authorization => 'Bearer alice' ]);
 my @bob = (headers => [ Authorization => 'Bearer bob' ]);
 
-wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
-           'Redis');
+$t->wait_redis(2);
 
 
 sub id { 'conv_' . $_[0] x 32 }

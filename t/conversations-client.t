@@ -23,8 +23,7 @@ $t->start_nginx(workers => 2);
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
 my ($true, $false) = (JSON::PP::true, JSON::PP::false);
 
-wait_until(sub { ($t->metrics->{dsa_redis_connections} // 0) == 2 }, 30,
-           'Redis');
+$t->wait_redis(2);
 
 
 sub client {

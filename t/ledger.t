@@ -525,7 +525,7 @@ ok($t->logged(qr/5 ledger entries are left over in "\Q$file\E"/),
    'the copy is in place');
 wait_until(sub { cells($file) == 0 }, 20, 'no entry to wait');
 is_deeply(ledger(), \%want, 'is counted once');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 10, 'workers');
+$t->wait_redis(2);
 
 
 # A bounded queue.
@@ -597,22 +597,14 @@ is_deeply($health->{json}{ledger},
 my $odd = $t->path('odd.ledger');
 my $full = qr/the queue for Redis is full.*, client:/;
 
-sub connected {
-    my ($n) = @_;
-
-    wait_until(sub { $t->metrics->{dsa_redis_connections} == $n }, 10,
-               "$n workers to be connected");
-}
-
-
 $t->reload(redis => 'timeout=1s queue=100 queue_file=%%DIR%%/odd.ledger',
            workers => 2);
 wait_until(sub { $t->workers == 2 }, 20, 'the old worker to leave');
 
 for my $round (1 .. 2) {
-    connected(2);
+    $t->wait_redis(2);
     $server->stop;
-    connected(0);
+    $t->wait_redis(0);
     chats(100, 10);
     is(scalar cells($odd), 100, "round $round: each cell has an entry");
 
@@ -650,9 +642,9 @@ my $grown = $short =~ s/queue=5/queue=3/r =~ s/short/grown/r;
 
 $t->reload(redis => $grown, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old workers to leave');
-connected(1);
+$t->wait_redis(1);
 $server->stop;
-connected(0);
+$t->wait_redis(0);
 chats(3, 1);
 
 my $half = $t->connect;
@@ -680,7 +672,7 @@ wait_until(sub { cells($t->path('grown.ledger')) == 0 }, 10, 'no entry');
 
 $t->reload(redis => $short, workers => 1);
 wait_until(sub { $t->workers == 1 }, 20, 'the old worker to leave');
-connected(1);
+$t->wait_redis(1);
 
 
 # A cell: state and owner, the names, sender and number with their CRC, which of
@@ -867,7 +859,7 @@ if (!$ENV{DSA_SANITIZED}) {
                      @now == 1 && $now[0] != $worker && -s $queue == $size },
                30, 'a worker that has allocated the file');
     is($t->logged(qr/was truncated to 0 of/), $n + 1, 'truncated: is logged');
-    connected(1);
+    $t->wait_redis(1);
     chats(3, 1);
     settled('and nginx serves');
     is(substr(read_file($queue), 0, 8), 'dsaledgr', 'the file has a header');

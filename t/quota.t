@@ -30,7 +30,7 @@ write_keys($t->path('keys'), (map { key_entry($_) } qw/ alice bob carol dave
 
 $t->start_nginx(redis => "quota=40k objects=$objects", workers => 2,
                 http => $http);
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 30, 'Redis');
+$t->wait_redis(2);
 
 my $chats = 0;
 
@@ -276,7 +276,7 @@ wait_until(sub { create('erin', conversation(2000))->{status} == 200 }, 60,
 
 $t->reload(redis => 'timeout=10s', workers => 2, http => $http);
 wait_until(sub { $t->workers == 2 }, 30, 'two workers');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 30, 'Redis');
+$t->wait_redis(2);
 
 $id = create('frank')->{json}{id};
 my $other = create('frank')->{json}{id};

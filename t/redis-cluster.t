@@ -163,7 +163,7 @@ sub errors { return scalar grep { /\[error\]/ && /$_[0]/ && !/refused with/ }
 
 $t->start_nginx(conf => conf($patient), workers => 2);
 wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, 'the engine');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 2 }, 30, 'Redis');
+$t->wait_redis(2);
 
 for my $who (@who) {
     my %before = map { ($_ => 1) } keys %{ ledger() };

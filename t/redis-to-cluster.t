@@ -65,7 +65,7 @@ sub single {
 
 
 $t->start_nginx();
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 30, 'Redis');
+$t->wait_redis(1);
 
 for my $i (0 .. $#who) {
     my $who = $who[$i];

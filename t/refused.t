@@ -23,7 +23,7 @@ chmod 0600, write_file($t->path('redis.pw'), "a-password\n");
 $redis->cmd(qw/ ACL SETUSER nginx on >a-password ~* +@all /);
 $t->start_nginx(redis => 'timeout=3s user=nginx '
                          . 'password_file=%%DIR%%/redis.pw');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
+$t->wait_redis(1);
 
 
 # All keys with their values.  Leases are left out: a turn may begin.

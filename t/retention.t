@@ -199,7 +199,7 @@ like(json_encode(json_decode('{"z": 1, "a": 2}')), qr/^\{"a":2,"z":1}$/,
 
 # Figure 4: three rounds of tools within a turn, then another user message.
 
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
+$t->wait_redis(1);
 
 my %seen;
 
@@ -619,8 +619,7 @@ for my $at ('', '/strict') {
 # Redis is down: no wait.  The answers of this time are stored when it is back.
 
 $server->stop;
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 0 }, 20,
-           'the end of the connection');
+$t->wait_redis(0);
 
 unrestored('down');
 refused(503, qr/cannot be restored now: Redis/, 'down');
@@ -649,8 +648,7 @@ answer(\@messages);
 same($first, 'before Redis ends');
 $server->signal('STOP');
 begin();
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 0 }, 20,
-           'the end of the connection');
+$t->wait_redis(0);
 $server->signal('KILL');
 $server->wait_end(10);
 $server->restart;
@@ -675,7 +673,7 @@ undef $gone;
 wait_until(sub { $t->metrics->{dsa_requests_in_flight} == 0 }, 10,
            'the end of the request');
 $server->signal('CONT');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
+$t->wait_redis(1);
 is(scalar submitted($fake), $sent, 'a client that left is not answered');
 
 

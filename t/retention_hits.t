@@ -23,7 +23,7 @@ $t->start_engine(conf => { model => "$root/demo/model" });
 $t->start_nginx(redis => 'timeout=5s',
                 server => 'location /off/ { dsa_pass v32;
                                             dsa_retention off; }');
-wait_until(sub { $t->metrics->{dsa_redis_connections} == 1 }, 20, 'Redis');
+$t->wait_redis(1);
 
 $ENV{PYTHONPATH} = "$root/demo";
 $ENV{PYTHONDONTWRITEBYTECODE} = 1;

@@ -722,7 +722,7 @@ $server->kill9;
 is($r->{status}, 200, 'Redis is away');
 has($p[1], qr/Made again/, 'made');
 $server->restart;
-wait_until(sub { metric('dsa_redis_connections') == 1 }, 20, 'Redis');
+$t->wait_redis(1);
 post([ history($n, %answer) ]);
 @p = prompts(sub { $r = post([ history($n, %answer) ]) });
 is(scalar @p, 1, 'Redis is back: remembered again');

@@ -84,7 +84,7 @@ sub found {
 }
 
 
-wait_until(sub { metric('dsa_redis_connections') == 2 }, 10, 'Redis');
+$t->wait_redis(2);
 
 
 # without a tenant nothing is stored; these are the expected prompts
@@ -119,7 +119,7 @@ for my $key (@cuts) {
 for my $when ('again', 'after a reload') {
     if ($when ne 'again') {
         $t->reload();
-        wait_until(sub { metric('dsa_redis_connections') == 2 }, 10, 'Redis');
+        $t->wait_redis(2);
     }
 
     my $before = metric('dsa_context_counts_total');
@@ -266,7 +266,7 @@ $server->signal('CONT');
 $server->kill9;
 is(got(ask(40)), $want{40}, 'Redis is away');
 $server->restart;
-wait_until(sub { metric('dsa_redis_connections') == 2 }, 20, 'Redis');
+$t->wait_redis(2);
 is(got(ask(40)), $want{40}, 'Redis is back, and empty');
 is(found(sub { ask(40) }), 1, 'the cut is there again');
 

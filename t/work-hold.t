@@ -39,7 +39,7 @@ my %nginx = (preload => 1, redis => 'timeout=20s',
 
 $t->start_nginx(%nginx);
 
-wait_until(sub { $t->metrics->{dsa_redis_connections} }, 10, 'Redis');
+$t->wait_redis(1);
 
 
 # A chat, answered by a script, with so much text in front of it.

@@ -393,7 +393,7 @@ $t->start_redis();
 $t->start_fake('context=1000000', @fake, 'script=' . $t->path('script'));
 $t->start_nginx(preload => 1, redis => 'timeout=20s');
 
-wait_until(sub { $t->metrics->{dsa_redis_connections} }, 10, 'Redis');
+$t->wait_redis(1);
 
 for (['discard_75', window => 20_000_000],
      ['summary', window => 20_000_000, summary => 5_000_000])
