@@ -77,10 +77,10 @@ STAGES = (
     Stage('deepen', 'sparse', 'float', 0.0, 16 * M, LONG_BATCH, 1e-3,
           LONG // 2, drafts=0.1),
 
-    # its end: the draft layer learns from its own output, too.  Not in the
-    # precision of serving, which compiled longer than this stage trains, and
-    # changed a loss of 0.0790 to 0.0793 only (bench/results/
-    # 2026-11-29-training-four.md).
+    # its end: the draft layer learns from its own output, too.  Without the
+    # roundings of serving, because they compile longer than this stage trains;
+    # a model that was trained without them had a loss of 0.0793 with them and
+    # of 0.0790 without (bench/results/2026-11-29-training-four.md)
     Stage('tune', 'sparse', 'float', 0.0, 50 * M, BATCH, 5e-4, drafts=0.1,
           recycled=3),
 )
