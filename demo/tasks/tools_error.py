@@ -4,6 +4,7 @@
 of them is meant, the call is made again with it; otherwise the answer says
 that there is no such name."""
 
+from tasks.parts import part
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Turn
 from tasks.tools_box import Kit
 from tasks.tools_check import (no_check, number_check, says_words, sent,
@@ -99,7 +100,7 @@ def draw_typo(rng, names):
     if right is not None:
         return right, misspell(rng, right)
 
-    spare = PEOPLE if names[0] in PEOPLE else cities(rng, 30)
+    spare = part(rng, PEOPLE) if names[0] in PEOPLE else cities(rng, 30)
     unlike = [n for n in spare if all(m[:2] != n[:2] for m in names)]
 
     return None, rng.choice(unlike)
@@ -236,7 +237,7 @@ def draw_part(rng, things):
                         if sum(t in n for n in names.values()) == 1])
 
     if rng.random() < 0.3:
-        thing = rng.choice([t for t in THINGS
+        thing = rng.choice([t for t in part(rng, THINGS)
                             if not any(t in n for n in names.values())])
 
     return thing, names.get(thing), list(names.values())

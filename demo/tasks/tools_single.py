@@ -208,7 +208,7 @@ def conversions(rng, world, kit):
     style = rng.choice(('short', 'many', 'many'))
     a, b = getattr(source, style), getattr(into, style)
     user = ask(rng, f'How many {b} are {n} {a}?',
-               f'Convert {n} {a} to {b}.', f'What is {n} {a} in {b}?',
+               f'Turn {n} {a} into {b}.', f'What is {n} {a} in {b}?',
                f'Express {n} {a} in {b}.', f'{n} {a} in {b}?',
                f'I have {n} {a}. How much is that in {b}?',
                f'Change {n} {a} into {b}.', f'Turn {n} {a} into {b}.',

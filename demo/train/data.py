@@ -5,10 +5,12 @@ in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
-                          [--apart] [--texts FILE]
+                          [--apart] [--texts FILE | --words FILE]
 
---texts adds ordinary text (texts.py).  --apart leaves out conversations with
-reasoning and calls, for the base of the paper's cold start (3.2.2).
+--texts adds samples of ordinary text (texts.py).  With it or with --words,
+which adds none, words of the text replace some of those of conversations.
+--apart leaves out conversations with reasoning and calls, for the base of the
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 
@@ -39,7 +41,7 @@ import time
 import numpy
 
 from tasks.task import DISCARD
-from train import corpus
+from train import corpus, vary
 from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
                           training_samples)
 from train.texts import Texts
@@ -50,9 +52,9 @@ PAD = 2                 # the id of demo/make-tokenizer's padding
 LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
-TEXTS = 0.06            # of the samples are ordinary text: a fifth of the
-                        # tokens, a third of the loss of all tokens
-BRIEF = 0.7             # of the base's samples with tools lack instructions
+from train import corpus, vary
+from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
+                          training_samples)
 WINDOW = 8              # shards that are shuffled together
 OPEN = 8                # rows that are packed at a time
 
@@ -151,6 +153,7 @@ class Maker:
         self.args = args
         self.tokenizer = Tokenizer(args.dsa, args.tokenizer)
         self.texts = Texts(args.texts) if args.texts else None
+        self.words = self.texts or (Texts(args.words) if args.words else None)
 
     def shard(self, n):
         """Writes shard n and returns its counts."""
@@ -199,7 +202,12 @@ class Maker:
 
         task, mode, messages = corpus.conversation(
             seed, self.args.families, self.args.apart)
-        samples = training_samples(messages, task.tool_list(), mode)
+        tools = task.tool_list()
+        samples = training_samples(vary.greeted(rng, task.family, messages),
+                                   tools, mode)
+        samples = vary.renamed(rng, task.family, vary.disguised(
+            rng, task.family, tools, samples),
+            self.words.word if self.words else None)
 
         # each step is a sample that repeats all earlier messages, so at most
         # two of them are used
@@ -378,6 +386,7 @@ def main():
     p.add_argument('--families', type=lambda s: s.split(','))
     p.add_argument('--apart', action='store_true')
     p.add_argument('--texts')
+    p.add_argument('--words')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)
