@@ -52,9 +52,9 @@ PAD = 2                 # the id of demo/make-tokenizer's padding
 LONGEST = 7680          # tokens of a sample; longer samples are dropped
 SHARD = 2048            # samples in a shard, about
 FAILING = 0.01          # failing tasks per sample; more end the run
-from train import corpus, vary
-from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
-                          training_samples)
+TEXTS = 0.06            # of the samples are ordinary text: a fifth of the
+                        # tokens, a third of the loss of all tokens
+BRIEF = 0.7             # of the base's samples with tools lack instructions
 WINDOW = 8              # shards that are shuffled together
 OPEN = 8                # rows that are packed at a time
 
