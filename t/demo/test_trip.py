@@ -134,7 +134,8 @@ class Gold(unittest.TestCase):
         for seed in range(150):
             text = '\n'.join(m['reasoning_content'] for m in by_assistant(
                 play(make('trip', seed), RETAIN)))
-            cities = list(dict.fromkeys(re.findall(r'Day \d (\w+)', text)))
+            cities = list(dict.fromkeys(
+                re.findall(r'Day \d of \d (\w+)', text)))
 
             for n, (seen, lines) in enumerate(re.findall(
                     r'Seen (.*?)\. Lines: (.*?)(?= Day)', text), 1):
