@@ -9,8 +9,9 @@ what users ask, ">" answers, "+" words that an answer must have.
 """
 
 import json
+import re
 
-from tasks import names, system_more
+from tasks import names, scan, system_more
 from tasks.daily import line, states
 from tasks.daily_shape import YES_NO, question
 from tasks.parts import Split
@@ -693,8 +694,16 @@ THINK = Split('''[Asked is|The user asks for|The question is about] {what}. [The
 [The system prompt has|My instructions have] {what}: {keys}. [I answer with that.|So I can answer.|]'''.splitlines())
 
 
-def told(rng, what, keys):
-    return expand(rng, rng.choice(THINK)).format(
+def told(rng, system, user, what, keys):
+    """Returns the thought that finds these words in a system prompt."""
+
+    lines = scan.sentences(system)
+    there = [i for i, s in enumerate(lines) if all(
+        any(re.search(rf'(?<!\w){re.escape(w)}(?!\w)', s, re.I)
+            for w in k.split('|')) for k in keys)]
+    found = scan.through(lines, user, there) if len(there) == 1 else ''
+
+    return found or expand(rng, rng.choice(THINK)).format(
         what=what, What=capital(what), keys=', '.join(keys))
 
 
@@ -714,9 +723,10 @@ def known(rng):
     facts = some(rng, rng.randint(2, 6))
     fact = rng.choice(facts)
     user, answer, keys = asked(rng, fact, slots)
+    system = prompt(rng, slots, facts)
 
-    return one_turn(rng, prompt(rng, slots, facts), user,
-                    told(rng, fact.what.format(**slots), keys),
+    return one_turn(rng, system, user,
+                    told(rng, system, user, fact.what.format(**slots), keys),
                     upper(answer), has(keys))
 
 
@@ -743,7 +753,10 @@ def unknown(rng):
             or 'closed' in what and any('hours' in f.what for f in facts):
         return unknown(rng)
 
-    return one_turn(rng, prompt(rng, slots, facts), user, thought,
+    system = prompt(rng, slots, facts)
+
+    return one_turn(rng, system, user, scan.looked(
+        rng, scan.sentences(system), user, thought, False),
                     line(rng, MISSING), check)
 
 
@@ -786,8 +799,8 @@ def off_topic(rng):
         user, answer, keys = asked(rng, fact, slots)
 
         return one_turn(rng, system, user,
-                        told(rng, fact.what.format(**slots), keys),
-                        upper(answer), has(keys))
+                        told(rng, system, user, fact.what.format(**slots),
+                             keys), upper(answer), has(keys))
 
     more = dict(a=rng.randrange(2, 99), b=rng.randrange(2, 99),
                 topic=rng.choice(names.TOPICS), name=rng.choice(names.FIRST),
@@ -844,7 +857,9 @@ def few_words(rng):
 
     rule = expand(rng, rng.choice(WORDS)).format(n=n, more=n + 1)
     answer = rng.choice(fits)
-    thought = told(rng, fact.what.format(**slots), keys) + ' ' + expand(
+    system = prompt(rng, slots, facts, rule)
+    thought = told(rng, system, user, fact.what.format(**slots),
+                   keys) + ' ' + expand(
         rng, f'[At most {n} words.|No more than {n} words.|Short.]')
 
     def check(text):
@@ -853,8 +868,7 @@ def few_words(rng):
 
         return has(keys)(text)
 
-    return one_turn(rng, prompt(rng, slots, facts, rule), user, thought,
-                    upper(answer), check)
+    return one_turn(rng, system, user, thought, upper(answer), check)
 
 
 def as_json(rng):
@@ -864,7 +878,9 @@ def as_json(rng):
     user, answer, keys = asked(rng, fact, slots)
     key = rng.choice('answer reply text response message result'.split())
     rule = expand(rng, rng.choice(AS_JSON)).format(key=key)
-    thought = told(rng, fact.what.format(**slots), keys) + ' ' + expand(
+    system = prompt(rng, slots, facts, rule)
+    thought = told(rng, system, user, fact.what.format(**slots),
+                   keys) + ' ' + expand(
         rng, f'[JSON with|An object with|In JSON:] {key}.')
 
     def check(text):
@@ -878,7 +894,7 @@ def as_json(rng):
 
         return has(keys)(str(said[key]))
 
-    return one_turn(rng, prompt(rng, slots, facts, rule), user, thought,
+    return one_turn(rng, system, user, thought,
                     json.dumps({key: upper(answer)}, ensure_ascii=False),
                     check)
 

@@ -7,7 +7,7 @@ statements in text_more.py."""
 
 import re
 
-from tasks import (happen, names, text_docs, text_facts, text_more,
+from tasks import (happen, names, scan, text_docs, text_facts, text_more,
                    text_stories)
 from tasks.daily import line, states, task
 from tasks.daily_rough import typed
@@ -69,8 +69,12 @@ def document(rng):
     if asked.missing:
         answer, thoughts = line(rng, MISSING), not_found(rng, str(asked.x))
     else:
-        thoughts = found(rng, str(asked.x), asked.seen, asked.v or 'that') \
-            .replace(f'"{asked.seen}"', asked.seen)
+        thoughts = found(rng, str(asked.x), asked.seen, asked.v or 'that')
+
+    lines = scan.sentences(text)
+    thoughts = scan.looked(rng, lines, question, thoughts, not asked.missing)
+    thoughts = thoughts.replace(f'"{asked.seen}"', asked.seen) \
+        if f'"{asked.seen}": yes' not in thoughts else thoughts
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
@@ -143,6 +147,8 @@ def make(rng):
     else:
         answer = line(rng, MISSING)
         thoughts = not_found(rng, k)
+
+    thoughts = scan.looked(rng, lines, question, thoughts, known)
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)

@@ -7,7 +7,7 @@ words to use or avoid, JSON, exceptions, and several of these at once."""
 import json
 import re
 
-from tasks import names, rules
+from tasks import names, rules, scan
 from tasks.daily import states
 from tasks.parts import Split, part
 from tasks.phrase import capital, expand, manner, say
@@ -269,7 +269,12 @@ class World:
 
 
 def task(rng, system, turns, ruled=False):
+    lines = scan.sentences(system)
+
     def turn(user, thought, answer, check):
+        thought = scan.looked(rng, lines, user, thought,
+                              whole='Not stated:' in thought)
+
         def gold(mode):
             yield Step('' if mode == CHAT else thought, answer)
 

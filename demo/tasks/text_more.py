@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Callable, List
 
-from tasks import happen, names, text_docs, text_frame, text_stories
+from tasks import happen, names, scan, text_docs, text_frame, text_stories
 from tasks.arithmetic_check import affirms
 from tasks.daily import line, states
 from tasks.daily_rough import rough, typed
@@ -890,9 +890,11 @@ def turn(rng):
     """Returns the Turn of some statements and a question about them."""
 
     asked = draw(rng)
+    thoughts = scan.looked(rng, asked.text, asked.question, asked.thoughts,
+                           asked.wrong is not unsaid)
 
     def gold(mode):
-        yield Step('' if mode == CHAT else asked.thoughts, asked.answer)
+        yield Step('' if mode == CHAT else thoughts, asked.answer)
 
     return Turn(placed(rng, asked), gold=gold,
                 check=lambda said, calls: 'there was nothing to call'

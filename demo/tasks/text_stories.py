@@ -8,7 +8,7 @@ things have the same kind of attribute, so the question must pick one."""
 import re
 from dataclasses import dataclass
 
-from tasks import happen, names, text_docs, text_frame
+from tasks import happen, names, scan, text_docs, text_frame
 from tasks.arithmetic_check import affirms
 from tasks.daily import line, states
 from tasks.daily_rough import typed
@@ -512,15 +512,21 @@ def turn(rng):
               for x in [filled(f.raw, other)] if x != f.x
               and bare(x).lower() not in text.lower()]
 
+    there = True
+
     if pairs and way < 0.25:
         question, thoughts, answer, wrong = compared(rng, *rng.choice(pairs))
     elif gone + absent and way > 0.82:
+        there = False
         question, thoughts, answer, wrong = missing(
             rng, rng.choice(gone or absent if way > 0.91 else absent or gone),
             [said for _, said in sentences])
     else:
         question, thoughts, answer, wrong = stated(
             rng, rng.choice(likely), twins, other, way < 0.45)
+
+    thoughts = scan.looked(rng, scan.sentences(text), question, thoughts,
+                           there)
 
     def gold(mode):
         yield Step('' if mode == CHAT else thoughts, answer)
