@@ -124,11 +124,34 @@ class Thoughts:
         self.call = [choice(apis[u.service.topic], u) for u in uses]
         self.read = [line(rng, READ if u.service.gives and u.records != ''
                           else DONE).format(
-            keys=', '.join(field(apis[u.service.topic], u.records, k)
-                           for k in u.keys)) for u in uses]
+            keys=fields(apis[u.service.topic], u.records, u.keys))
+            for u in uses]
         self.before = line(rng, BEFORE).format(
             want=' and '.join(u.want for u in uses)) \
             if rng.random() < 0.3 else ''
+
+
+READABLE = 60           # letters of a value that is repeated
+
+
+def fields(api, records, keys):
+    """Returns what is read in a result: the fields of a single record up to
+    the last one that matters, each with whether it does, or only those that
+    matter."""
+
+    if isinstance(records, list) and len(records) == 1:
+        read = [(api.fields[r], str(v)) for r, v in records[0].items()
+                if r in api.fields]
+        wanted = {k.split('|')[0] for k in keys}
+        last = max((i for i, (_, v) in enumerate(read) if v in wanted),
+                   default=-1)
+
+        if wanted <= {v for _, v in read} and max(
+                len(v) for _, v in read) <= READABLE:
+            return '. '.join(f'{n}: {v}, {"yes" if v in wanted else "no"}'
+                             for n, v in read[:last + 1])
+
+    return ', '.join(field(api, records, k) for k in keys)
 
 
 def field(api, records, key):
