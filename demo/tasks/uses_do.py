@@ -758,7 +758,7 @@ def poll_case(rng):
                                else names.PLACES)
     options = rng.sample(pool, rng.randint(2, 4))
 
-    return dict(**aside(rng), question=question, options=options,
+    return dict(**aside(rng), question=question + '?', options=options,
                 options_said=spoken.listed(rng, options), first=options[0],
                 last=options[-1], bullets='\n'.join(
                     '- ' + o for o in options))
@@ -768,30 +768,30 @@ DO += kinds(POLL, poll_case, '''
 = start a poll: {question}
 @ question options
 - [Start|Create|Make|Open] a poll "{question}" with the [options|choices] {options_said}.
-- [Poll|New poll|Vote]: {question}? {options_said}.
-- [Let the team vote|I want the team to vote]: "{question}?" [Options|The choices are]: {options_said}.
-- [Can|Could] you [make|start] a poll? The question is "{question}?", and people may choose between {options_said}.
-- {question}?\\n{bullets}\\n[Make a poll of that.|Poll, please.]
-- We can't agree. [Start a vote|Make a poll]: "{question}?" - {options_said}.
-- Set up a poll, [please|thanks]. Choices: {options_said}. Question: {question}?
-- poll pls: {question}? options {options_said}
-- {x_name} wants a vote on this: {question}? One can choose from {options_said}. Create the poll.
-- With {options_said} as answers, [open|start] a poll that asks "{question}?"
-- I'd like to ask the group "{question}?" and let them choose: {options_said}. A poll would do.
-- Please to make a poll for the group. Ask: {question}? Answers: {options_said}.
-- Everybody has another opinion: "{question}?" Make a poll with {options_said}.
-- I need the opinion of the group. {question}? Choices: {options_said}. Poll, please.
-- Open a vote. Question: "{question}?" Answers: {options_said}.
-- Let them decide between {options_said}. The question for the poll: "{question}?"
-- new poll "{question}?" {options_said}
-- Could we vote on this? "{question}?" - {options_said}
-- A poll for the team, please. {question}? One may pick {options_said}.
-- {options_said} - that's what people can choose. The poll asks: {question}?
-> The poll is [open|online|started]: {question}? {options_said}.
-> [Done|OK]: "{question}?" with {options_said}.
-> [I started|I created|I've opened] a poll: {question}? {options_said}.
-> People can [vote|choose] now: {question}? {options_said}.
-> "{question}?" [is up for a vote|can be voted on]: {options_said}.
-> [All right|No problem], the vote is on: {question}? Choices: {options_said}.
+- [Poll|New poll|Vote]: {question} {options_said}.
+- [Let the team vote|I want the team to vote]: "{question}" [Options|The choices are]: {options_said}.
+- [Can|Could] you [make|start] a poll? The question is "{question}", and people may choose between {options_said}.
+- {question}\\n{bullets}\\n[Make a poll of that.|Poll, please.]
+- We can't agree. [Start a vote|Make a poll]: "{question}" - {options_said}.
+- Set up a poll, [please|thanks]. Choices: {options_said}. Question: {question}
+- poll pls: {question} options {options_said}
+- {x_name} wants a vote on this: {question} One can choose from {options_said}. Create the poll.
+- With {options_said} as answers, [open|start] a poll that asks "{question}"
+- I'd like to ask the group "{question}" and let them choose: {options_said}. A poll would do.
+- Please to make a poll for the group. Ask: {question} Answers: {options_said}.
+- Everybody has another opinion: "{question}" Make a poll with {options_said}.
+- I need the opinion of the group. {question} Choices: {options_said}. Poll, please.
+- Open a vote. Question: "{question}" Answers: {options_said}.
+- Let them decide between {options_said}. The question for the poll: "{question}"
+- new poll "{question}" {options_said}
+- Could we vote on this? "{question}" - {options_said}
+- A poll for the team, please. {question} One may pick {options_said}.
+- {options_said} - that's what people can choose. The poll asks: {question}
+> The poll is [open|online|started]: {question} {options_said}.
+> [Done|OK]: "{question}" with {options_said}.
+> [I started|I created|I've opened] a poll: {question} {options_said}.
+> People can [vote|choose] now: {question} {options_said}.
+> "{question}" [is up for a vote|can be voted on]: {options_said}.
+> [All right|No problem], the vote is on: {question} Choices: {options_said}.
 + {question}; {first}; {last}
 ''', '', loose_or_same)

@@ -3,9 +3,11 @@
 """Services that know something: search, stock prices, exchange rates,
 translations, the meaning of words, and the time elsewhere."""
 
+import re
+
 from tasks import happen, names
 from tasks.api import parameter, service
-from tasks.phrase import say
+from tasks.phrase import capital, say
 from tasks.stated import Typed, number
 from tasks.uses import kinds, loosely, one_of
 from tasks.words import made_up
@@ -489,12 +491,21 @@ PHRASES = ('a warm welcome|where is the station|I would like a table for two'
            '|I lost my keys in {city}|please call {name}')
 
 
+ASKS = re.compile('(?:where|how|do|is|who|when|what|can|are) ', re.I)
+
+
 def translate_case(rng):
     text = happen.note(rng) if rng.random() < 0.4 \
         else one_of(rng, PHRASES).format(
         name=rng.choice(names.FIRST), city=rng.choice(names.PLACES),
         goods=rng.choice(names.GOODS), room=rng.choice(names.ROOMS))
     words = [made_up(rng) for _ in range(rng.randint(1, 4))]
+
+    # what is in quotes is translated with its mark
+
+    if ' ' in text and rng.random() < 0.5:
+        text = capital(text.rstrip('.!?')) + (
+            '?' if ASKS.match(text) else rng.choice(('.', '.', '!')))
 
     return dict(text=text, language=Typed(rng.choice(names.LANGUAGES)),
                 translation=' '.join(words).capitalize())
