@@ -4,7 +4,7 @@
 one or two questions from them: also for yes or no, for a number, for two
 people who did the same, and for what is not said."""
 
-from tasks import happen
+from tasks import happen, scan
 from tasks.arithmetic_check import affirms
 from tasks.daily import line, states, task
 from tasks.phrase import expand
@@ -65,20 +65,22 @@ def questions(rng):
     if n > 1 and len(asked) == 1 and rng.random() < 0.12:
         gone, = asked
 
-    text = ' '.join(s for i, s in enumerate(said) if i != gone)
+    there = [s for i, s in enumerate(said) if i != gone]
+    text = ' '.join(there)
     asks = [happen.question(rng, events[i], p) for i, p in zip(asked, parts)]
     question = '? '.join(asks)
     question = question.replace('??', '?').replace('.?', '.')
 
     if gone is not None:
-        return one_turn(rng, text, question,
-                        not_found(rng, about(question, events[gone])),
+        return one_turn(rng, text, question, scan.looked(
+            rng, there, question,
+            not_found(rng, about(question, events[gone])), False),
                         line(rng, MISSING), not_said)
 
     answer = ' '.join(happen.answer(rng, events[i], p)
                       for i, p in zip(asked, parts))
-    thoughts = ' '.join(
-        found(rng, about(q, events[i], p), said[i], events[i].named(p))
+    thoughts = ' '.join(scan.looked(rng, there, q, found(
+        rng, about(q, events[i], p), said[i], events[i].named(p)))
         for q, i, p in zip(asks, asked, parts))
 
     def wrong(text):
@@ -100,7 +102,8 @@ def doubted(rng):
     people = [e.parts['who'] for e in events]
     asked = who if rng.random() < 0.5 else rng.choice(people)
     question, answer = happen.doubt(rng, events[i], asked)
-    thoughts = found(rng, about(question, events[i], 'who'), said[i], who)
+    thoughts = scan.looked(rng, said, question, found(
+        rng, about(question, events[i], 'who'), said[i], who))
 
     return one_turn(rng, ' '.join(said), question, thoughts, answer,
                     lambda text: affirms(text, asked == who))
@@ -123,6 +126,7 @@ def same_twice(rng):
     question, answer = happen.both(rng, first, twin)
     thoughts = f'{about(question, first, "who")}: two sentences fit, ' \
         f'"{said[0]}" and "{again}"'
+    thoughts = scan.looked(rng, said, question, thoughts)
 
     def wrong(text):
         for e in (first, twin):
@@ -151,6 +155,7 @@ def unsaid(rng):
     thoughts = found(rng, k, said[i], k).replace(' That is it.', '') \
         + ' ' + expand(rng, f'[It does not say {asked}|Nothing about '
                             f'"{asked}"].')
+    thoughts = scan.looked(rng, said, question, thoughts, False)
 
     return one_turn(rng, ' '.join(said), question, thoughts,
                     line(rng, MISSING), not_said)
