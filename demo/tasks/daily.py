@@ -117,10 +117,11 @@ def line(rng, text):
 
 class Thoughts:
     """What is thought and said at the steps of a turn, drawn once for all
-    modes."""
+    modes.  before: what an earlier call had, which the request changes."""
 
-    def __init__(self, rng, uses, apis, user):
-        self.want = [request(rng, u.want, u.user, user) for u in uses]
+    def __init__(self, rng, uses, apis, user, before=''):
+        self.want = [f'{request(rng, u.want, u.user, user)} {before}'.strip()
+                     for u in uses]
         self.call = [choice(apis[u.service.topic], u) for u in uses]
         self.read = [line(rng, READ if u.service.gives and u.records != ''
                           else DONE).format(
@@ -202,12 +203,13 @@ def described(api, given):
 # -------------------------------------------------------------------- turns
 
 
-def turn(rng, uses, apis, user, answer, together):
+def turn(rng, uses, apis, user, answer, together, before=''):
     """Returns the Turn that does the uses and answers.
 
     together   their calls are made in one step
+    before     as in Thoughts
     """
-    t = Thoughts(rng, uses, apis, user)
+    t = Thoughts(rng, uses, apis, user, before)
     calls = [apis[u.service.topic].call(u.given) for u in uses]
     n = len(uses)
     groups = [list(range(n))] if together else [[i] for i in range(n)]

@@ -9,7 +9,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from tasks import daily_talk
-from tasks.daily import TOPICS, box, draw_use, line, states, task, turn
+from tasks.daily import (TOPICS, box, described, draw_use, line, states, task,
+                         turn)
 from tasks.daily_chain import COMPARE, SKIP, WAYS, kind_of, whole
 from tasks.parts import Split
 from tasks.phrase import capital, expand
@@ -151,8 +152,21 @@ def with_another(rng, use, role, words):
 
 
 def turns_of(rng, uses, apis):
-    return [turn(rng, [u], {u.service.topic: apis[u.service.topic]}, u.user,
-                 u.answer, True) for u in uses]
+    """Returns a Turn for each use.  If the one before has the same tool, the
+    thought repeats what that call had, so that what does not change is near
+    when the next call is written."""
+
+    turns, last = [], None
+
+    for u in uses:
+        topic, api = u.service.topic, apis[u.service.topic]
+        before = f'Before: {api.name}, {described(api, last.given)}' \
+            if last and last.service.topic == topic else ''
+        turns.append(turn(rng, [u], {topic: api}, u.user, u.answer, True,
+                          before))
+        last = u
+
+    return turns
 
 
 def follow(rng, turns, tools):
