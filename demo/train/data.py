@@ -197,7 +197,9 @@ class Maker:
     def made(self, rng, seed):
         """Returns the family and the samples of a task, or of a text."""
 
-        if self.texts is not None and rng.random() < TEXTS:
+        # what follows is the same with texts and without
+
+        if rng.random() < TEXTS and self.texts is not None:
             return 'texts', [self.texts.sample(rng)]
 
         task, mode, messages = corpus.conversation(
