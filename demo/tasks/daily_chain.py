@@ -464,7 +464,11 @@ def compare(rng):
 
     x, y = Decimal(str(one.slots[slot])), Decimal(str(slots[slot]))
 
-    if x == y or one.slots[differs] == slots[differs]:
+    a, b = (str(s[differs]).lower() for s in (one.slots, slots))
+
+    # an answer with a name would have the other one, too
+
+    if x == y or a in b or b in a:
         return compare(rng)
 
     two = kind.use(rng, slots, '')

@@ -1,9 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""Requests with two or three parts, of which each needs a call; and those of
-daily_chain.py and daily_found.py, of which a part needs another."""
+"""Requests with two or three parts, of which each needs a call; those of
+daily_both.py, which are one sentence; and those of daily_chain.py and
+daily_found.py, of which a part needs another."""
 
-from tasks import daily_chain, daily_found
+from tasks import daily_both, daily_chain, daily_found
 from tasks.daily import box, draw_use, task, turn
 from tasks.daily_chain import ended
 from tasks.parts import Split
@@ -54,7 +55,15 @@ a) {0} b) {1} c) {2}
 [Please do the following|To do]:\n- {0}\n- {1}\n- {2}'''.splitlines())
 
 
+# of the tasks that are one sentence
+
+ONE = 0.35
+
+
 def make(rng):
+    if rng.random() < ONE:
+        return daily_both.make(rng)
+
     way = rng.random()
 
     if way < 0.4:
