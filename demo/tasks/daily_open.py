@@ -4,191 +4,27 @@
 values is read, or things with a value are found.  The other tools do something
 else with the same things, or the same with other things.  There are too many
 for a model to remember, so that it must compare the words of a request with
-those of the descriptions."""
+those of the descriptions.  In open_deeds.py, people have other words for what
+is done than the tools have; and there are lists, with a name and items."""
 
 import re
 
-from tasks import names, open_details, strings
-from tasks.api import Use, parameter, service
+from tasks import names, open_deeds, open_details, spoken
+from tasks.api import Use, parameter, same, service
 from tasks.daily import box, line, task, turn
 from tasks.daily_chain import ended
 from tasks.daily_many import JOIN
 from tasks.daily_none import declined, refusal, weighed
-from tasks.open_details import TIMES, compound, detail
-from tasks.open_words import STATES, THINGS, TRAITS, VERBS
-from tasks.parts import Split
+from tasks.open_details import TIMES, compound, detail, meant, typed
+from tasks.open_words import (STATES, THINGS, TRAITS, VERBS, act_service,
+                              field, find_service, label, parameters, person,
+                              plural, read_service, shown, singular, value,
+                              with_it)
+from tasks.parts import Split, part
 from tasks.phrase import capital, expand, manner, say
 
 
-def plural(thing):
-    one, _, many = thing.partition(' ')
-
-    return many or one + ('es' if re.search('(s|x|ch|sh)$', one) else 's')
-
-
-def third(verb):
-    """Returns the form of a verb after "it"."""
-
-    if re.search('[^aeiou]y$', verb):
-        return verb[:-1] + 'ies'
-
-    return verb + ('es' if re.search('(s|x|ch|sh)$', verb) else 's')
-
-
-def label(rng):
-    """Returns the name of one thing."""
-
-    way = rng.random()
-
-    if way < 0.35:
-        return f'{rng.choice(names.ADJECTIVES)} {rng.choice(names.NOUNS)}' \
-            .title()
-
-    if way < 0.55:
-        return rng.choice(names.FIRST)
-
-    if way < 0.7:
-        return names.syllables(rng).capitalize()
-
-    return strings.code(rng) if way < 0.9 else '#' + str(rng.randrange(1, 9999))
-
-
-# ------------------------------------------------------------------ services
-
-
-NAMED = 'name title id label key identifier number'
-NAMED_ABOUT = '[Name|Title|Identifier|Label] of the {thing}|Which {thing}|The ' \
-    '{thing}'
-TRAIT_ABOUT = '[[The|] {words}[ of the {thing}|]|Its {words}]{unit}'
-STATE_ABOUT = '[Whether it is|Is it|True if the {thing} is] {words}'
-
-ACTS = '''[Tool to|Use this to|] {verb} a {thing}
-{Verbs} a {thing}[ by its {key}| in the system| for the user|]
-{Verbs} [one|a single] {thing}
-{Things}: {verb} one
-[Lets you|Can] {verb} {things}[, one per call|]'''
-
-READS = '''[Returns|Shows|Gets|Reads] a {thing}[ by its {key}|]
-[All|The] [data|details|fields] of a {thing}
-[Look up|Details of|Information about] a {thing}
-{Things}: [data|details] of one'''
-
-FINDS = '''[Finds|Lists|Searches|Returns] [all |]{things} [by|with a given] {words}
-All {things} [that have|with] a [given|certain] {words}
-[Search|Filter] {things} by {words}
-{Things} [of|for] a given {words}'''
-
-
-def noun(thing):
-    return thing.partition(' ')[0]
-
-
-def words(text):
-    return text.replace(' ', '_')
-
-
-def parameters(rng, thing, traits, states, given):
-    """Returns the Parameters of an action.  Those that are given are always
-    there."""
-
-    found = [parameter('name', f'{NAMED} {noun(thing)} {noun(thing)}_name '
-                       f'{noun(thing)}_id', say_about(NAMED_ABOUT, thing))]
-
-    for t in traits:
-        found.append(parameter(
-            t.words, f'{words(t.words)} {words(t.words)} '
-            f'{noun(thing)}_{words(t.words)} new_{words(t.words)}',
-            say_about(TRAIT_ABOUT, thing, t.words, form_of(t)), t.kind,
-            t.choices,
-            needed=t.words in given and rng.random() < 0.7,
-            kept=t.words in given, always=bool(t.unit or t.form in FORMS)))
-
-    for s in states:
-        found.append(parameter(
-            s, f'{s} is_{s} {s}_flag', say_about(STATE_ABOUT, thing, s),
-            'boolean', needed=False, kept=s in given))
-
-    return found
-
-
-FORMS = {'date': ', as YYYY-MM-DD', 'time': ', as HH:MM, 24 hours',
-         'moment': ', such as 2025-01-31T14:30'}
-
-
-def form_of(trait):
-    """Returns what the description of a parameter says of its values."""
-
-    return f', in {trait.unit}' if trait.unit else FORMS.get(trait.form, '')
-
-
-def say_about(text, thing, words='', unit=''):
-    return '[' + text.format(thing=noun(thing), words=words, unit=unit) + ']' \
-        if '|' in text else text.format(thing=noun(thing), words=words,
-                                        unit=unit)
-
-
-def about(texts, thing, **more):
-    one, many = noun(thing), plural(thing)
-
-    return '\n'.join(re.sub(r'\ba (?=[aeiou])', 'an ', t.format(
-        thing=one, things=many, Things=many.capitalize(),
-        key='[name|title|id]', **more))
-        for t in texts.splitlines())
-
-
-def act_service(thing, verb, takes):
-    one = noun(thing)
-
-    return service(
-        f'{verb} a {one}', f'{verb} {one}\n{one} {verb}\n{verb} [one|a|the] '
-        f'{one}\n[do|run|make] {verb} {one}',
-        about(ACTS, thing, verb=verb, Verbs=third(verb).capitalize()), takes)
-
-
-def read_service(thing, traits):
-    one = noun(thing)
-
-    return service(
-        f'read a {one}', f'[get|read|show|fetch|lookup] {one}\n{one} '
-        f'[details|info|get|data]\n[get|show] {one} [details|info|data]',
-        about(READS, thing),
-        [parameter('name', f'{NAMED} {one} {one}_name {one}_id q query',
-                   say_about(NAMED_ABOUT, thing))],
-        ' '.join(['name'] + [field(t) for t in traits]))
-
-
-def find_service(thing, trait):
-    one, many = noun(thing), plural(thing)
-
-    return service(
-        f'find {many}', f'[find|list|search|filter] {many}\n[find|list|search] '
-        f'{many} by {trait.words}\n{many} by {trait.words}\n{one} search',
-        about(FINDS, thing, words=trait.words),
-        [parameter(trait.words, f'{words(trait.words)} {words(trait.words)} '
-                   f'by_{words(trait.words)} value filter',
-                   say_about(TRAIT_ABOUT, thing, trait.words,
-                             f', in {trait.unit}' if trait.unit else ''),
-                   trait.kind, trait.choices)], 'name')
-
-
-def field(trait):
-    """Returns the role of a field of results, which has its own name."""
-
-    return 'open.' + words(trait.words)
-
-
 # ---------------------------------------------------------------------- uses
-
-
-def value(rng, trait):
-    return rng.choice(trait.choices) if trait.choices else trait.make(rng)
-
-
-def shown(v):
-    if isinstance(v, list):
-        return ' and '.join([', '.join(v[:-1]), v[-1]] if v[1:] else v)
-
-    return str(v)
 
 
 def state_detail(rng, state, v):
@@ -293,6 +129,9 @@ def act(rng, thing, verb):
     if rng.random() < 0.3:
         traits.append(compound(rng))
 
+    if rng.random() < 0.2:
+        traits.append(meant(rng, traits))
+
     # a value that no parameter takes
 
     if traits and rng.random() < 0.2:
@@ -316,10 +155,12 @@ def act(rng, thing, verb):
     template = rng.choice(ACT)
     gap = rng.choice((', ', ', ', ': ', '; ', ' - '))
     d = gap + rng.choice((', ', ', ', '; ')).join(details) if details else ''
-    one = noun(thing)
+    one = singular(thing)
     slots = dict(thing=one, name=given['name'], verb=said,
-                 Verb=capital(said), d=d, past=past, past_i='have ' + past)
-    user = tidy(manner(rng, say(rng, template, **slots),
+                 Verb=capital(said), d=d, past=past, past_i='have ' + past,
+                 verb_it=with_it(said), Verb_it=capital(with_it(said)))
+    user = tidy(manner(rng, say(rng, template.replace('erb} it', 'erb_it}'),
+                                **slots),
                        template.startswith('{name}')))
     takes = parameters(rng, thing, traits, states, given)
 
@@ -341,7 +182,7 @@ def read(rng, thing):
     t, name = traits[0], label(rng)
     record = {'name': name, **{field(x): value(rng, x) for x in traits}}
     v = shown(record[field(t)])
-    one = noun(thing)
+    one = singular(thing)
     slots = dict(thing=one, name=name, words=t.words, v=v)
     template = rng.choice(READ)
     rng.shuffle(traits)
@@ -366,7 +207,7 @@ def find(rng, thing):
         if name not in found:
             found.append(name)
 
-    slots = dict(things=plural(thing), thing=noun(thing), words=t.words,
+    slots = dict(things=plural(thing), thing=singular(thing), words=t.words,
                  Words=capital(t.words), v=x)
     template = rng.choice(FIND)
     user = manner(rng, say(rng, template, **slots), template.startswith('{'))
@@ -379,7 +220,196 @@ def find(rng, thing):
 
 
 def part_of(rng):
-    return rng.of(TRAITS) if hasattr(rng, 'of') else TRAITS
+    return part(rng, TRAITS)
+
+
+# --------------------------------------------------------- lists with items
+
+
+# what is done with a list: names of the tool; its descriptions; requests, with
+# {i} for the items and {n} for the name of the list; answers
+
+ON_LISTS = {
+    'add': ('''add to list
+add [item|items]
+list add
+append to list
+add list items
+put on list''', '''[Adds|Appends] items to a list
+[Puts|Writes] [something|items] on a list
+Lists: add items''', Split('''Put {i} on my {n} list.
+Add {i} to the {n} list.
+{i} for the {n} list, please.
+My {n} list needs {i}.
+I still need {i}. My {n} list, please.
+{n} list: {i}
+{n} list + {i}
+Note {i} on the {n} list.
+{i} should go on the {n} list.
+Please write {i} on my {n} list.
+For the {n} list: {i}.
+{i} -> {n} list
+Can you get {i} onto my {n} list?
+Don't let me forget {i}, on the {n} list with that.
+The {n} list lacks {i}.'''.splitlines()),
+            '''[Done|OK]: {i} added to the {n} list.
+The {n} list has {i} now.
+I put {i} on the {n} list.'''),
+    'take': ('''remove from list
+remove [item|items]
+delete items
+take off list
+strike items''', '''[Removes|Deletes] items from a list
+[Takes|Strikes] items off a list
+Lists: remove items''', Split('''Take {i} off my {n} list.
+Cross {i} off the {n} list.
+Strike {i} from my {n} list.
+Remove {i} from the {n} list.
+I no longer need {i} on my {n} list.
+My {n} list without {i}, please.
+{i} can come off the {n} list.
+Drop {i} from the {n} list.
+{n} list - {i} (off)
+I have got {i} now. Off my {n} list with that.
+We have got {i} now, so cross that off the {n} list.
+On the {n} list, delete {i}.'''.splitlines()),
+             '''[Done|OK]: {i} taken off the {n} list.
+The {n} list has no {i} any more.
+I took {i} off the {n} list.'''),
+    'read': ('''[get|show|read|view|fetch] list
+list items
+[get|show|fetch] list items
+list [read|show|view]''', '''[Returns|Shows|Reads] [the items of|what is on] a list
+Lists: the items of one''', Split('''What's on my {n} list?
+Read me the {n} list.
+Show me my {n} list.
+Let me see the {n} list.
+What is there on the {n} list?
+{n} list, please
+What did I put on my {n} list?
+I need to look at my {n} list.
+Tell me everything that is on the {n} list.
+How does my {n} list look?'''.splitlines()),
+             '''{i}.
+On the {n} list: {i}.
+Your {n} list has {i}.'''),
+    'make': ('''create list
+make list
+new list
+start list''', '''[Creates|Makes|Starts] a [new |]list
+Lists: create one''', Split('''I need a {n} list.
+Make me a {n} list.
+Start a new {n} list.
+Set up a {n} list for me.
+Let's begin a {n} list.
+Create a list called {n}.
+A new list, please: {n}.
+Could I have a {n} list?
+There is no {n} list yet, so make one.'''.splitlines()),
+             '''[Done|OK]: the {n} list is there.
+The {n} list is set up.
+I made a {n} list.'''),
+    'clear': ('''clear list
+empty list
+list clear
+reset list''', '''[Clears|Empties] a list
+[Removes|Deletes] all items of a list
+Lists: empty one''', Split('''Empty my {n} list.
+Clear the {n} list.
+Everything off my {n} list, please.
+I want an empty {n} list again.
+Wipe my {n} list clean.
+Nothing on the {n} list is needed any more, empty it.
+Take all items off the {n} list.
+I have got it all, so clear my {n} list.
+Let me begin my {n} list from zero, without the old items.'''.splitlines()),
+              '''[Done|OK]: the {n} list is empty.
+The {n} list is empty now.
+I cleared the {n} list.''')}
+
+GIVEN = {'add': True, 'take': True}         # with items
+
+LIST_NAMES = Split('''shopping grocery packing reading wish guest party to-do
+birthday holiday baking cleaning repair garden music movie gift camping moving
+office school weekend summer travel invitation breakfast market hardware
+pharmacy picnic festival wedding ski beach work lunch barbecue tool'''.split())
+
+ITEMS = (names.GOODS, names.GOODS, names.PRODUCTS, names.ERRANDS, names.TOPICS)
+
+
+def list_name(rng):
+    return rng.choice(LIST_NAMES if rng.random() < 0.7 else names.NOUNS)
+
+
+def list_items(rng):
+    """Returns some items of one kind, such as people or goods."""
+
+    pool = rng.choice(ITEMS)
+    n = rng.choice((1, 2, 2, 3, 3, 4))
+
+    if rng.random() < 0.15:
+        return list(dict.fromkeys(person(rng) for _ in range(n)))
+
+    return list(dict.fromkeys(rng.choice(pool) for _ in range(n)))
+
+
+def list_use(rng, deed):
+    called, described, ways, answers = ON_LISTS[deed]
+    n, items = list_name(rng), list_items(rng)
+    takes = [parameter('name', 'list list_name name list_title list_id',
+                       '[Name of the list|Which list|The list]')]
+    given = {'name': n}
+
+    if deed in GIVEN:
+        takes.insert(rng.randint(0, 1), parameter(
+            'items', 'items entries things list_items new_items'
+            if deed == 'add' else 'items entries things list_items',
+            '[The items|What it is|Items of the list]', 'array'))
+        given['items'] = items
+
+    way = rng.choice(ways)
+    said = spoken.listed(rng, items)
+    request = say(rng, way, n=n, i=said)
+    user = typed(rng, request, way[:3] == '{i}')
+    answer = say(rng, line(rng, answers), n=n, i=shown(items))
+
+    return Use(service(f'{deed} items', called, described, takes,
+                       'item' if deed == 'read' else ''),
+               user, given, [{'item': i} for i in items]
+               if deed == 'read' else [], capital(answer),
+               tuple(items) if deed in ('add', 'take', 'read') else (n,),
+               {'add': f'put {said} on the {n} list',
+                'take': f'take {said} off the {n} list',
+                'read': f'show the {n} list', 'make': f'make the {n} list',
+                'clear': f'empty the {n} list'}[deed], on_list)
+
+
+def on_list(role, wanted, value):
+    """Compares arguments; the name of a list may end with "list"."""
+
+    if role == 'name':
+        return same(role, wanted, re.sub(' list$', '', str(value)))
+
+    return same(role, wanted, value)
+
+
+def lists(rng):
+    """Tools for lists that have a name and items, which are different
+    parameters."""
+
+    deeds = rng.sample(list(ON_LISTS), rng.randint(2, 5))
+    name = deeds[0]
+
+    if name not in GIVEN and rng.random() < 0.5:
+        name = 'add'
+        deeds = ['add'] + [d for d in deeds if d != 'add']
+
+    use = list_use(rng, name)
+    beside = [list_use(rng, d).service for d in deeds[1:]]
+    apis, tools = box(rng, [use], (len(beside), len(beside)), (), beside)
+
+    return task(rng, 'daily_open', 'single',
+                [turn(rng, [use], apis, use.user, use.answer, True)], tools)
 
 
 # --------------------------------------------------------------------- tasks
@@ -432,7 +462,12 @@ def apart(use, other):
 
 
 def same_deed(a, b):
-    if a == b or {a, b} == {'read', 'find'}:
+    """Returns true if two verbs of tools, or what people say for them, can
+    mean the same."""
+
+    if a == b or {a, b} == {'read', 'find'} or any(
+            open_deeds.same_verb(x, y) for x in said_for(a)
+            for y in said_for(b)):
         return True
 
     return any({a, b} <= {v[0], *(o.split()[0] for o in v[1].split(', '))}
@@ -440,7 +475,28 @@ def same_deed(a, b):
         a == v[0] and b in v[1] or b == v[0] and a in v[1] for v in VERBS)
 
 
+def said_for(verb):
+    return {verb, *(o for v in VERBS if v[0] == verb
+                    for o in v[1].split(', '))}
+
+
+# the shares of tasks whose tools do different things with one thing, and of
+# those with lists
+
+DEEDS = 0.36
+LISTS = 0.04
+
+
 def make(rng):
+    way = rng.random()
+
+    if way < DEEDS:
+        return open_deeds.make(rng)
+
+    return lists(rng) if way < DEEDS + LISTS else any_tool(rng)
+
+
+def any_tool(rng):
     thing = rng.choice(THINGS)
     use = draw(rng, thing)
     others = [s for s in beside(rng, [thing], [use.service.topic.split()[0]])
