@@ -13,9 +13,12 @@ meaning, so that the description is what must be read.
 greeted() puts words around a request that change nothing.
 """
 
+import itertools
 import re
 
 from tasks import names
+from tasks.open_deeds import DEEDS
+from tasks.open_details import MEANINGS
 from tasks.strings import letters
 from train.encode import DSML, TOOLS_HEAD
 
@@ -59,6 +62,14 @@ results text texts says say said know knows find found error failed works
 worked it so too also just still again already never always
 euro euros degrees celsius fahrenheit metric imperial percent am pm
 repeat copy write swap between brackets stars comes stands'''.split())
+
+# The same for the verbs of tools and the values of enums that users say in
+# other words: another word has no such meaning.
+
+KEPT |= {w.lower() for text in itertools.chain(
+    (v for d in DEEDS.values() for v in d.verbs),
+    (v for _, _, values in MEANINGS for v in values))
+    for w in WORD.findall(text)}
 
 # Families whose samples take words apart, calculate with them, or have words
 # with a meaning that an answer needs.

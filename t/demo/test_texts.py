@@ -192,9 +192,9 @@ class Vary(unittest.TestCase):
             changed.update(a for a, b in mapping.items() if a != b)
 
         # only words that the assistant has from the prompt; not "name", which
-        # is of the encoding, nor "in"
+        # is of the encoding, nor "in", nor the verb of the tool
 
-        self.assertEqual(set(changed), {'weather', 'oslo', 'get', 'town'})
+        self.assertEqual(set(changed), {'weather', 'oslo', 'town'})
         self.assertGreater(min(changed.values()), 100)
 
     def test_other_forms_stay(self):
