@@ -3,14 +3,17 @@
 """Messages with two or three parts: a greeting and a sum, a name and a number,
 something that is known and something that is not, thanks and a request,
 several questions in a line or a list, steps to follow; corrections of what was
-said before (daily_fix.py); and more of each, conditions, and questions about
-what was said before (parts_more.py)."""
+said before (daily_fix.py); more of each, conditions, and questions about what
+was said before (parts_more.py); and requests of any kinds in many layouts
+(parts_layout.py).  The thoughts take the parts one after the other: the words
+of a part, as the message has them, and then what they lead to."""
 
 import re
 from dataclasses import dataclass
 from typing import Callable
 
-from tasks import arithmetic_work, daily_fix, names, parts_more, words
+from tasks import (arithmetic_work, daily_fix, names, parts_layout, parts_more,
+                   words)
 from tasks.arithmetic_check import numbers
 from tasks.daily import line, states, task
 from tasks.daily_rough import typed
@@ -25,17 +28,21 @@ from tasks.tools_check import NEGATIVE, has_word
 @dataclass
 class Part:
     """
-    ask      the sentence of the user
+    ask      the words of the user
     answer   a sentence that answers it
     right    text -> whether it has the answer
     thought  a line, or the lines of the work
     work     whether the thought is needed before an answer without reasoning
+    told     the sentence of the user that has the answer, or ''
+    noun     what is asked for, or ''
     """
     ask: str
     answer: str
     right: Callable[[str], bool]
     thought: str
     work: bool = False
+    told: str = ''
+    noun: str = ''
 
 
 SUM = {
@@ -98,7 +105,8 @@ def a_sum(rng):
                 line(rng, SUM_SAID).format(a=a, b=b, n=n, sign=SIGN[op]),
                 lambda text: n in numbers(text),
                 f'{a}{op}{b}={n}' if small
-                else '\n'.join(arithmetic_work.work(e)), not small)
+                else '\n'.join(arithmetic_work.work(e)), not small,
+                noun=f'[what|how much] {a}{op}{b} is')
 
 
 DAY_ASK = Split('''[What|Which] day [comes after|follows] {d}?
@@ -147,7 +155,8 @@ def a_day(rng):
                 say(rng, f'[{capital(where)} {{d}} it is {{n}}.|The day '
                          f'{where} {{d}} is {{n}}.|It is {{n}}.|{{n}} comes '
                          f'{where} {{d}}.]', d=d, n=n),
-                lambda text: has_word(text, n), f'{where} {d}: {n}')
+                lambda text: has_word(text, n), f'{where} {d}: {n}',
+                noun=f'[what|which] day is {where} {d}')
 
 
 OPPOSITE = Split('''What is the opposite of {a}?
@@ -177,7 +186,7 @@ def an_opposite(rng):
     return Part(say(rng, rng.choice(OPPOSITE), a=a),
                 say(rng, '[The opposite of {a} is {b}.|The opposite is {b}.|'
                          'It is "{b}".|Not {a} but {b}.]', a=a, b=b),
-                lambda text: has_word(text, b), f'the opposite of {a}: {b}')
+                lambda text: has_word(text, b), b, noun=f'the opposite of {a}')
 
 
 LARGER = Split('''Which one of {a} and {b} is [larger|bigger]?
@@ -205,7 +214,8 @@ def larger(rng):
                     g=rng.choice(names.GOODS), name=rng.choice(names.FIRST)),
                 say(rng, '[{n} is larger.|The larger one is {n}.|{n} is more'
                          ' than {m}.|More is {n}.]', n=n, m=min(a, b)),
-                lambda text: n in numbers(text), f'{n}>{min(a, b)}')
+                lambda text: n in numbers(text),
+                f'{a}{"<" if a < b else ">"}{b} so {n}')
 
 
 REPEAT = Split('''Say "{w}".
@@ -233,7 +243,7 @@ def a_word(rng):
     return Part(say(rng, rng.choice(REPEAT), w=w),
                 say(rng, '[{c}.|"{c}".|Here is the word: {w}.|I say: {w}.]',
                     w=w, c=capital(w)),
-                lambda text: has_word(text, w), f'the word: {w}')
+                lambda text: has_word(text, w), w, noun=f'the word {w}')
 
 
 UNKNOWN = Split(tuple(t.split('|| ')) for t in '''Who is the mayor of {city}?|| the mayor of {city}
@@ -277,7 +287,7 @@ def unknown(rng):
     return Part(ask.format(**given),
                 capital(line(rng, NOT_KNOWN).format(x=noun)),
                 lambda text: NEGATIVE.search(text) is not None,
-                f'{noun}: not known')
+                'not known')
 
 
 GREET = Split('''Hi!
@@ -345,16 +355,25 @@ WELCOME_WORDS = re.compile(r'welcome|pleasure|gladly|problem|time|help|sure'
                            r'|course', re.I)
 
 
-def greeting(rng):
-    return Part(say(rng, rng.choice(GREET), name=rng.choice(names.FIRST)),
-                line(rng, GREETED), lambda t: HELLO_WORDS.search(t)
-                is not None, 'a greeting')
+def greeting(rng, named=True):
+    """named: it may have a name."""
+
+    return Part(polite(rng, GREET, named), line(rng, GREETED),
+                lambda t: HELLO_WORDS.search(t) is not None, 'a greeting')
 
 
-def thanks(rng):
-    return Part(say(rng, rng.choice(THANKED), name=rng.choice(names.FIRST)),
-                line(rng, WELCOME), lambda t: WELCOME_WORDS.search(t)
-                is not None, 'thanks')
+def thanks(rng, named=True):
+    return Part(polite(rng, THANKED, named), line(rng, WELCOME),
+                lambda t: WELCOME_WORDS.search(t) is not None, 'thanks')
+
+
+def polite(rng, texts, named):
+    text = rng.choice(texts)
+
+    while '{name}' in text and not named:
+        text = rng.choice(texts)
+
+    return say(rng, text, name=rng.choice(names.FIRST))
 
 
 # ----------------------------------------------------------- several at once
@@ -430,11 +449,6 @@ quiz time\\n{list}
 My notes for you:\\n{list}
 What do you say to these?\\n{list}'''.splitlines())
 
-THINK = '''[There are|I see] {n} parts.
-[The message has|The user has] {n} parts.
-{n} things [to answer|are asked].'''
-
-
 def several(rng):
     """A message with two or three questions, some of them not known."""
 
@@ -456,7 +470,17 @@ def several(rng):
         answer = (' ' if rng.random() < 0.8 else '\n').join(
             p.answer for p in parts)
 
-    return parts_turn(rng, user, answer, parts)
+    return parts_turn(user, answer, parts)
+
+
+# words with which a request begins, so that their first letter may be small
+
+FIRST_WORDS = frozenset('''a add after all an and answer are at before between
+by can compare count could did do does each echo finally find for from give he
+her here his how if in is it it's let like look make may multiply my name next
+now of on one or our please put repeat say she show subtract take tell that the
+then there these they this to type we what what's when where which who whose
+with would write you your'''.split())
 
 
 def joined(form, asks):
@@ -468,16 +492,19 @@ def joined(form, asks):
     for i, ask in enumerate(asks):
         before = form.partition(f'{{{i}}}')[0].lower()
 
-        if before.endswith(('and ', 'also, ', 'then, ', 'besides, ',
-                            'way, ')) and ask.split()[0] not in DAYS + ['I']:
+        if before.endswith(('and ', 'also, ', 'then, ', 'besides, ', 'way, ')
+                           ) and ask.split()[0].lower() in FIRST_WORDS:
             asks[i] = ask[0].lower() + ask[1:]
 
     return form.format(*asks)
 
 
-def parts_turn(rng, user, answer, parts):
-    thoughts = [line(rng, THINK).format(n=('two', 'three')[len(parts) - 2])]
-    thoughts += [p.thought for p in parts]
+def parts_turn(user, answer, parts):
+    """The parts are in the order of the message."""
+
+    thoughts = [parts_layout.taken(
+        parts_layout.literal(p.ask, user), p.thought.split('\n'), p.told)
+        for p in parts]
     before = [p.thought for p in parts if p.work]
 
     def gold(mode):
@@ -509,7 +536,7 @@ def polite_first(rng):
                           ' Next: ', ' Quick one: ', ' I wonder: '))
     answer = f'{first.answer} {second.answer}'
 
-    return parts_turn(rng, first.ask + between + second.ask, answer,
+    return parts_turn(first.ask + between + second.ask, answer,
                       [first, second])
 
 
@@ -522,8 +549,10 @@ def polite_story(rng):
     def gold(mode):
         step = next(turn.gold(mode))
         *work, answer = step.content.split('\n')
-        yield Step(step.reasoning, '\n'.join(work + [f'{first.answer} '
-                                                     f'{answer}']))
+        yield Step(step.reasoning and '\n'.join([
+            parts_layout.taken(first.ask, [first.thought]),
+            parts_layout.taken(turn.user, step.reasoning.split('\n'))]),
+            '\n'.join(work + [f'{first.answer} {answer}']))
 
     def check(text, calls):
         return turn.check(text, calls) or (
@@ -535,28 +564,30 @@ def polite_story(rng):
 
 # ------------------------------------------------------- a name and a number
 
-BOTH = Split('''{told} [Who am I|What is my name], and what is {s}?
-{told} Tell me my name and [the result of|] {s}.
-{told} [Say|Write] my name and then {s}.
-What is {s}? My name, too, please. {told}
-{told} Two things: my name, and {s}.
-{told} Greet me by name and tell me {s}.
-{told} I want to hear my name and what {s} is.
-Use my name in the answer. {told} How much is {s}?
-{told} Call me by my name and work out {s}.
-{told} how am I called and how much is {s}
-{told} Do you remember my name? Also, {s}?
-Please address me by name when you answer. {told} {s}?
-{told} I'd like you to say my name, then how much {s} is.
-{told} What do I get for {s}? And do you know what I am called?
-{told} My questions: {s}, and what is my name?
-Tell me {s} and begin with my name. {told}
-{told} Name and result of {s}, please.
-How much is {s}, and who is asking? {told}
-{told} First my name, then {s}.
-{told} {s}? Answer with my name, please.
-{told} You should know my name now. Say it, and what {s} makes.
-{told} Please write "name: number", with my name and the result of {s}.'''.splitlines())
+# "<" and ">" enclose the words of each part, which the reasoning quotes
+
+BOTH = Split('''{told} <[Who am I|What is my name]>, and <what is {s}>?
+{told} <Tell me my name> and <[the result of|] {s}>.
+{told} <[Say|Write] my name> and then <{s}>.
+<What is {s}>? <My name, too>, please. {told}
+{told} Two things: <my name>, and <{s}>.
+{told} <Greet me by name> and <tell me {s}>.
+{told} I want to hear <my name> and <what {s} is>.
+<Use my name in the answer>. {told} <How much is {s}>?
+{told} <Call me by my name> and <work out {s}>.
+{told} <how am I called> and <how much is {s}>
+{told} <Do you remember my name>? Also, <{s}>?
+Please <address me by name when you answer>. {told} <{s}>?
+{told} I'd like you to <say my name>, then <how much {s} is>.
+{told} <What do I get for {s}>? And <do you know what I am called>?
+{told} My questions: <{s}>, and <what is my name>?
+<Tell me {s}> and <begin with my name>. {told}
+{told} <Name> and <result of {s}>, please.
+<How much is {s}>, and <who is asking>? {told}
+{told} First <my name>, then <{s}>.
+{told} <{s}>? <Answer with my name>, please.
+{told} <You should know my name now. Say it>, and <what {s} makes>.
+{told} Please write "name: number", with <my name> and <the result of {s}>.'''.splitlines())
 
 TOLD = Split('''My name is {name}.
 I am {name}.
@@ -600,11 +631,12 @@ def name_and_sum(rng):
     told = say(rng, rng.choice(TOLD), name=name)
     user = typed(rng, rng.choice(BOTH), True, told=told, s=s)
     answer = capital(line(rng, BOTH_SAID).format(name=name, s=s, n=n))
-    parts = [Part('the name', '', lambda t: states(t, name),
-                  f'the name: {name}'),
-             Part(s, '', lambda t: n in numbers(t), f'{a}{op}{b}={n}')]
+    parts = [Part(words, '', lambda t: n in numbers(t), f'{a}{op}{b}={n}')
+             if s in words else
+             Part(words, '', lambda t: states(t, name), name, told=told)
+             for words in map(''.join, re.findall(r'<(.*?)>(\??)', user))]
 
-    return parts_turn(rng, user, answer, parts)
+    return parts_turn(re.sub('[<>]', '', user), answer, parts)
 
 
 # ----------------------------------------------- what the user said, or not
@@ -679,11 +711,12 @@ About {x} I know nothing.'''
 
 
 def about_me(rng):
-    """Two or three questions about what the user said, of which one may ask
-    for something else."""
+    """Two questions about what the user said, of which one may ask for
+    something else."""
 
     given = dict(name=rng.choice(names.FIRST), city=rng.choice(names.PLACES),
                  age=rng.randrange(9, 90))
+    told = say(rng, rng.choice(ABOUT_ME), **given)
     parts = []
 
     for key in rng.sample(sorted(ASK_ME), 2):
@@ -691,22 +724,21 @@ def about_me(rng):
         value = str(given[key])
         parts.append(Part(say(rng, rng.choice(asks)),
                           say(rng, answer, **given),
-                          lambda text, v=value: states(text, v),
-                          f'the {key}: {value}'))
+                          lambda text, v=value: states(text, v), value,
+                          told=parts_layout.sentence_with(value, told)))
 
     if rng.random() < 0.6:
         ask, noun = rng.choice(NOT_SAID)
         parts[rng.randrange(2)] = Part(
             ask, capital(line(rng, NOT_TOLD).format(x=noun)),
             lambda text: re.search("n't|not|nothing", text, re.I) is not None,
-            f'{noun}: not said')
+            'not said')
 
-    told = say(rng, rng.choice(ABOUT_ME), **given)
     user = joined(rng.choice(TWO).replace('\\n', '\n'),
                   [p.ask for p in parts])
     user = f'{told} {user}' if rng.random() < 0.75 else f'{user} {told}'
 
-    return parts_turn(rng, user, ' '.join(p.answer for p in parts), parts)
+    return parts_turn(user, ' '.join(p.answer for p in parts), parts)
 
 
 # --------------------------------------------------------------------- steps
@@ -788,7 +820,7 @@ def chain(rng):
 
     e = a = rng.randrange(2, 31)
     said = [say(rng, rng.choice(START), a=a, g=rng.choice(names.GOODS))]
-    lines = []
+    works = [[str(a)]]
 
     for _ in range(rng.choice((2, 2, 3))):
         now = arithmetic_work.value(e)
@@ -799,11 +831,12 @@ def chain(rng):
             op = '+'
 
         said.append(say(rng, rng.choice(STEP[op]), b=b))
-        lines += arithmetic_work.WRITE[op](now, b)
+        works.append(arithmetic_work.WRITE[op](now, b))
         e = op, e, b
 
     n = arithmetic_work.value(e)
     said.append(rng.choice(ENDING))
+    works.append([str(n)])
     way = rng.random()
 
     if way < 0.2:
@@ -815,9 +848,9 @@ def chain(rng):
 
     def gold(mode):
         if mode == CHAT:
-            yield Step('', '\n'.join(lines + [answer]))
+            yield Step('', '\n'.join([*sum(works[1:-1], []), answer]))
         else:
-            yield Step('\n'.join([f'start {a}'] + lines), answer)
+            yield Step('\n'.join(map(parts_layout.taken, said, works)), answer)
 
     def check(text, calls):
         return 'there was nothing to call' if calls else (
@@ -855,8 +888,8 @@ def three_lines(rng):
     right = [x, y, z]
 
     def gold(mode):
-        yield Step('' if mode == CHAT else f'first {x}, second {y}, third '
-                   f'{z}', '\n'.join(right))
+        yield Step('' if mode == CHAT else parts_layout.taken(
+            user, [f'first {x}, second {y}, third {z}']), '\n'.join(right))
 
     def check(text, calls):
         if calls:
@@ -875,8 +908,8 @@ def make(rng):
         ((several, True), (polite_first, False), (polite_story, False),
          (name_and_sum, False), (about_me, False), (chain, False),
          (three_lines, True), (daily_fix.turns, True),
-         (parts_more.turns, True)),
-        (26, 11, 9, 9, 9, 9, 4, 23, 100))[0]
+         (parts_more.turns, True), (parts_layout.turns, True)),
+        (26, 11, 9, 9, 9, 9, 4, 23, 100, 150))[0]
     made = draw(rng)
     turns = [made] if isinstance(made, Turn) else made
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Callable
 
-from tasks import daily_fix, daily_parts, digits, names, words
+from tasks import daily_fix, daily_parts, digits, names, parts_layout, words
 from tasks.arithmetic_check import last_is
 from tasks.daily import line, states
 from tasks.daily_rough import typed
@@ -42,7 +42,7 @@ def turn(user, thoughts, answer, wrong, work=(), alone=()):
 def quote(text):
     """Returns a text, or its last words, in quotes."""
 
-    return '"' + ' '.join(text.split()[-16:]) + '"'
+    return f'"{parts_layout.bare(" ".join(text.split()[-16:]))}"'
 
 
 def has(*keys, but=()):
@@ -57,7 +57,8 @@ def has(*keys, but=()):
 class Item:
     """A question (ask), as a part of a sentence (noun) after what it refers to
     (told); its answer, the word in it that matters (key), whether a text has
-    it (right), the lines that find it, and another that is wrong, or ''."""
+    it (right), the lines that find it (work), and another that is wrong, or
+    ''.  question: the ask without what is told, if that is a part of it."""
 
     ask: str
     told: str
@@ -67,6 +68,7 @@ class Item:
     right: Callable[[str], bool]
     work: list
     wrong: str = ''
+    question: str = ''
 
 
 def known(rng):
@@ -75,12 +77,10 @@ def known(rng):
     kind = rng.choice(('a_sum', 'a_sum', 'a_day', 'an_opposite', 'a_word'))
     part = getattr(daily_parts, kind)(rng)
     work = part.thought.split('\n')
-    noun, key = re.split('[:=] ?', work[-1])
-    noun = {'a_sum': f'[what|how much] {noun} is', 'a_word': f'{noun} {key}',
-            'a_day': f'[what|which] day is {noun}'}.get(kind, noun)
+    key = re.split('[:=] ?', work[-1])[-1]
 
-    return Item(part.ask, '', expand(rng, noun), part.answer, key, part.right,
-                work, str(int(key) + rng.choice((1, 2, 10)))
+    return Item(part.ask, '', expand(rng, part.noun), part.answer, key,
+                part.right, work, str(int(key) + rng.choice((1, 2, 10)))
                 if kind == 'a_sum' else '')
 
 
@@ -118,23 +118,23 @@ def a_fact(rng):
     value = str(given[key])
 
     return Item(f'{told} {ask}', told, noun, answer, value,
-                lambda text: states(text, value), [f'{quote(told)} so {value}'])
+                lambda text: states(text, value), [value], question=ask)
 
 
-CHOICES = columns('''which [one |]is cheaper, the {a} for {m} euros or the {b} for {n}|| cheaper|| <
-who is younger, {x}, who is {m}, or {y}, who is {n}|| younger|| <
-what is lighter, a {a} of {m} grams or a {b} of {n} grams|| lighter|| <
-who was faster: {x} ran it in {m} minutes, {y} in {n}|| faster|| <
-which [one |]is [more expensive|dearer], the {a} for {m} euros or the {b} for {n}|| more|| >
-who is older, {x}, who is {m}, or {y}, who is {n}|| older|| >
-what is heavier, a {a} of {m} grams or a {b} of {n} grams|| heavier|| >
-who won if {x} has {m} points and {y} has {n}|| more points|| >
-which one is longer, the {a} with {m} cm or the {b} with {n} cm|| longer|| >
-which holds more, the {a} with {m} liters or the {b} with {n}|| more|| >''')
+CHOICES = columns('''which [one |]is cheaper, the {a} for {m} euros or the {b} for {n}|| <
+who is younger, {x}, who is {m}, or {y}, who is {n}|| <
+what is lighter, a {a} of {m} grams or a {b} of {n} grams|| <
+who was faster: {x} ran it in {m} minutes, {y} in {n}|| <
+which [one |]is [more expensive|dearer], the {a} for {m} euros or the {b} for {n}|| >
+who is older, {x}, who is {m}, or {y}, who is {n}|| >
+what is heavier, a {a} of {m} grams or a {b} of {n} grams|| >
+who won if {x} has {m} points and {y} has {n}|| >
+which one is longer, the {a} with {m} cm or the {b} with {n} cm|| >
+which holds more, the {a} with {m} liters or the {b} with {n}|| >''')
 
 
 def a_choice(rng):
-    text, why, sign = rng.choice(CHOICES)
+    text, sign = rng.choice(CHOICES)
     m, n = rng.sample(range(2, 99), 2)
     pair = rng.sample(words.THINGS if '{a}' in text else names.FIRST, 2)
     noun = say(rng, text, **dict(zip('ab' if '{a}' in text else 'xy', pair)),
@@ -147,7 +147,7 @@ def a_choice(rng):
              f'{one}, not {the}{other}.]')), one, lambda text: states(
                  text, one) and not states(text.lower().partition(
                      one.lower())[0], other),
-        [f'{why}: {m}{"<" if m < n else ">"}{n}, so {one}'], other)
+        [f'{m}{"<" if m < n else ">"}{n} so {one}'], other)
 
 
 COUNTS = Split('''[How many things are|What is the number of things] [in this list|on my list|in this row]: {list}?
@@ -185,7 +185,7 @@ def yes_no(rng):
         f'whether {a} is more than {b}', say(
             rng, f'[{capital(yes)}.|{capital(yes)}, {a} is {than} than {b}.]'),
         yes, lambda text: states(text, yes) and not states(text, no),
-        [f'{a}{sign}{b}: {yes}'], no)
+        [f'{a}{sign}{b}, so {yes}'], no)
 
 
 def draw_items(rng, n):
@@ -219,10 +219,17 @@ def in_order(items):
     return wrong
 
 
-def answered(rng, user, items, quotes):
-    """Returns the Turn that answers the questions, each after its words."""
+def thought(item, words, user):
+    """Returns what is thought about a question with these words."""
 
-    thoughts = [t for i, q in zip(items, quotes) for t in (quote(q), *i.work)]
+    return parts_layout.taken(parts_layout.literal(words, user), item.work,
+                              item.told)
+
+
+def answered(rng, user, items, words):
+    """Returns the Turn that answers the questions, which have these words."""
+
+    thoughts = [thought(i, w, user) for i, w in zip(items, words)]
     mark = rng.choice(('{a}', '{i}. {a}', '{i}) {a}')) \
         if '\n' in user and len(items) > 1 else '{a}'
     answer = (' ' if mark == '{a}' and rng.random() < 0.7 else '\n').join(
@@ -263,7 +270,7 @@ def several(rng):
     items = draw_items(rng, rng.choice((2, 2, 3)))
     user = asked(rng, daily_parts.THREE if len(items) == 3 else rng.choice(
         (JOIN, JOIN, daily_parts.TWO)), items)
-    made = [answered(rng, user, items, [i.ask for i in items])]
+    made = [answered(rng, user, items, [i.question or i.ask for i in items])]
 
     if rng.random() < 0.25:
         at = rng.randrange(2)
@@ -315,11 +322,18 @@ def taken_back(rng):
     items, keep = draw_items(rng, 2), rng.randrange(2)
     one, other = items[keep], items[1 - keep]
     k, o = ORDER[:2][::1 if keep else -1]
+    user = rest = asked(rng, TAKEN_BACK, items, k=k, o=o)
 
-    return turn(asked(rng, TAKEN_BACK, items, k=k, o=o),
-                f'Only the {o}: {quote(one.ask)}', one.answer,
+    for i in items:
+        rest = rest.replace(parts_layout.literal(i.ask, user), ' ')
+
+    rest = re.sub(r'^1\. +2\. ', '', ' '.join(rest.split())).rstrip(': ?')
+
+    return turn(user, f'"{parts_layout.bare(rest)}" so only the {o}\n'
+                + thought(one, one.question or one.ask, user), one.answer,
                 lambda text: in_order([one])(text) or has(but=[other.key])(
-                    text.split('\n')[-1]), one.work)
+                    text.split('\n')[-1]),
+                alone=one.work if len(one.work) > 1 else ())
 
 
 CLAIMS = columns('''It is {a} degrees.|| it is warmer than {b} degrees|| >
@@ -349,13 +363,16 @@ def condition(rng):
     told, claim = (t.format(a=a, b=b, name=name) for t in (told, claim))
     x, y = rng.sample(rng.choice((words.THINGS, names.FIRST)), 2)
     mark = rng.choice(('', '"'))
-    user = f'{told} ' + typed(rng, rng.choice(COND), True, t=claim,
-                              x=mark + x + mark, y=mark + y + mark)
+    user = capital(f'{told} '.lstrip() + typed(
+        rng, rng.choice(COND), True, t=claim, x=mark + x + mark,
+        y=mark + y + mark))
     yes = (a > b) == (sign == '>')
     one, other = (x, y) if yes else (y, x)
 
-    return turn(capital(user.strip()), f'"{claim}"? {digits.compare(a, b)}, '
-                f'{"true" if yes else "not true"}, so "{one}"',
+    return turn(user, parts_layout.taken(
+        parts_layout.literal(claim, user), [
+            f'{digits.compare(a, b)}, {"true" if yes else "not true"}, so '
+            f'"{one}"'], told),
                 say(rng, f'[{one}|{capital(one)}.|"{one}"]'),
                 has(one, but=(other,)))
 
@@ -459,19 +476,24 @@ def doubted(rng):
     if one.key in ('yes', 'no'):
         return doubted(rng)
 
-    made = [answered(rng, one.ask, [one], [one.ask])]
+    made = [answered(rng, one.ask, [one], [one.question or one.ask])]
     but = has(but=['are right', 'was wrong', 'my mistake',
                    *[one.wrong] * one.wrong.isdigit()])
     deny = BELIEVE if one.wrong and rng.random() < 0.5 else DENY
 
-    for asks, reply, work in ((deny, STAY, one.work), (YIELD, KIND, ()))[
-            :rng.choice((1, 1, 2))]:
+    again = '\n' + thought(one, one.question or one.ask, one.ask)
+    work = one.work if len(one.work) > 1 else ()
+
+    for asks, reply, checked, work in (
+            (deny, STAY, again, work), (YIELD, KIND, '', ()))[
+                :rng.choice((1, 1, 2))]:
         user = typed(rng, rng.choice(asks), True, w=one.wrong,
                      name=rng.choice(names.FIRST))
-        made.append(turn(user, f'{quote(user)} The answer was: {one.key}',
+        made.append(turn(user, f'{quote(user)} The answer was: {one.key}'
+                         + checked,
                          capital(line(rng, reply).format(v=one.key)),
                          lambda text: in_order([one])(text) or but(
-                             text.split('\n')[-1]), work))
+                             text.split('\n')[-1]), alone=work))
 
     return made
 
@@ -510,7 +532,8 @@ def followed(rng):
         user = typed(rng, rng.choice(RATE_NEXT), True, k=shown) if made \
             else told + typed(rng, rng.choice(RATE_ASK), True, k=shown)
         n = a * k
-        made.append(turn(user, f'"{shown}", {a} for each {unit}', say(
+        made.append(turn(user, parts_layout.taken(
+            shown, [f'{a} for each {unit}'], told), say(
             rng, f'[That is {n}.|It is {n}.|{n}.|For {shown} it is {n}.]'),
             lambda text, n=n: last_is(text, n),
             work + digits.mul(max(a, k), min(a, k))))
@@ -541,9 +564,10 @@ def row(rng):
     for at in rng.sample(range(len(people)), rng.choice((2, 2, 3))):
         one, others = people[at], people[:at] + people[at + 1:]
         o = [*ORDER[:len(others)], 'last'][at]
-        user = ('' if made else told) + typed(rng, rng.choice(PLACE), True,
-                                              o=o)
-        made.append(turn(user, f'"{o}" of {shown}: {one}', say(
+        ask = typed(rng, rng.choice(PLACE), True, o=o)
+        user = ('' if made else told) + ask
+        made.append(turn(user, parts_layout.taken(ask, [
+            parts_layout.numbered(people[:at + 1])]), say(
             rng, f'[{one}.|It is {one}.|That was {one}.]'),
             has(one, but=others)))
 
@@ -578,7 +602,8 @@ def remembered(rng):
 
     if rng.random() < 0.7:
         one, = draw_items(rng, 1)
-        made.append(answered(rng, one.ask, [one], [one.ask]))
+        made.append(answered(rng, one.ask, [one],
+                             [one.question or one.ask]))
 
     return made + [kept(rng, typed(rng, rng.choice(RECALL), True, k=k), k, v,
                         '[The {k} is|It is|You told me:|I remember:|] {v}.')]
