@@ -3,14 +3,15 @@
 """Sums as people put them: eating apples, change, minutes, prices, ages, legs,
 boxes, times of day; and sums that are too long for what was taught, which the
 model declines.  The stories are in sums_money.py, sums_count.py and
-sums_time.py."""
+sums_time.py; those that are worked out clause by clause are composed in
+sums_steps.py."""
 
 import ast
 import re
 from dataclasses import dataclass
 
 from tasks import (arithmetic_work, digits, names, sums_count, sums_money,
-                   sums_time)
+                   sums_steps, sums_time)
 from tasks.arithmetic_check import last_is, numbers
 from tasks.daily import line, task
 from tasks.daily_rough import typed
@@ -289,16 +290,24 @@ def is_small(e):
 # -------------------------------------------------------------------- tasks
 
 
+STEPS = 0.5             # stories that are worked out clause by clause
+
+
 def turn(rng):
     way = rng.random()
 
     if way < 0.2:
         return too_long(rng)
 
-    if way < 0.3:
+    if way < 0.2 + STEPS:
+        return sums_steps.turn(rng)
+
+    way = rng.random()
+
+    if way < 0.12:
         return clock_turn(rng)
 
-    return cents_turn(rng) if way < 0.36 else story_turn(rng)[0]
+    return cents_turn(rng) if way < 0.2 else story_turn(rng)[0]
 
 
 def make(rng):

@@ -42,7 +42,7 @@ TOKENS = {
     'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
     'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
     'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
-    'daily_talk': 45, 'daily_sums': 115, 'daily_text': 140,
+    'daily_talk': 45, 'daily_sums': 155, 'daily_text': 140,
     'daily_events': 180, 'daily_format': 57, 'daily_copy': 68,
     'daily_parts': 107, 'daily_system': 133, 'daily_open': 600,
 }
