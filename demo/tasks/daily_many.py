@@ -1,10 +1,11 @@
 # Copyright (C) The nginx-dsa authors
 
 """Requests with two or three parts, of which each needs a call; those of
-daily_both.py, which are one sentence; and those of daily_chain.py and
-daily_found.py, of which a part needs another."""
+daily_both.py, which are one sentence; those of daily_chain.py and
+daily_found.py, of which a part needs another; and questions about several
+records (daily_records.py)."""
 
-from tasks import daily_both, daily_chain, daily_found
+from tasks import daily_both, daily_chain, daily_found, daily_records
 from tasks.daily import box, draw_use, task, turn
 from tasks.daily_chain import ended
 from tasks.parts import Split
@@ -55,12 +56,17 @@ a) {0} b) {1} c) {2}
 [Please do the following|To do]:\n- {0}\n- {1}\n- {2}'''.splitlines())
 
 
-# of the tasks that are one sentence
+# the shares of tasks with several records, and of the others, of those that are
+# one sentence
 
+RECORDS = 0.25
 ONE = 0.35
 
 
 def make(rng):
+    if rng.random() < RECORDS:
+        return daily_records.make(rng)
+
     if rng.random() < ONE:
         return daily_both.make(rng)
 

@@ -30,7 +30,7 @@ SHARES = {
     'talk': 4, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 8,
     'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 4,
     'chat': 7, 'lookup_long': 4, 'trip_facts': 5, 'trip_short': 8, 'trip': 24,
-    'daily_tool': 22, 'daily_many': 14, 'daily_error': 5, 'daily_none': 8,
+    'daily_tool': 22, 'daily_many': 20, 'daily_error': 5, 'daily_none': 8,
     'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 12,
     'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 6,
     'daily_system': 8, 'daily_open': 20,
@@ -41,10 +41,10 @@ TOKENS = {
     'tools_single': 610, 'tools_none': 450, 'tools_error': 630,
     'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
     'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
-    'daily_error': 570, 'daily_none': 440, 'daily_turns': 720,
+    'daily_error': 570, 'daily_none': 440, 'daily_turns': 750,
     'daily_talk': 45, 'daily_sums': 155, 'daily_text': 140,
     'daily_events': 180, 'daily_format': 57, 'daily_copy': 68,
-    'daily_parts': 107, 'daily_system': 133, 'daily_open': 600,
+    'daily_parts': 116, 'daily_system': 133, 'daily_open': 650,
 }
 
 WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}
