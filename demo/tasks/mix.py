@@ -31,8 +31,8 @@ SHARES = {
     'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 4,
     'chat': 7, 'lookup_long': 4, 'trip_facts': 5, 'trip_short': 8, 'trip': 24,
     'daily_tool': 22, 'daily_many': 20, 'daily_error': 5, 'daily_none': 8,
-    'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 6, 'daily_text': 12,
-    'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 6,
+    'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 8, 'daily_text': 12,
+    'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 7,
     'daily_system': 8, 'daily_open': 20,
 }
 
