@@ -358,7 +358,7 @@ LABELS = {
     'hall': titled('{n}', '{l}', '{a} {n}'),
     'venue': titled('The {a} {n}', '{n} Bar', '{l} and Sons', 'Chez {l}',
                     '{a} {n}', "{l}'s Kitchen"),
-    'title': titled('{a} {n}', 'My {n}', 'The {a} {n}', 'No {n}',
+    'title': titled('{a} {n}', 'My {n}', 'The {a} {n}', 'Our {n}',
                     '{n} of {p}'),
     'band': titled('The {a} {ns}', '{a} {n}', 'DJ {l}', '{l} Trio',
                    '{n} Choir'),
@@ -773,15 +773,16 @@ class Case:
 
     def draw_rows(self, rng, size):
         """Draws the records, and two that are not there.  No name is a part of
-        another one or of a request."""
+        another one or of what is asked for, or a word of answers."""
 
         found, asked = [], f'{self.slots["one_"]} {self.slots["many_"]}'
 
         while len(found) < size + 2:
             name = self.thing.label(rng)
 
-            if not among(name, asked) and not any(
-                    among(name, n) or among(n, name) for n in found):
+            if name.lower() not in COMMON and not among(name, asked) \
+                    and not any(among(name, n) or among(n, name)
+                                for n in found):
                 found.append(name)
 
         columns = {f: self.draw_column(rng, f, size + 2) for f in self.fields}
@@ -1774,13 +1775,18 @@ def whether(rng):
         if not there:
             return nothing(text)
 
-        no, yes = NO.search(text), states(text, 'yes')
+        rest = re.sub(re.escape(name), ' ', text, flags=re.IGNORECASE)
+        no, yes = NO.search(rest), states(rest, 'yes')
+
+        # both may end alike: "without a prescription", "needs a prescription"
+
+        contrary = states(text, tail(other)) and not states(asked, tail(other))
 
         if holds:
             right = yes or states(text, tail(asked)) and not no
-            right = right and not states(text, tail(other))
+            right = right and not contrary
         else:
-            right = (no or states(text, tail(other))
+            right = (no or contrary
                      or states(text, ways(case.bare(field, values[field])))) \
                 and not yes
 
@@ -2500,6 +2506,13 @@ def with_article(role, wanted, value):
 
 # ------------------------------------------------------------------- the task
 
+
+# words of answers, which are no names
+
+COMMON = frozenset(re.findall('[a-z]+', ' '.join((
+    ORDERED, COUNTED, FLAGS, CHOICES, NOTHING, FIRST_IS, FIRST_HAS, SOME_ARE,
+    ONE_IS, NONE_IS, NONE_AT_ALL, SO_MANY, SO_MANY_ALL, YES, NOT, NOT_THERE,
+    ONE_VALUE, TWO_VALUES, NTH_IS, NTH_HAS, NO_NTH, SUM)).lower()))
 
 QUESTIONS = {extreme: 30, which: 22, count: 12, whether: 12, details: 12,
              nth: 5, total: 8}

@@ -16,7 +16,7 @@ greeted() puts words around a request that change nothing.
 import itertools
 import re
 
-from tasks import names
+from tasks import daily_records, names
 from tasks.open_deeds import DEEDS
 from tasks.open_details import MEANINGS
 from tasks.strings import letters
@@ -63,12 +63,15 @@ worked it so too also just still again already never always
 euro euros degrees celsius fahrenheit metric imperial percent am pm
 repeat copy write swap between brackets stars comes stands'''.split())
 
-# The same for the verbs of tools and the values of enums that users say in
-# other words: another word has no such meaning.
+# The same for what decides, and what users say in other words, so that another
+# word has no such meaning: the verbs of tools, the values of enums, and the
+# fields by which records are compared.
 
 KEPT |= {w.lower() for text in itertools.chain(
     (v for d in DEEDS.values() for v in d.verbs),
-    (v for _, _, values in MEANINGS for v in values))
+    (v for _, _, values in MEANINGS for v in values),
+    (daily_records.ORDERED, daily_records.COUNTED, daily_records.FLAGS),
+    (key for week in daily_records.WEEKS for key, _ in week))
     for w in WORD.findall(text)}
 
 # Families whose samples take words apart, calculate with them, or have words

@@ -14,10 +14,11 @@ sys.path.insert(0, os.path.join(ROOT, 'demo'))
 
 from tasks import (daily_chain, daily_error, daily_fix,     # noqa: E402
                    daily_found, daily_lack, daily_none, daily_parts,
-                   daily_rough, daily_sums, daily_talk, daily_text, mix,
-                   names, open_details, open_words, parts, spoken, text_docs,
-                   text_frame, text_more, uses_code, weigh, words)
-from tasks.daily import TOPICS                              # noqa: E402
+                   daily_records, daily_rough, daily_sums, daily_talk,
+                   daily_text, mix, names, open_details, open_words, parts,
+                   spoken, text_docs, text_frame, text_more, uses_code, weigh,
+                   words)
+from tasks.daily import TOPICS, states                      # noqa: E402
 from tasks.parts import Draw, Split                         # noqa: E402
 from tasks.phrase import expand                             # noqa: E402
 from tasks.task import RETAIN, Call, play, value_of         # noqa: E402
@@ -372,6 +373,26 @@ class Checks(unittest.TestCase):
                     f = call['function']
                     self.assertIn(f'{f["name"]}: yes.',
                                   message['reasoning_content'])
+
+    def test_questions_about_records(self):
+        """The check of the largest of some records accepts its name and that
+        of no other, and of a question for yes or no it accepts one."""
+
+        others = 0
+
+        for i in range(300):
+            asked = daily_records.extreme(Draw(i, i % 2 == 0))
+            self.assertIsNone(asked.wrong(asked.answer))
+
+            for name, _ in asked.case.rows:
+                if not states(asked.answer, name):
+                    self.assertIsNotNone(asked.wrong(name), asked.answer)
+                    others += 1
+
+            asked = daily_records.whether(Draw(i, i % 2 == 0))
+            self.assertIsNone(asked.wrong(asked.answer))
+
+        self.assertGreater(others, 300)
 
     def test_values_without_their_names(self):
         self.assertEqual(open_details.parted('front_door'), ['front', 'door'])
