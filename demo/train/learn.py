@@ -64,9 +64,13 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
 
     rows = [(i, s) for i, t in enumerate(trajectories) for s in t.sequences]
     T = max(len(s.ids) for _, s in rows)
-    ids = numpy.zeros((len(rows), T), numpy.int64)
-    valid = numpy.zeros((len(rows), T), bool)
-    routes = numpy.full((len(rows), T, *shape), -1, numpy.int64)
+
+    # the compiler would make another version of attention for a single row
+
+    B = max(2, len(rows))
+    ids = numpy.zeros((B, T), numpy.int64)
+    valid = numpy.zeros((B, T), bool)
+    routes = numpy.full((B, T, *shape), -1, numpy.int64)
     before, kept, old, of = [], [], [], []
 
     for b, (i, s) in enumerate(rows):

@@ -78,16 +78,21 @@ class region:
     functions that treat each token separately see the same shapes for rows of
     any length.  So each is compiled once, instead of once per layer and
     length.
+
+    all       the regions of the program
+    compiles  this region is compiled when it is called
     """
-    compiling = False
+    all = []
 
     def __init__(self, function):
         self.function = function
+        self.compiles = False
         self.compiled = None
         self.__doc__ = function.__doc__
+        region.all.append(self)
 
     def __call__(self, *args):
-        if not region.compiling:
+        if not self.compiles:
             return self.function(*args)
 
         if self.compiled is None:
@@ -100,16 +105,16 @@ def varying(x, *dims):
     """Returns x and marks these sizes as varying between calls; otherwise the
     compiler would compile a version for each of the first few sizes."""
 
-    if region.compiling:
+    if any(r.compiles for r in region.all):
         torch._dynamo.maybe_mark_dynamic(x, dims)
 
     return x
 
 
-def accelerate():
-    """Enables compilation of regions, if PyTorch supports it, and tensor cores
-    for products of float32 (TF32, which is exact for numbers that were
-    bfloat16)."""
+def accelerate(regions=None):
+    """Enables compilation of these regions, or of all, if PyTorch supports it,
+    and tensor cores for products of float32 (TF32, which is exact for numbers
+    that were bfloat16)."""
 
     torch.set_float32_matmul_precision('high')
 
@@ -139,4 +144,5 @@ def accelerate():
         if hasattr(config, name):
             setattr(config, name, 64)
 
-    region.compiling = True
+    for r in region.all if regions is None else regions:
+        r.compiles = True

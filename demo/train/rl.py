@@ -85,9 +85,11 @@ from eval.client import RunFailed
 from tasks.task import RETAIN
 from train import (agreement, checkpoint, domains, grpo, lines, plan, restore,
                    rewards)
+from train.attention import rows_backward, rows_forward
 from train.export import export
 from train.learn import Learner, split
 from train.model import Model
+from train.ops import accelerate
 from train.rewards import mean
 from train.rollout import Sampling, rollouts
 from train.rubric import rubric_of
@@ -290,6 +292,13 @@ class Run:
         self.options = options
         self.device = torch.device('cuda' if torch.cuda.is_available()
                                    else 'cpu')
+
+        # only attention: the regions that round as serving does compile
+        # longer than a run without them
+
+        if self.device.type == 'cuda':
+            accelerate((rows_forward, rows_backward))
+
         saved = restore.start(options.model)
         self.weights = digest(options.model)
         self.config = saved['config']
