@@ -86,12 +86,13 @@ from tasks.task import RETAIN
 from train import (agreement, checkpoint, domains, grpo, lines, plan, restore,
                    rewards)
 from train.attention import rows_backward, rows_forward
+from train.clients import Clients
 from train.export import export
 from train.learn import Learner, split
 from train.model import Model
 from train.ops import accelerate
 from train.rewards import mean
-from train.rollout import Sampling, rollouts
+from train.rollout import Sampling
 from train.rubric import rubric_of
 from train.served import LEFT, digest, ends_on_signal
 from train.server import Server
@@ -320,6 +321,7 @@ class Run:
                             *(x['id'] for x in t['added_tokens'])])
         self.allowed = min(self.ids, self.config['vocab_size'])
         self.tasks = Tasks(options, {})
+        self.clients = Clients()
         self.noise, self.exports, self.evals = 0, 0, 0
         self.measured = None    # batches before the last measurement
         self.done, self.first = 0, 0
@@ -362,7 +364,7 @@ class Run:
             mine = [i for i, task in enumerate(tasks) if task[2] == mode]
             sampling = Sampling(server.url, server.model, mode, self.allowed,
                                 o.temperature, o.top_p, o.max_tokens)
-            found, took = rollouts(
+            found, took = self.clients.rollouts(
                 [tasks[i][:2] for i in mine], task_of, sampling, group,
                 o.seed * NOISE + noise, o.concurrency, uuid.uuid4().hex)
             noise += len(mine) * group
@@ -538,6 +540,7 @@ class Run:
                 if self.done:
                     self.compare(before, after)
             finally:
+                self.clients.close()
                 server.stop()
 
         if self.done >= end:

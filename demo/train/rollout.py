@@ -224,6 +224,19 @@ class Sequence:
 
         self.experts = {**rows.experts, **self.experts}
 
+    def __getstate__(self):
+        """What another process gets (clients.py): one array instead of one for
+        each position."""
+
+        places = list(self.experts)
+
+        return {**self.__dict__, 'experts': (places, numpy.array(
+            [self.experts[i] for i in places]))}
+
+    def __setstate__(self, state):
+        places, values = state['experts']
+        self.__dict__.update(state, experts=dict(zip(places, values)))
+
 
 @dataclass
 class Trajectory:

@@ -386,7 +386,8 @@ class Stages(unittest.TestCase):
 
         with mock.patch.object(rl, 'Server', lambda *a, **k: self.server), \
                 mock.patch.object(rl, 'export', lambda *a: None), \
-                mock.patch.object(rl, 'rollouts', self.rollouts), \
+                mock.patch.object(rl.Clients, 'rollouts',
+                                  lambda _, *args: self.rollouts(*args)), \
                 mock.patch.object(rl.Learner, 'step', step), \
                 contextlib.redirect_stdout(io.StringIO()):
             run.run()

@@ -126,7 +126,7 @@ class Lines(unittest.TestCase):
 
 def changed(messages):
     """A conversation with another result: the digits of a plan or of the last
-    answer are others, or, if it has none, its words are gone."""
+    answer are others, or, if its last line has none, its words are gone."""
 
     def other(text):
         return re.sub(r'\d', lambda m: str((int(m[0]) + 1) % 10), text)
@@ -141,7 +141,8 @@ def changed(messages):
                 return found
 
     text = last['content']
-    last['content'] = other(text) if other(text) != text else 'Indeed.'
+    end = text.split('\n')[-1]
+    last['content'] = other(text) if other(end) != end else 'Indeed.'
 
     return found
 
