@@ -95,12 +95,11 @@ def just_said(rng, users):
 
 
 def quotes(answer, text):
-    """Returns None if an answer ends with a text; punctuation is ignored, if
-    the text is not all punctuation."""
+    """Returns None if an answer ends with a text; punctuation is ignored."""
 
     wanted = words(text)
     return None if words(answer)[-len(wanted):] == wanted \
-        or not wanted and answer.endswith(text) else f'does not quote: {text}'
+        else f'does not quote: {text}'
 
 
 def first_about(rng, about):

@@ -2,12 +2,8 @@
 
 """Styles of users' requests, and the assistant's reasoning about tools."""
 
-from tasks import weigh
 from tasks.task import CHAT, DISCARD
 from tasks.wording import polite
-
-
-LONGEST = 240           # letters of a request that is quoted
 
 
 def ask(rng, *ways):
@@ -36,13 +32,9 @@ class Notes:
     step must repeat everything.  Without thinking it is empty.
     """
 
-    def __init__(self, mode, wanted, user=''):
-        """user is a request that the goal quotes instead of saying what is
-        wanted, because a model copies words better than it finds others."""
-
+    def __init__(self, mode, wanted):
         self.mode = mode
-        self.goal = f'"{" ".join(user.split())}"' \
-            if 0 < len(user) <= LONGEST else f'Wanted: {wanted}.'
+        self.wanted = wanted
         self.found = []
         self.begun = False
         self.pending = []
@@ -67,22 +59,12 @@ class Notes:
         said = self.found if self.mode == DISCARD else found
 
         if first or self.mode == DISCARD:
-            said = [self.goal] + said
+            said = [f'Wanted: {self.wanted}.'] + said
 
         return ' '.join(said + [then])
 
 
 ANSWER = 'Now I can answer.'
-
-
-def chosen(kit, call):
-    """Returns the thought about the tool of a call, (name, arguments), and
-    about its parameters."""
-
-    name, arguments = call
-
-    return f'{weigh.weighed(kit.tools, name)} ' \
-        f'{weigh.filled(kit.tools[name].function, arguments)}.'
 
 
 def compare(numbers, more):
