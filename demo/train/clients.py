@@ -94,6 +94,6 @@ def serve(pipe):
         try:
             answer = rollouts(*work)
         except Exception as e:
-            answer = RunFailed(e if isinstance(e, RunFailed) else repr(e))
+            answer = e if isinstance(e, RunFailed) else RunFailed(repr(e))
 
         pipe.send(answer)
