@@ -210,8 +210,11 @@ wait_until(sub { (eval { role($second) } || '') eq 'master' }, 120,
 chats(2);
 settled($second, 'the Sentinel promoted the replica');
 
+# a Sentinel closes the clients of a Redis whose role it changes
+
 $first->restart;
-wait_until(sub { role($first) eq 'slave' }, 30, 'the old primary to follow');
+wait_until(sub { (eval { role($first) } || '') eq 'slave' }, 30,
+           'the old primary to follow');
 chats(2);
 settled($second, 'the old primary follows');
 
