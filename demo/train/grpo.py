@@ -34,11 +34,15 @@ class Settings:
     beta       strength of the KL term, for domains that beta_of lacks
     beta_of    strength by domain (a family of tasks); 0 leaves the term out
     delta      threshold of eq. 9
+    precision  of the trainer: 'served' rounds as the engine does, so that both
+               have the same probabilities; 'float' costs less, and meets the
+               roundings of serving as another implementation's
     """
     clip: float = 0.2
     beta: float = 0.01
     beta_of: Dict[str, float] = field(default_factory=dict)
     delta: float = 0.1
+    precision: str = 'served'
     unbiased_kl: bool = True
     sequence_mask: bool = True
     keep_routing: bool = True

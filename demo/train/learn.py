@@ -127,9 +127,10 @@ def run(model, settings, batch, temperature, own=False):
     own: with the experts that the model's own routers choose."""
 
     routes = batch.routes if settings.keep_routing and not own else None
-    out = model(batch.ids, batch.valid, 'sparse', 'served', routes=routes)
+    out = model(batch.ids, batch.valid, 'sparse', settings.precision,
+                routes=routes)
     hidden = out.hidden.flatten(0, 1)[batch.before]
-    head = model.lm_head.value(True)
+    head = model.lm_head.value(settings.precision == 'served')
     kept = bits(batch.kept, len(head))
 
     # without Keep Sampling Mask, the policy may draw each id that was ever

@@ -147,6 +147,8 @@ def arguments(args=None):
     p.add_argument('--beta-of', default='',
                    help='FAMILY=BETA,...: other strengths of the KL term')
     p.add_argument('--delta', type=float, default=0.1)
+    p.add_argument('--precision', choices=('served', 'float'),
+                   default='served', help='of the trainer (grpo.Settings)')
     p.add_argument('--off', default='',
                    help=', '.join(SWITCHES + rewards.SWITCHES))
     p.add_argument('--eval', type=int, default=0)
@@ -294,11 +296,12 @@ class Run:
         self.device = torch.device('cuda' if torch.cuda.is_available()
                                    else 'cpu')
 
-        # only attention: the regions that round as serving does compile
-        # longer than a run without them
+        # the regions that round as serving does compile longer than most
+        # runs take, those of attention do not round
 
         if self.device.type == 'cuda':
-            accelerate((rows_forward, rows_backward))
+            accelerate(None if options.precision == 'float'
+                       else (rows_forward, rows_backward))
 
         saved = restore.start(options.model)
         self.weights = digest(options.model)
@@ -311,6 +314,7 @@ class Run:
 
         self.settings = grpo.Settings(
             clip=options.clip, delta=options.delta,
+            precision=options.precision,
             beta_of={f: options.plan.of(f).beta for f in options.families},
             **{name: False for name in options.off if name in SWITCHES})
 

@@ -5,6 +5,7 @@ and the whole loop with a server, whose probabilities the trainer's are compared
 with."""
 
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -431,12 +432,19 @@ class Loop(unittest.TestCase):
 
     def control(self, run, seen):
         """The log-probabilities of other tokens are much further apart, so
-        that the agreement means something."""
+        that the agreement means something.  Those without the roundings of
+        serving are others, too, but nearer."""
 
-        batch = seen[0][0]
+        batch, settings = seen[0][0], run.learner.settings
         with torch.no_grad():
-            log = learn.run(run.policy, run.learner.settings, batch, 1.0)[0]
+            log = learn.run(run.policy, settings, batch, 1.0)[0]
+            plain = learn.run(run.policy, dataclasses.replace(
+                settings, precision='float'), batch, 1.0)[0]
+
         self.assertGreater(float((log - batch.old.roll(1)).abs().mean()), 0.5)
+        apart = float((log - plain).abs().mean())
+        self.assertGreater(apart, 1e-4)
+        self.assertLess(apart, 0.5)
 
 
 @needs_torch
