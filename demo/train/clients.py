@@ -4,14 +4,16 @@
 conversations in a second than the server answers.
 
 A process gets whole groups, in order, and its share of the conversations at
-the same time.  The tasks, the seeds of the noise and so the trajectories do not
-depend on the number of processes.
+the same time.  The tasks and the seeds of the noise do not depend on the number
+of processes.
 """
 
 import multiprocessing
 import os
 import signal
 import time
+from concurrent.futures import ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 
 from eval.client import RunFailed
 from train.rollout import rollouts
@@ -21,79 +23,53 @@ CORES = 4               # of the host for each process
 
 
 class Clients:
-    """Processes that end with this object, or with the program.  n: their
-    number, by default one for each CORES; a single one is the program itself."""
+    """n: the number of processes, by default one for each CORES; a single one
+    is the program itself."""
 
     def __init__(self, n=None):
-        n = n or os.cpu_count() // CORES
-        self.pipes, self.processes = [], []
+        self.n = n or max(1, os.cpu_count() // CORES)
 
         # a forked process could not use what this one has of the GPU
 
-        spawn = multiprocessing.get_context('spawn')
-
-        for _ in range(n if n > 1 else 0):
-            ours, theirs = spawn.Pipe()
-            self.processes.append(spawn.Process(target=serve, args=(theirs,),
-                                                daemon=True))
-            self.processes[-1].start()
-            theirs.close()
-            self.pipes.append(ours)
+        self.pool = None if self.n == 1 else ProcessPoolExecutor(
+            self.n, multiprocessing.get_context('spawn'), uninterrupted)
 
     def rollouts(self, tasks, make, sampling, group, first, concurrency,
                  nonce):
-        """rollout.rollouts() by all processes."""
+        """rollout.rollouts() by all processes.  Raises RunFailed if one of
+        them ends."""
 
-        if not self.pipes or not tasks:
+        if self.pool is None:
             return rollouts(tasks, make, sampling, group, first, concurrency,
                             nonce)
 
-        begin, n = time.monotonic(), len(self.pipes)
-        at = [i * len(tasks) // n for i in range(n + 1)]
-        share = max(1, concurrency // n)
+        begin = time.monotonic()
+        at = [i * len(tasks) // self.n for i in range(self.n + 1)]
+        share = max(1, concurrency // self.n)
 
         try:
-            for i, pipe in enumerate(self.pipes):
-                pipe.send((tasks[at[i]:at[i + 1]], make, sampling, group,
-                           first + at[i] * group, share, f'{nonce}-{i}'))
+            jobs = [self.pool.submit(
+                rollouts, tasks[a:b], make, sampling, group, first + a * group,
+                share, f'{nonce}-{a}') for a, b in zip(at, at[1:]) if a < b]
 
-            # all of them are read, so that the next call gets its own answers
+            # a failure does not leave conversations to the next call
 
-            answers = [pipe.recv() for pipe in self.pipes]
-        except (EOFError, OSError):
+            wait(jobs)
+            groups = [g for job in jobs for g in job.result()[0]]
+        except BrokenProcessPool:
             raise RunFailed('a process that has rollouts ended') from None
 
-        for answer in answers:
-            if isinstance(answer, RunFailed):
-                raise answer
-
-        return ([g for groups, _ in answers for g in groups],
-                time.monotonic() - begin)
+        return groups, time.monotonic() - begin
 
     def close(self):
-        """Ends the processes, whatever they do."""
+        """Waits for the conversations, which fail when the server has
+        ended."""
 
-        for p in self.processes:
-            p.terminate()
-            p.join()
+        if self.pool is not None:
+            self.pool.shutdown()
 
 
-def serve(pipe):
-    """Has rollouts until the other end of the pipe is closed."""
-
-    # Ctrl-C is for the program, which then ends this process
+def uninterrupted():
+    """Ctrl-C is for the program, which then ends its server."""
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    while True:
-        try:
-            work = pipe.recv()
-        except EOFError:
-            return
-
-        try:
-            answer = rollouts(*work)
-        except Exception as e:
-            answer = e if isinstance(e, RunFailed) else RunFailed(repr(e))
-
-        pipe.send(answer)

@@ -296,8 +296,8 @@ class Run:
         self.device = torch.device('cuda' if torch.cuda.is_available()
                                    else 'cpu')
 
-        # the regions that round as serving does compile longer than most
-        # runs take, those of attention do not round
+        # the regions that round as serving does take more than 100 s to
+        # compile (README.md), those of attention do not round
 
         if self.device.type == 'cuda':
             accelerate(None if options.precision == 'float'
@@ -508,6 +508,7 @@ class Run:
         picked = self.resume()
         server = Server(o.build, self.export(), o.backend, o.memory,
                         o.running, nginx=o.nginx)
+        self.clients = Clients()
 
         with open(self.path('log.jsonl'), 'a') as self.log:
             try:
@@ -717,9 +718,6 @@ def main():
     ends_on_signal()
     os.makedirs(options.out, exist_ok=True)
     torch.manual_seed(options.seed)
-
-    if torch.cuda.is_available():
-        torch.set_float32_matmul_precision('high')
 
     try:
         left = Run(options).run()
