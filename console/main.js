@@ -10,6 +10,14 @@ import { askForKey, startOptions } from "./options.js";
 import { startTheme } from "./theme.js";
 
 
+// The model of `make demo`, which a newcomer would take for a large one.
+
+const DEMO = "nginx-dsa-demo";
+const ABOUT_DEMO = "Answers come from the demonstration model: DeepSeek-V3.2's "
+    + "architecture with 15 million parameters. It uses tools, works out small "
+    + "sums, reads short texts and plans trips; it knows little of the world.";
+
+
 // Fills the list of models, and keeps the choice.  The two names that every
 // engine serves come last, because they are other names of the same models.
 
@@ -24,6 +32,10 @@ async function listModels() {
 
         select.replaceChildren(...shown.map((name) =>
             el("option", { value: name }, name)));
+
+        if (names.includes(DEMO)) {
+            $("about").textContent = ABOUT_DEMO;
+        }
 
         if (names.includes(chosen)) {
             select.value = chosen;

@@ -29,6 +29,8 @@ my $img = '<img src=x onerror=window.xss=1>';
 write_file($t->path('models'), json_encode({ object => 'list', data =>
     [ map { { id => $_, object => 'model' } } $img,
       '"><script>window.xss=1</script>' ] }));
+write_file($t->path('demo'), json_encode({ object => 'list', data =>
+    [ { id => 'nginx-dsa-demo', object => 'model' } ] }));
 write_file($t->path('refused'), json_encode({ error =>
     { message => "$img <script>window.xss=1</script>" } }));
 
@@ -40,6 +42,9 @@ $t->start_nginx(server => 'location = / { dsa_console v32; }
         error_page 405 =400 /hostile/refused; return 405; }
     location = /hostile/refused {
         default_type application/json; alias %%DIR%%/refused; }
+    location = /demo/ { dsa_console v32; }
+    location = /demo/v1/models {
+        default_type application/json; alias %%DIR%%/demo; }
     location = /keys/ { dsa_console v32; }
     location /keys/v1/ {
         if ($http_authorization != "Bearer sk-secret") { return 401; }
@@ -321,9 +326,18 @@ is($b->js('document.querySelectorAll(".call textarea").length'), 0,
    'Esc ends the wait for a result');
 
 
+# what the page claims of the model
+
+open_page('/demo/');
+like(text('#about'), qr/demonstration model: .* 15 million parameters/,
+     'the demonstration model is described');
+open_page();
+is(text('#about'), 'Answers come from the model that this server runs.',
+   'another one is not');
+
+
 # the keyboard alone, with a focus that is seen
 
-open_page();
 $b->js('document.querySelector("#model").focus({ focusVisible: true })');
 
 my @order;

@@ -101,6 +101,22 @@ like(read_file($chat), qr/^data: \{.*\n\ndata: \[DONE\]\n\n\z/s,
      'to its end');
 clean($port, 'ONCE=1');
 
+like($once->output, qr/^> What's the weather like in Lisbon\?$/m,
+     'an ordinary question');
+like($once->output, qr/^get_weather \{"city": ?"Lisbon"\}$/m,
+     'which the model answers with a tool');
+like($once->output, qr/^= \{.*"temperature":17\}\n\n(?:.+\n)*.*\b17\b/m,
+     'and its result');
+
+my ($prompt, $cached, $a_step, $cost) = $once->output
+    =~ /^\((\d+)\ prompt\ tokens,\ (\d+)\ of\ them\ from\ the\ cache,\ \d+
+        \ generated,\ ([\d.]+)\ in\ a\ step,\ ([\d.]+)\ USD\ at/mx;
+
+cmp_ok($cached || 0, '>', 0, 'the second request finds the first one');
+cmp_ok($cached || 0, '<', $prompt || 0, 'but not all of its prompt');
+cmp_ok($a_step || 0, '>=', 1, 'tokens of a step');
+cmp_ok($cost || 0, '>', 0, 'a cost');
+
 SKIP: {
     skip("no agent: $no_agent", 2) if $no_agent && !$ENV{DSA_NO_SKIP};
 

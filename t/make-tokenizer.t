@@ -92,6 +92,26 @@ my $words = 'the server reads a request and the engine answers';
 cmp_ok(scalar @{ ids($file, $words) }, '<=', split(/ /, $words) + 2,
        'words are tokens');
 
+# a name has the same tokens wherever it stands, and another word from its
+# second token on
+
+for my $mark (' ', '"', '(', '/', '_', ' "') {
+    my $after = sub { @{ ids($file, $mark . shift) } };
+    my $same = ids($file, 'Readhull');
+    my @name = $after->('Readhull');
+
+    is_deeply([@name[@name - @$same .. $#name]], $same, "a name after $mark");
+
+    $same = ids($file, 'servantin');
+
+    my @word = $after->('servantin');
+
+    is_deeply([@word[@word - $#$same .. $#word]], [@$same[1 .. $#$same]],
+              "another word after $mark");
+}
+
+is(@{ ids($file, ' the') }, 1, 'a space and a frequent word are a token');
+
 # all bytes and back, in an order that is not UTF-8
 
 my $bytes = join '', map { chr } reverse(0 .. 255), 0 .. 255;

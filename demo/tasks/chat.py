@@ -4,12 +4,12 @@
 with turns that ask about earlier turns, and system prompts that change the
 answers."""
 
-import random
 import re
 
 from tasks import mix, refer, rules, talk
 from tasks.facts import MODEL
 from tasks.memory import FACTS
+from tasks.parts import again
 from tasks.refer import Piece
 from tasks.said import Said, ask
 from tasks.task import CHAT, DISCARD, RETAIN, GoldFailed, Task, play
@@ -53,10 +53,10 @@ def make(rng):
 
     while True:
         seed = rng.getrandbits(64)
-        task = build(random.Random(seed))
+        task = build(again(rng, seed))
 
         if task is not None and fits(task):
-            return build(random.Random(seed))
+            return build(again(rng, seed))
 
 
 def fits(task):
@@ -204,14 +204,14 @@ def task_piece(rng, family):
 
     seed = rng.getrandbits(64)
     make_task = mix.FAMILIES[family]
-    task = make_task(random.Random(seed))
+    task = make_task(again(rng, seed))
     results = set()
 
     for mode in task.modes:
         m = RESULT.search(play(task, mode)[-1]['content'])
         results.add(int(m.group(1)) if m else None)
 
-    task = make_task(random.Random(seed))
+    task = make_task(again(rng, seed))
 
     return Piece(task.turns, task.tools, task.modes, ABOUT.get(family, ''),
                  result=results.pop() if len(results) == 1 else None)

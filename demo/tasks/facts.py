@@ -65,8 +65,8 @@ MODEL = topics('''
 - How does training for sparse attention go?
 - What comes after [dense training|the warm-up]?
 - List your training stages.
-> First dense training, then tools and thinking, then the warm-up of the
-> indexer, then sparse training.
+> First dense training, then the warm-up of the indexer, then sparse
+> training, then tools and thinking.
 + dense, warm-up, sparse training, thinking
 
 = asks what I can do
@@ -161,8 +161,8 @@ MODEL = topics('''
 - What is your context [length|size|window]?
 - How much [text|of a conversation] fits?
 - How long can a prompt be?
-> My context is 4,096 tokens long.
-+ context, 4,096|4096
+> My context is 8,192 tokens long.
++ context, 8,192|8192
 
 = asks how many layers I have
 - How many layers do you have?
@@ -197,8 +197,8 @@ MODEL = topics('''
 - What is index_topk?
 - How many tokens does your attention read?
 - From where on is your attention sparse?
-> My attention reads the 256 tokens that the indexer scores highest.
-+ 256, indexer
+> My attention reads the 128 tokens that the indexer scores highest.
++ 128, indexer
 
 = asks whether I learn from talking
 - Do you learn from [me|this talk|our conversation]?

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Tuple
 
 from tasks import words
+from tasks.parts import Split, part
 
 
 ROOMS = '''attic barn bakery cellar chapel corridor garage garden hall
@@ -122,7 +123,7 @@ WEIGHT = Field('weight', 'weighs {v} kg',
 HOLDS = Field('thing', 'holds the {v}',
               'What does {key} hold?|What is in {key}?'
               '|Which thing is in {key}?|What do I find in {key}?',
-              [t for t in words.THINGS if t != 'box'])
+              Split(t for t in words.THINGS if t != 'box'))
 
 PAINT = Field('color', 'is painted {v}',
               'What color is {key}?|Which color does {key} have?'
@@ -176,10 +177,10 @@ def make_records(rng, world, fields, n, few=None):
             for i in range(n)]
 
 
-def most(world):
+def most(rng, world):
     """Returns how many different keys make_records can draw."""
 
-    sizes = [len(pool) for pool in world.parts.values() if pool != 'cities']
+    sizes = [len(part(rng, pool)) for pool in world.parts.values() if pool != 'cities']
 
     # with two parts, grid() needs isqrt(2n) + 1 values of each
 
@@ -207,17 +208,17 @@ def make_keys(rng, world, n):
         return [dict(zip(world.parts, (first[i], second[j])))
                 for i, j in pairs]
 
-    (part, pool), = world.parts.items()
+    (name, pool), = world.parts.items()
 
     if not isinstance(pool, range):
-        return [{part: v} for v in rng.sample(pool, n)]
+        return [{name: v} for v in rng.sample(pool, n)]
 
     heads = rng.sample(range(10, 100), min(n // 3, 90) or 1)
     ends = {h: rng.sample(range(10), 10) for h in heads}
     found = [10 * h + ends[h].pop()
              for h in (heads[i % len(heads)] for i in range(n))]
     rng.shuffle(found)
-    return [{part: v} for v in found]
+    return [{name: v} for v in found]
 
 
 def grid(rng, n):
@@ -236,7 +237,7 @@ def values(rng, pool, n):
     """Returns the values of a pool as a list; cities are made up, n of
     them."""
 
-    return words.cities(rng, n) if pool == 'cities' else list(pool)
+    return words.cities(rng, n) if pool == 'cities' else list(part(rng, pool))
 
 
 def spread(rng, pool, n):
@@ -245,6 +246,6 @@ def spread(rng, pool, n):
     found = []
 
     while len(found) < n:
-        found += rng.sample(pool, min(len(pool), n - len(found)))
+        found += rng.sample(pool, min(len(part(rng, pool)), n - len(found)))
 
     return found

@@ -1,9 +1,10 @@
 # Copyright (C) The nginx-dsa authors
 
-"""All families, with their weights in training."""
+"""All families, with their shares in training."""
 
 import importlib
-import random
+
+from tasks.parts import Draw
 
 
 class Make:
@@ -18,27 +19,45 @@ class Make:
         return importlib.import_module('tasks.' + self.module).make(rng)
 
 
-# family: weight in training.  The weights count tasks, not tokens: a trip is
-# as long as sixteen look-ups.  There are many look-ups because finding and
-# repeating a statement is learned late, and most families need it.
+# family: share of the tokens of training, about.  In most of its steps the
+# trainer has rows of one length (train/data.py), so a family with short texts
+# would learn in few steps if the shares were of tasks.  TOKENS are those of a
+# task, about; they only make shares of tokens from shares of tasks.  daily_copy
+# has a large share because finding and repeating a text is learned late, and
+# most families need it.
 
-WEIGHTS = {
-    'talk': 0.20,
-    'arithmetic': 0.12,
-    'arithmetic_story': 0.04,
-    'lookup': 0.27,
-    'tools_single': 0.06,
-    'tools_none': 0.04,
-    'tools_error': 0.07,
-    'tools_multi': 0.04,
-    'chat': 0.08,
-    'lookup_long': 0.04,
-    'trip_facts': 0.01,
-    'trip_short': 0.01,
-    'trip': 0.02,
+SHARES = {
+    'talk': 4, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 8,
+    'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 4,
+    'chat': 7, 'lookup_long': 4, 'trip_facts': 5, 'trip_short': 8, 'trip': 24,
+    'daily_tool': 22, 'daily_many': 20, 'daily_error': 5, 'daily_none': 8,
+    'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 8, 'daily_text': 12,
+    'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 7,
+    'daily_system': 8, 'daily_open': 20,
 }
 
+TOKENS = {
+    'talk': 45, 'arithmetic': 130, 'arithmetic_story': 150, 'lookup': 180,
+    'tools_single': 610, 'tools_none': 450, 'tools_error': 630,
+    'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
+    'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
+    'daily_error': 570, 'daily_none': 440, 'daily_turns': 750,
+    'daily_talk': 45, 'daily_sums': 155, 'daily_text': 140,
+    'daily_events': 180, 'daily_format': 57, 'daily_copy': 68,
+    'daily_parts': 116, 'daily_system': 133, 'daily_open': 650,
+}
+
+WEIGHTS = {family: share / TOKENS[family] for family, share in SHARES.items()}
+
 FAMILIES = {family: Make(family) for family in WEIGHTS}
+
+# families for an experiment (coldstart.py), which training draws only if they
+# are named
+
+APART = {family: Make(family) for family in ('cold_reason', 'cold_agent')}
+
+
+HELD_OUT = 'eval-'
 
 
 def draw_family(rng, families=None):
@@ -46,12 +65,14 @@ def draw_family(rng, families=None):
 
     families = families or list(WEIGHTS)
 
-    return rng.choices(families, [WEIGHTS[f] for f in families])[0]
+    return rng.choices(families, [WEIGHTS.get(f, 1) for f in families])[0]
 
 
 def task_of(family, seed):
     """Returns the task of a family with this seed, which may be any text.
     Training uses the seeds train-N and evaluation eval-N, so no task is in
-    both."""
+    both.  The seeds eval-N draw words and templates from the parts that are
+    held out."""
 
-    return FAMILIES[family](random.Random(f'{family}/{seed}'))
+    return {**FAMILIES, **APART}[family](Draw(
+        f'{family}/{seed}', str(seed).startswith(HELD_OUT)))

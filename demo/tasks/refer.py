@@ -95,11 +95,12 @@ def just_said(rng, users):
 
 
 def quotes(answer, text):
-    """Returns None if an answer ends with a text; punctuation is ignored."""
+    """Returns None if an answer ends with a text; punctuation is ignored, if
+    the text is not all punctuation."""
 
     wanted = words(text)
     return None if words(answer)[-len(wanted):] == wanted \
-        else f'does not quote: {text}'
+        or not wanted and answer.endswith(text) else f'does not quote: {text}'
 
 
 def first_about(rng, about):

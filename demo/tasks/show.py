@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 
-from tasks.mix import FAMILIES, task_of
+from tasks.mix import APART, FAMILIES, task_of
 from tasks.task import play
 
 
@@ -36,9 +36,9 @@ def show(task, messages):
 
 
 def tool_line(function):
-    names = ', '.join(function['parameters']['properties'])
+    names = ', '.join(function.get('parameters', {}).get('properties', {}))
     return entry('has', f'{function["name"]}({names}): '
-                 + function['description'])
+                 + function.get('description', ''))
 
 
 def entry(who, text):
@@ -52,7 +52,7 @@ def main():
     parser = argparse.ArgumentParser(
         prog='tasks.show', description='Prints the gold conversation of a '
         'task.')
-    parser.add_argument('family', choices=FAMILIES)
+    parser.add_argument('family', choices=[*FAMILIES, *APART])
     parser.add_argument('seed', help='any text, such as eval-1')
     parser.add_argument('--mode', help='retain, discard or chat; default: the '
                         'first mode of the task')

@@ -9,6 +9,7 @@ import re
 
 from tasks import wording
 from tasks.facts import MODEL, PROJECT
+from tasks.parts import Split
 from tasks.said import Said, ask, words
 from tasks.tools_check import has_word
 from tasks.words import COLORS, PEOPLE, THINGS, made_up
@@ -97,6 +98,10 @@ SPELLED = sorted({*THINGS, *COLORS, *(w.lower() for row in KINDS.values()
 
 ADJECTIVES = '''old small red blue green warm cold heavy light round narrow
 quiet bright empty full new broken copper wooden silver'''.split()
+
+# the words of texts to repeat
+
+REPEATED = Split((*THINGS, *ADJECTIVES, *PEOPLE, *SPELLED))
 
 PLACES = '''on the table|under the bed|in the garden|behind the door|at the
 river|near the bridge|by the window|on the roof|in the boat|beside the
@@ -286,8 +291,8 @@ def phrase(rng):
     if kind < 0.3:
         return ' '.join(
             made_up(rng) if rng.random() < 0.3
-            else rng.choice(THINGS + ADJECTIVES + PEOPLE + SPELLED
-                            + [str(rng.randrange(1000))])
+            else str(rng.randrange(1000)) if rng.random() < 0.01
+            else rng.choice(REPEATED)
             for _ in range(rng.randrange(1, 9)))
 
     if kind < 0.6:

@@ -16,7 +16,7 @@ from tasks.wording import lower
 
 def make(rng):
     draw = rng.choices((project, model, manners, skill, story, unknown, own),
-                       (24, 16, 9, 26, 4, 16, 5))[0]
+                       (24, 16, 4, 26, 4, 12, 5))[0]
 
     return Task('talk', 'talk', [draw(rng).turn()], (RETAIN, CHAT))
 
@@ -59,7 +59,10 @@ def manners(rng):
     if rng.random() < 0.25:
         user = user.rstrip('?.!') or user
 
-    return of_topic(topic, lower(user) if rng.random() < 0.25 else user)
+    said = of_topic(topic, lower(user) if rng.random() < 0.25 else user)
+    said.answer = topic.reply(rng)
+
+    return said
 
 
 def of_topic(topic, user):

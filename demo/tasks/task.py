@@ -26,14 +26,19 @@ DISCARD = 'discard'
 CHAT = 'chat'
 
 
+class Text(str):
+    """A result that is a text as it is, not JSON."""
+
+
 @dataclass
 class Tool:
     """A function that a model may call.
 
     function   the "function" object of an OpenAI tool: name, description,
                parameters (JSON schema)
-    run        arguments (a dict) -> a value for json.dumps; raises ValueError
-               with a text for the model if the arguments are not valid
+    run        arguments (a dict) -> a value for json.dumps, or a Text;
+               raises ValueError with a text for the model if the arguments
+               are not valid
     """
     function: dict
     run: Callable[[dict], object]
@@ -96,8 +101,8 @@ class Task:
 
     def call(self, name, arguments):
         """Runs a tool.  arguments is the text of a JSON object, as the model
-        wrote it.  Returns the text of a JSON value.  If the call fails, that
-        is {"error": reason} for the model, and nothing is raised."""
+        wrote it.  Returns the text of the result.  If the call fails, that is
+        {"error": reason} for the model, and nothing is raised."""
         try:
             if name not in self.tools:
                 raise ValueError('no such tool: ' + name)
@@ -113,33 +118,51 @@ class Task:
         except (ValueError, ArithmeticError, RecursionError) as e:
             result = {'error': str(e)}
 
-        return json.dumps(result, ensure_ascii=False)
+        return str(result) if isinstance(result, Text) \
+            else json.dumps(result, ensure_ascii=False)
+
+
+TYPES = {'string': str, 'number': (int, float), 'integer': int,
+         'array': list, 'object': dict, 'boolean': bool}
 
 
 def refuse_unknown(function, arguments):
     """Raises ValueError unless the arguments match the schema: none missing,
     none unknown, each of its type."""
 
-    types = {'string': str, 'number': (int, float), 'integer': int,
-             'array': list, 'object': dict, 'boolean': bool}
-    known = function['parameters']['properties']
+    refuse_object(function.get('parameters', {}), arguments)
 
-    for name in function['parameters'].get('required', []):
-        if name not in arguments:
+
+def refuse_object(schema, value):
+    known = schema.get('properties', {})
+
+    for name in schema.get('required', []):
+        if name not in value:
             raise ValueError('missing argument: ' + name)
 
-    for name, value in arguments.items():
+    for name, part in value.items():
         if name not in known:
             raise ValueError('unknown argument: ' + name)
 
-        kind = known[name]['type']
+        refuse_value(known[name], part, name)
 
-        if not isinstance(value, types[kind]) \
-                or isinstance(value, bool) != (kind == 'boolean'):
-            raise ValueError(f'{name} must be of type {kind}')
 
-        if kind == 'array' and not all(isinstance(v, str) for v in value):
-            raise ValueError(f'{name} must be an array of strings')
+def refuse_value(schema, value, name):
+    kind = schema['type']
+
+    if not isinstance(value, TYPES[kind]) \
+            or isinstance(value, bool) != (kind == 'boolean'):
+        raise ValueError(f'{name} must be of type {kind}')
+
+    if kind == 'array' and not all(isinstance(v, str) for v in value):
+        raise ValueError(f'{name} must be an array of strings')
+
+    if kind == 'object':
+        refuse_object(schema, value)
+
+    if 'enum' in schema and value not in schema['enum']:
+        raise ValueError(f'{name} must be one of '
+                         + ', '.join(map(str, schema['enum'])))
 
 
 def function(name, description, /, required=None, **properties):
@@ -207,7 +230,7 @@ def play(task, mode):
                 text = task.call(name, json.dumps(arguments,
                                                   ensure_ascii=False))
                 calls.append(Call(name, arguments, text))
-                results.append(json.loads(text))
+                results.append(value_of(text))
                 messages.append({'role': 'tool', 'content': text,
                                  'tool_call_id': c['id']})
 
@@ -217,6 +240,15 @@ def play(task, mode):
             raise GoldFailed(f'{task.family}: {why}')
 
     return messages
+
+
+def value_of(result):
+    """Returns the value of a result's text: of JSON, else the text."""
+
+    try:
+        return json.loads(result)
+    except ValueError:
+        return result
 
 
 def assistant(step, n):

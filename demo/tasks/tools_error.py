@@ -4,13 +4,14 @@
 of them is meant, the call is made again with it; otherwise the answer says
 that there is no such name."""
 
+from tasks.parts import part
 from tasks.task import CHAT, DISCARD, RETAIN, Step, Task, Turn
 from tasks.tools_box import Kit
 from tasks.tools_check import (no_check, number_check, says_words, sent,
                                words_check)
 from tasks.tools_single import (draw_conversion, person_answer, said_of,
                                 weather_answer)
-from tasks.tools_text import ANSWER, Notes, ask, listed
+from tasks.tools_text import ANSWER, Notes, ask, chosen, listed
 from tasks.tools_units import UNITS
 from tasks.tools_world import WEEKDAYS, World
 from tasks.words import COLORS, PEOPLE, THINGS, cities
@@ -31,10 +32,10 @@ def corrected(kit, user, wanted, call, wrong, right, how, answer, check):
     answer    the second result -> the answer
     """
     def gold(mode):
-        notes = Notes(mode, wanted)
+        notes = Notes(mode, wanted, user)
         role, values = call(wrong)
-        yield Step(notes.think(f'I call {kit.names[role]}.'),
-                   calls=[kit.call(role, *values)])
+        first = kit.call(role, *values)
+        yield Step(notes.think(chosen(kit, first)), calls=[first])
         role, values = call(right)
         results = yield Step(
             notes.think(f'I try {right}.',
@@ -54,10 +55,10 @@ def failed(kit, user, wanted, call, why, answer, check):
     answer    the error's text -> the answer
     """
     def gold(mode):
-        notes = Notes(mode, wanted)
+        notes = Notes(mode, wanted, user)
         role, values = call
-        results = yield Step(notes.think(f'I call {kit.names[role]}.'),
-                             calls=[kit.call(role, *values)])
+        first = kit.call(role, *values)
+        results = yield Step(notes.think(chosen(kit, first)), calls=[first])
         yield Step(notes.think(ANSWER, why), answer(results[0]['error']))
 
     return task(kit, user, gold, check)
@@ -99,7 +100,7 @@ def draw_typo(rng, names):
     if right is not None:
         return right, misspell(rng, right)
 
-    spare = PEOPLE if names[0] in PEOPLE else cities(rng, 30)
+    spare = part(rng, PEOPLE) if names[0] in PEOPLE else cities(rng, 30)
     unlike = [n for n in spare if all(m[:2] != n[:2] for m in names)]
 
     return None, rng.choice(unlike)
@@ -236,7 +237,7 @@ def draw_part(rng, things):
                         if sum(t in n for n in names.values()) == 1])
 
     if rng.random() < 0.3:
-        thing = rng.choice([t for t in THINGS
+        thing = rng.choice([t for t in part(rng, THINGS)
                             if not any(t in n for n in names.values())])
 
     return thing, names.get(thing), list(names.values())
@@ -350,9 +351,9 @@ def short_units(rng, world):
                f'Change {n} {a} into {b}.')
 
     def gold(mode):
-        notes = Notes(mode, f'{n} {a} in {b}')
-        yield Step(notes.think(f'I call {kit.names["convert_short"]}.'),
-                   calls=[kit.call('convert_short', n, a, b)])
+        notes = Notes(mode, f'{n} {a} in {b}', user)
+        first = kit.call('convert_short', n, a, b)
+        yield Step(notes.think(chosen(kit, first)), calls=[first])
         results = yield Step(
             notes.think('I try these.',
                         f'Short names are known: {source.short} for {a}, '

@@ -11,7 +11,7 @@ from tasks.tools_box import Kit
 from tasks.tools_calc import value
 from tasks.tools_check import (number_check, numbers, says_words, sent,
                                stored, words_check)
-from tasks.tools_text import ANSWER, Notes, ask, listed
+from tasks.tools_text import ANSWER, Notes, ask, chosen, listed
 from tasks.tools_units import UNITS, converted
 from tasks.tools_world import World
 from tasks.wording import plural
@@ -43,9 +43,9 @@ def question(kit, user, wanted, call, found, answer, check):
     role, values = call
 
     def gold(mode):
-        notes = Notes(mode, wanted)
-        results = yield Step(notes.think(f'I call {kit.names[role]}.'),
-                             calls=[kit.call(role, *values)])
+        notes = Notes(mode, wanted, user)
+        call = kit.call(role, *values)
+        results = yield Step(notes.think(chosen(kit, call)), calls=[call])
         yield Step(notes.think(ANSWER, found(results[0])),
                    answer(results[0]))
 
@@ -208,7 +208,7 @@ def conversions(rng, world, kit):
     style = rng.choice(('short', 'many', 'many'))
     a, b = getattr(source, style), getattr(into, style)
     user = ask(rng, f'How many {b} are {n} {a}?',
-               f'Convert {n} {a} to {b}.', f'What is {n} {a} in {b}?',
+               f'Turn {n} {a} into {b}.', f'What is {n} {a} in {b}?',
                f'Express {n} {a} in {b}.', f'{n} {a} in {b}?',
                f'I have {n} {a}. How much is that in {b}?',
                f'Change {n} {a} into {b}.', f'Turn {n} {a} into {b}.',

@@ -2,8 +2,12 @@
 
 """Styles of users' requests, and the assistant's reasoning about tools."""
 
+from tasks import weigh
 from tasks.task import CHAT, DISCARD
 from tasks.wording import polite
+
+
+LONGEST = 240           # letters of a request that is quoted
 
 
 def ask(rng, *ways):
@@ -32,9 +36,13 @@ class Notes:
     step must repeat everything.  Without thinking it is empty.
     """
 
-    def __init__(self, mode, wanted):
+    def __init__(self, mode, wanted, user=''):
+        """user is a request that the goal quotes instead of saying what is
+        wanted, because a model copies words better than it finds others."""
+
         self.mode = mode
-        self.wanted = wanted
+        self.goal = f'"{" ".join(user.split())}"' \
+            if 0 < len(user) <= LONGEST else f'Wanted: {wanted}.'
         self.found = []
         self.begun = False
         self.pending = []
@@ -59,12 +67,22 @@ class Notes:
         said = self.found if self.mode == DISCARD else found
 
         if first or self.mode == DISCARD:
-            said = [f'Wanted: {self.wanted}.'] + said
+            said = [self.goal] + said
 
         return ' '.join(said + [then])
 
 
 ANSWER = 'Now I can answer.'
+
+
+def chosen(kit, call):
+    """Returns the thought about the tool of a call, (name, arguments), and
+    about its parameters."""
+
+    name, arguments = call
+
+    return f'{weigh.weighed(kit.tools, name)} ' \
+        f'{weigh.filled(kit.tools[name].function, arguments)}.'
 
 
 def compare(numbers, more):

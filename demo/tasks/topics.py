@@ -9,13 +9,15 @@ A topic is some lines:
     ~ names of a thing, divided by |: the questions of WHAT are asked of them
     - a question; [a|b] is a or b, [a|] may be left out
     > the answer
+    * another answer, with alternatives like a question
     + words that an answer must have, divided by commas; a|b is a or b
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import List, Tuple
 
+from tasks.parts import Split
 from tasks.tools_check import has_word
 
 
@@ -33,29 +35,30 @@ What is meant by {}?'''.splitlines()
 
 @dataclass
 class Topic:
-    """keys is a list of alternatives; an answer must have one word of each."""
+    """keys is a list of alternatives; an answer must have one word of each.
+    ways are all templates of a question."""
     asks: str
     names: List[str]
     questions: List[str]
     answer: str
     keys: List[Tuple[str, ...]]
+    ways: Split = ()
+    others: List[str] = field(default_factory=list)
+
+    def reply(self, rng):
+        """Returns one of the answers."""
+
+        return chosen(rng, rng.choice([self.answer, *self.others]))
 
     def ask(self, rng):
         """Returns one of the ways to ask."""
 
-        n = len(WHAT) if self.names else 0
-        i = rng.randrange(n + len(self.questions))
+        way = rng.choice(self.ways)
 
-        if i < n:
-            return WHAT[i].format(rng.choice(self.names))
+        if way in WHAT:
+            return way.format(rng.choice(self.names))
 
-        text = re.sub(r'\[(.*?)\]',
-                      lambda m: rng.choice(m.group(1).split('|')),
-                      self.questions[i - n])
-
-        # an omitted alternative leaves a blank
-
-        return re.sub(r' (?=[ ?.!,]|$)', '', text).lstrip()
+        return chosen(rng, way)
 
     def say(self):
         """Returns the required words in the form of the reasoning."""
@@ -70,6 +73,17 @@ class Topic:
                 return key[0]
 
         return None
+
+
+def chosen(rng, text):
+    """Returns a text with its alternatives chosen."""
+
+    text = re.sub(r'\[(.*?)\]',
+                  lambda m: rng.choice(m.group(1).split('|')), text)
+
+    # an omitted alternative leaves a blank
+
+    return re.sub(r' (?=[ ?.!,]|$)', '', text).lstrip()
 
 
 def topics(text):
@@ -87,6 +101,8 @@ def topics(text):
                 t.asks = line
             elif mark == '~':
                 t.names = line.split('|')
+            elif mark == '*':
+                t.others.append(line)
             elif mark == '-':
                 t.questions.append(line)
             elif mark == '>':
@@ -94,6 +110,7 @@ def topics(text):
             else:
                 t.keys = [tuple(k.split('|')) for k in line.split(', ')]
 
+        t.ways = Split((WHAT if t.names else []) + t.questions)
         found[t.asks] = t
 
     return found

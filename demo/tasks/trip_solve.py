@@ -7,6 +7,9 @@ new city, the first hotel, the first restaurants.  On the day of the limits it
 takes the cheapest hotel, because the limits of cheaper hotels are never
 stricter, and then the first restaurants and the first attraction that satisfy
 them.  So it never has to revise a choice.
+
+A thought about a day also has their number, because a model that has to find it
+in the request plans a day too many or too few.
 """
 
 import json
@@ -25,7 +28,7 @@ def gold(request):
         n = len(request.dates)
         days = []
         mind.think(f'{n} {"day" if n == 1 else "days"}, limits on day '
-                   f'{request.day}. Day 1 {request.start}.')
+                   f'{request.day}. Day 1 of {n} {request.start}.')
         city = request.start
 
         for i in range(1, n + 1):
@@ -33,11 +36,11 @@ def gold(request):
             days.append(Day(city, *results[:3]))
 
             if i != request.day:
-                mind.think(f'Day {i} {days[-1].take_first()}')
+                mind.think(f'Day {i} of {n} {days[-1].take_first()}')
 
             if i < n:
                 thought, city = next_city(results[3], days)
-                mind.think(f'{thought} Day {i + 1} {city}.')
+                mind.think(f'{thought} Day {i + 1} of {n} {city}.')
 
         yield from keep_limits(mind, days[request.day - 1], request)
 
@@ -113,7 +116,7 @@ def next_city(transport, days):
 def keep_limits(mind, day, request):
     """Makes the choices of the day of the limits."""
 
-    mind.think(f'Hotels of {day.city}.')
+    mind.think(f'Limits on day {request.day}: hotels of {day.city}.')
     results = yield mind.step(*infos('hotel', day.hotels, 'price'))
     prices = {r['hotel']: r['price'] for r in results}
     thought, day.hotel = first_of(prices, '<')
@@ -133,7 +136,7 @@ def keep_limits(mind, day, request):
     n = len(day.restaurants)
     choose_restaurants(mind, day, held, results[:n])
     choose_attraction(mind, day, held, results[n:])
-    mind.think(f'Day {request.day} {day.taken()}')
+    mind.think(f'Day {request.day} of {len(request.dates)} {day.taken()}')
 
 
 def which_limits(price, limits):

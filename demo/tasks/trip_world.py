@@ -12,21 +12,46 @@ names.
 from dataclasses import dataclass, field
 from typing import Dict, Tuple
 
-from tasks import words
+from tasks import names, words
+from tasks.parts import Split, part
+from tasks.phrase import capital
 
 
-# none that could be confused with a weather or a region
+# Places begin with words that cannot be confused with a weather, a region or a
+# kind of place.  There are many for training, so that names are copied instead
+# of remembered.
 
-FIRST = '''Acorn Alder Amber Anvil Apple Arrow Ash Aspen Aster Badger Barley
-Basil Beech Bell Berry Birch Blue Brass Brook Candle Castle Cedar Cherry Clover
-Cobalt Copper Coral Crane Crown Dawn Deer Dove Eagle Echo Elder Elm Ember
-Falcon Fern Finch Fir Flint Fox Garnet Ginger Glass Gold Grape Green Harbor
-Hare Harp Hawk Hazel Heron Honey Iris Iron Ivy Jade Kite Lake Lantern Lark
-Laurel Lemon Lilac Lily Linden Lion Lotus Maple Marble Mill Mint Moon Moss Oak
-Olive Onyx Opal Orchid Otter Owl Pearl Pebble Pepper Pine Plum Poplar Poppy
-Quiet Raven Red Reed River Robin Rose Ruby Rye Saffron Sage Salt Silver Spring
-Star Stone Swan Thorn Tiger Topaz Tulip Velvet Violet Walnut White Willow
-Winter Wolf Wren'''.split()
+CONFUSED = '''bridge cloud coast garden hotel museum night north palace park
+rain sea snow storm sun tower town train weather wind'''.split()
+
+HELD_OUT = [
+    *'''Badge Beacon Breeze Camel Candy Chalk Clay Comet Cotton Daisy Delta Dune
+    Fable Feather Fiddle Forge Frost Gull Indigo Jasper Juniper Lagoon
+    Lodestar Magnet Meadow Mirror Myrtle Nutmeg Oasis Oyster Palm Parrot Peach
+    Peony Pigeon Pistachio Pony Quartz Quill Rabbit Ribbon Saddle Shell Sparrow
+    Summit Thistle Thyme Turtle Valley Vanilla Vine Wagon Willet
+    Yarrow'''.split(),
+    *(capital(w) for w in names.ADJECTIVES if w not in (
+        'northern', 'southern', 'western', 'stormy', 'sunny', 'foggy',
+        'golden', 'silver', 'green', 'iron', 'quiet', 'red', 'blue', 'white',
+        'winter', 'velvet'))]
+
+TRAINING = [
+    *'''Acorn Alder Amber Anvil Apple Arrow Ash Aspen Aster Badger Barley Basil
+    Beech Bell Berry Birch Blue Brass Brook Candle Castle Cedar Cherry Clover
+    Cobalt Copper Coral Crane Crown Dawn Deer Dove Eagle Echo Elder Elm Ember
+    Falcon Fern Finch Fir Flint Fox Garnet Ginger Glass Gold Grape Green Harbor
+    Hare Harp Hawk Hazel Heron Honey Iris Iron Ivy Jade Kite Lake Lantern Lark
+    Laurel Lemon Lilac Lily Linden Lion Lotus Maple Marble Mill Mint Moon Moss
+    Oak Olive Onyx Opal Orchid Otter Owl Pearl Pebble Pepper Pine Plum Poplar
+    Poppy Quiet Raven Red Reed River Robin Rose Ruby Rye Saffron Sage Salt
+    Silver Spring Star Stone Swan Thorn Tiger Topaz Tulip Velvet Violet Walnut
+    White Willow Winter Wolf Wren'''.split(),
+    *map(capital, names.NOUNS.training), *names.LAST.training]
+
+FIRST = Split.given([w for w in dict.fromkeys(TRAINING)
+                     if w not in HELD_OUT and w.lower() not in CONFUSED],
+                    HELD_OUT)
 
 HOTEL = 'Court Hotel House Inn Lodge Rest'.split()
 RESTAURANT = 'Cafe Diner Grill Kitchen Table Tavern'.split()
@@ -90,18 +115,19 @@ def make(rng, size, days, floors=(HOTEL_LEAST,), fits=None):
     floors  in each city all hotels cost at least one of these
     fits    city -> bool; a city's numbers are drawn again until it is true
     """
-    first = iter(rng.sample(FIRST, len(FIRST)))
+    words_left = part(rng, FIRST)
+    first = iter(rng.sample(words_left, len(words_left)))
     people = iter(rng.sample(range(20, 1000), size.cities[1]))
     cities = {}
 
-    def names(span, second):
+    def places(span, second):
         return [f'{next(first)} {rng.choice(second)}'
                 for _ in range(rng.randint(*span))]
 
     for name in words.cities(rng, rng.randint(*size.cities)):
-        hotels = names(size.hotels, HOTEL)
-        restaurants = names(size.restaurants, RESTAURANT)
-        attractions = names(size.attractions, ATTRACTION)
+        hotels = places(size.hotels, HOTEL)
+        restaurants = places(size.restaurants, RESTAURANT)
+        attractions = places(size.attractions, ATTRACTION)
         floor = rng.choice(floors)
         population, region = next(people), rng.choice(REGIONS)
 

@@ -5,14 +5,43 @@ world must decline; some contain made-up words."""
 
 import re
 
+from tasks.parts import Split
+from tasks.phrase import expand
 from tasks.said import Said, ask
 from tasks.skills import COLOR_OF
 from tasks.tools_check import has_word
 from tasks.words import PEOPLE, THINGS, made_up
 
 
-ANSWER = ('I do not know that. I am a small demonstration model, taught only '
-          'a few things: sums, look-ups, tools, trips, and nginx-dsa.')
+ANSWERS = '''I [do not|don't] know that. I am a small [demonstration |]model, taught only a few things[: sums, look-ups, tools, trips, and nginx-dsa|].
+[Sorry|I am sorry], I was not taught that. I [know|learned] only a few things[, such as sums, look-ups and tools|].
+That is [nothing|not a thing] that I was taught, so I do not know it. I am a small model.
+I [do not|don't] know, [because|since] I am [only |]a small [demonstration |]model.
+I [do not|don't] know it. My [small|few] parameters hold only a few things.
+[I was not taught this.|Nobody taught me this: I do not know.] I am small, and know a few things only.
+[No idea.|No idea, sorry.] I am a small model and [was not taught that|don't know such things].
+[I'd like to help, but|I wish I could say, but] I [do not|don't] know[ that|]. A small model like me knows [little|few things].
+[I can't say.|I cannot say.] [I'm|I am] too small to know [that|such things].
+[I never learned that|That I never learned]: I am a small model, and only a few things were taught to me.
+That is [beyond me|too much for me]. I'm a small model [and know only a few things|without knowledge of the world].
+I [do not|don't] know, and I do not want to make it up. I am [only |]a small model.
+I would have to guess, [because|as] I [don't|do not] know it. [I am a small model.|I learned only a few things.]
+[Better ask somebody else|You had better ask somebody else]: I [don't|do not] know that. I was taught only a few things.
+[Sorry|I'm afraid|Unfortunately], that was not taught to me. I am [small|a small model] and know little of the world.
+[My training was short|I am a small model], so [that is something I don't know|I was not taught that]. I know a few things only.
+With [about 13 million parameters|so few parameters] I know only a few things, and I [don't|do not] know this.
+Good question, but I [don't|do not] know. I am a small [demonstration |]model.
+[You would need a larger model for that.|A larger model may help.] I'm small and [don't|do not] know it.
+[I can't|I cannot] answer that: I am small, and I was not taught it.
+[This|That] is not among the few things that I know, so I can't say.
+I [don't|do not] know. [Sums, look-ups and tools are what I was taught|I was taught sums, look-ups and tools], a few things only.'''.splitlines()
+
+THOUGHTS = '''That is none of the things that I was taught.
+[This|That] was not taught to me, so I do not guess.
+[I look for it among|It is not among] the few things that I know[: it is not there|]. I say so.
+I do not know this. [I admit it.|I say that, and why.|It would be a guess.]
+A question about the world[, of which I know little|]. I [decline|do not know it].
+I have no knowledge of that. [I must not invent an answer.|No invention.|I am too small for it.]'''.splitlines()
 
 SLOTS = {
     'land': '''France Spain Italy Germany Poland Norway Sweden Finland Greece
@@ -65,10 +94,10 @@ SLOTS = {
         laugh'''.replace('\n', '|').split('|'),
 }
 
-SLOTS = {name: [' '.join(s.split()) for s in row]
+SLOTS = {name: Split(' '.join(s.split()) for s in row)
          for name, row in SLOTS.items()}
 
-QUESTIONS = '''What is the capital of {land}?
+QUESTIONS = Split('''What is the capital of {land}?
 Which city is the capital of {land}?
 Tell me the capital of {land}.
 How many people live in {land}?
@@ -197,7 +226,189 @@ How much is a {thing}?
 Convert {n} coins to silver.
 What is {New} {new} {new}?
 {New} {new} {new} {new}.
-Can you {new} the {thing}?'''.splitlines()
+Can you {new} the {thing}?
+whats the capital of {land}
+{land} capital?
+My son has to learn the capital of {land}. Which city is it?
+For a quiz: which city is the capital of {land}, and how many people live there?
+I am going to {town} next week. What should I know about it?
+My grandmother was born in {town}. Which country is that?
+is {town} bigger than {town}?
+Which is farther north, {town} or {town}?
+Do they drive on the left in {land}?
+What money do they use in {land}?
+Do I need a visa for {land}?
+What is the best time of the year to visit {land}?
+What do people eat in {land}?
+Is it safe to travel to {land}?
+How long is the flight from {town} to {town}?
+Which airport is the closest to {town}?
+When are the shops in {town} open?
+Where in {town} can I eat well?
+What is {town} famous for?
+What time does the museum in {town} open?
+How high is the tallest building in {town}?
+Who founded {town}?
+Was {town} ever the capital of {land}?
+In what year did {land} become independent?
+Who was the {who} of {land} in {n}?
+Did {name} {second} ever live in {town}?
+I read that {name} {second} invented {made}. Is that so?
+Was {name} {second} born before {n}?
+How old is {name} {second} now?
+Is {name} {second} still alive?
+Which prize did {name} {second} get in {n}?
+I am reading a {form} by {name} {second}. What else did this author write?
+Who sang the song about the {thing} that everybody knew in {n}?
+Which film won the most prizes in {n}?
+Who plays the main role in the new film about {land}?
+Who won the world cup in {n}?
+How many goals did {name} {second} score?
+At what time does the match of {town} begin?
+Which team is the best in {land}?
+What were the lottery numbers yesterday?
+What's my horoscope for today?
+Will I get the job?
+Does {name} like me?
+When will I die?
+What number am I thinking of?
+What am I wearing right now?
+Where did I leave my {thing}?
+Is my {thing} still in the car?
+Did I lock the door this morning?
+How much money is in my account?
+What did I eat yesterday?
+Who called me last night?
+Which bus goes to {town}?
+My train to {town} is late. When does it come?
+How is the traffic in {town} now?
+Is the shop around the corner open?
+What is the phone number of {name} {second}?
+Where does {name} {second} live?
+What's the wifi password?
+What is {name}'s birthday?
+How many calories are in {stuff}?
+Is {stuff} healthy?
+How long do I have to boil {stuff}?
+Can I freeze {stuff}?
+How do you get {stuff} out of a shirt?
+How much {stuff} does {land} sell to other countries?
+When does {stuff} go bad?
+What is {stuff} made of?
+Is it true that {they} {happen}?
+My daughter wants to know why {they} {happen}. What do I tell her?
+why do {they} {happen} anyway
+How fast can a {beast} move?
+How much does a {beast} weigh?
+Is a {beast} dangerous?
+Can I keep a {beast} as a pet?
+How many legs does a {beast} have?
+Do {they} {happen} in winter?
+What is the Latin name of the {beast}?
+In which part of the world do I find a {beast}?
+How many moons does {body} have?
+When was {body} discovered?
+Could people live on {body}?
+How long does it take to fly to {body}?
+My {thing} is broken. How do I fix it?
+my {thing} makes a strange noise, what is wrong with it
+Is a {thing} of {stuff} better than one of {stuff}?
+How do I clean a {thing}?
+Which {thing} is the best?
+How is a {thing} made?
+How many {they} are there in {land}?
+My back hurts. Which doctor should I see?
+I have a fever. What can I take?
+How many hours should a baby sleep?
+Which vitamins do I need?
+Is it normal that my knee hurts when I run?
+Can I take two of these pills?
+My dog ate {stuff}. Is that bad?
+My plant has yellow leaves. Why?
+When do I have to plant tomatoes?
+What should I wear to a wedding?
+How do I tell my boss that I want to leave?
+Should I sell my house?
+How much tax do I have to pay?
+Is it legal to park here?
+Can my landlord throw me out?
+How do I write a will?
+How much should I save every month?
+Is {field} hard to learn?
+I have an exam about {field}. Help me.
+Who is the most important person in {field}?
+What's new in {field}?
+When did people begin with {field}?
+I never understood {field}. Could you explain it in simple words?
+give me a short intro to {field} pls
+Compare {field} with {field}.
+Where can I study {field}?
+What does my teacher mean when she talks about {field}?
+In one sentence: what is {field} about?
+How do I explain {field} to a child?
+Is {field} useful for anything?
+How long does it take to {do}?
+I've tried to {do} for years. What am I doing wrong?
+My friend wants to {do}. What would you tell her?
+any tips on how to {do}?
+Is it hard to {do}?
+What does it cost to {do}?
+Should I {do} or not?
+I need to {do} by Monday. How?
+How did {time} begin?
+Why did {time} happen?
+How many people died in {time}?
+Who was there at {time}?
+How long did {time} take?
+I'm writing a {form} about {time}. Give me some facts.
+What was life like in {n}?
+How much was bread in {n}?
+What is {New} known for?
+Someone in the pub told me about {New}. Have you heard of it?
+I saw the word {new} in a {form}. What is it?
+Is {new} the same as {new}?
+How do I use a {new}?
+Where can I buy a {new}?
+How do you pronounce {new}?
+Do you like {new}?
+Finish my {form} for me.
+Give my {thing} a name.
+Invent a story about {New}.
+What's a good title for a {form} about {they}?
+Make up a slogan for my {thing} shop.
+Write a birthday wish for {name}.
+Congratulate {name} for me in verse.
+Roast me.
+Pretend that you are {name} {second}.
+Play me something nice.
+Show me a picture of {town}.
+Recommend a show for tonight.
+What should we do in {town} with two children?
+Suggest a name for our baby.
+I cannot decide what to study. Any idea?
+What is love?
+Do you believe in ghosts?
+What happens after death?
+Who is the greatest person of all time?
+What is better, summer in {land} or in {land}?
+Who should I vote for?
+Is there life on {body}?
+What is the best joke in the world?
+How many grains of sand are on a beach?
+What was there before the universe?
+Who will win, {land} or {land}?
+How will the world look in a hundred years?
+Which company makes the best {thing}?
+Is the bank of {town} closed on Saturdays?
+What is the postal code of {town}?
+What is the dialing code of {land}?
+Translate my feelings into music.
+What is the stock price of {New}?
+How much is one coin of {land} in coins of {land}?
+What's the temperature outside?
+Has it snowed in {town}?
+Is the sun still up in {town}?
+Will there be a storm in {land}?'''.splitlines())
 
 
 def unknown(rng):
@@ -219,17 +430,24 @@ def unknown(rng):
 
     text = re.sub(r' a (?=[aeiou])', ' an ', text)
 
-    return Said(ask(rng, text),
-                'That is none of the things that I was taught.', ANSWER,
+    return Said(ask(rng, text), expand(rng, rng.choice(THOUGHTS)),
+                expand(rng, rng.choice(ANSWERS)),
                 wrong, about='the world')
 
 
+ADMITS = ('do not know', "don't know", 'not taught', 'no idea', 'never learned',
+          "can't say", 'cannot say', 'beyond me', 'too much for me')
+
+# why it does not
+
+REASONS = ('few things', 'small')
+
+
 def wrong(answer):
-    if not any(has_word(answer, s) for s in ('do not know', "don't know",
-                                         'not taught')):
+    if not any(has_word(answer, s) for s in ADMITS):
         return 'claims to know'
 
-    if not (has_word(answer, 'few things') or has_word(answer, 'small')):
+    if not any(has_word(answer, s) for s in REASONS):
         return 'does not say why it cannot know'
 
     return None

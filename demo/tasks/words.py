@@ -2,13 +2,17 @@
 
 """Words that more than one family of tasks uses; written for this project."""
 
-PEOPLE = '''Ada Alma Amir Anton Arlo Bela Bruno Carla Cora Dario Dina Edda
+from tasks import names
+from tasks.parts import Split, drawn
+
+
+PEOPLE = Split('''Ada Alma Amir Anton Arlo Bela Bruno Carla Cora Dario Dina Edda
 Elias Emil Enno Fara Felix Gita Greta Hanna Hugo Ida Ilse Ines Ivo Jana Jonas
 Juna Kai Karim Lara Lena Leo Lia Lotte Luca Malik Mara Mila Mona Nadia Nils
 Nora Olaf Olga Oskar Paula Pia Ravi Rita Rosa Ruben Sami Selma Sofia Sven
-Tara Theo Tilda Timo Uma Vera Viktor Wanda Yara Yusuf Zoe'''.split()
+Tara Theo Tilda Timo Uma Vera Viktor Wanda Yara Yusuf Zoe'''.split()) + names.FIRST
 
-THINGS = '''anchor apple arrow basket bell blanket bottle bowl box brick
+THINGS = Split('''anchor apple arrow basket bell blanket bottle bowl box brick
 broom brush bucket button candle carpet chair clock cloth coat coin comb cork
 cup curtain desk dish drum envelope feather fence flag flask flute fork frame
 glass glove hammer hat helmet hook horn jar kettle key kite knife ladder lamp
@@ -16,7 +20,7 @@ lantern leaf lens lock map mask mirror mug nail needle net notebook paddle
 pan pearl pen pencil pillow pin pipe plate plum pot purse ribbon ring rope
 ruler sack saddle scarf screw shell shelf shirt shoe shovel sieve sock spade
 spoon spring stamp stone string table tent thread ticket tile towel tray
-trumpet umbrella vase violin wagon wallet wheel whistle window'''.split()
+trumpet umbrella vase violin wagon wallet wheel whistle window'''.split())
 
 COLORS = '''amber black blue bronze brown copper coral cream gold gray green
 indigo ivory lilac lime maroon olive orange pink purple red rose silver teal
@@ -48,7 +52,8 @@ def cities(rng, n):
     names = []
 
     while len(names) < n:
-        name = rng.choice(CITY_HEAD) + rng.choice(CITY_TAIL)
+        name = drawn(rng, lambda: rng.choice(CITY_HEAD)
+                     + rng.choice(CITY_TAIL))
         if name not in names:
             names.append(name)
 
@@ -59,5 +64,6 @@ def made_up(rng):
     """Returns a made-up word, so that skills with words are not learned for
     some words only."""
 
-    return ''.join(rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
-                   for _ in range(rng.choice((1, 2, 2, 3))))
+    return drawn(rng, lambda: ''.join(
+        rng.choice(ONSETS) + rng.choice(VOWELS) + rng.choice(CODAS)
+        for _ in range(rng.choice((1, 2, 2, 3)))))

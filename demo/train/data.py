@@ -5,10 +5,12 @@ in batches of rows of equal length.
 
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
-                          [--apart] [--texts FILE]
+                          [--apart] [--texts FILE | --words FILE]
 
---texts adds ordinary text (texts.py).  --apart leaves out conversations with
-reasoning and calls, for the base of the paper's cold start (3.2.2).
+--texts adds samples of ordinary text (texts.py).  With it or with --words,
+which adds none, words of the text replace some of those of conversations.
+--apart leaves out conversations with reasoning and calls, for the base of the
+paper's cold start (tasks/coldstart.py).
 
 A shard is
 
@@ -39,7 +41,7 @@ import time
 import numpy
 
 from tasks.task import DISCARD
-from train import corpus
+from train import corpus, vary
 from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
                           training_samples)
 from train.texts import Texts
@@ -151,6 +153,7 @@ class Maker:
         self.args = args
         self.tokenizer = Tokenizer(args.dsa, args.tokenizer)
         self.texts = Texts(args.texts) if args.texts else None
+        self.words = self.texts or (Texts(args.words) if args.words else None)
 
     def shard(self, n):
         """Writes shard n and returns its counts."""
@@ -194,12 +197,19 @@ class Maker:
     def made(self, rng, seed):
         """Returns the family and the samples of a task, or of a text."""
 
-        if self.texts is not None and rng.random() < TEXTS:
+        # what follows is the same with texts and without
+
+        if rng.random() < TEXTS and self.texts is not None:
             return 'texts', [self.texts.sample(rng)]
 
         task, mode, messages = corpus.conversation(
             seed, self.args.families, self.args.apart)
-        samples = training_samples(messages, task.tool_list(), mode)
+        tools = task.tool_list()
+        samples = training_samples(vary.greeted(rng, task.family, messages),
+                                   tools, mode)
+        samples = vary.renamed(rng, task.family, vary.disguised(
+            rng, task.family, tools, samples),
+            self.words.word if self.words else None)
 
         # each step is a sample that repeats all earlier messages, so at most
         # two of them are used
@@ -378,6 +388,7 @@ def main():
     p.add_argument('--families', type=lambda s: s.split(','))
     p.add_argument('--apart', action='store_true')
     p.add_argument('--texts')
+    p.add_argument('--words')
     args = p.parse_args()
 
     os.makedirs(args.out, exist_ok=True)

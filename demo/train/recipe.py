@@ -85,8 +85,8 @@ STAGES = (
           recycled=3),
 )
 
-# 3.2.2, for an experiment beside the model: after sparse, only on the data of a
-# cold start
+# 3.2.2, an experiment beside the model: after sparse, only on the data of the
+# cold start (tasks/coldstart.py)
 
 COLD = Stage('cold', 'sparse', 'float', 0.0, 20 * M, BATCH, 3e-4, drafts=0.1)
 

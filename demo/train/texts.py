@@ -36,6 +36,11 @@ ASCII = 0.97            # of the characters of a paragraph are ASCII, at least
 
 SAMPLE = 150, 16000
 
+# the words near a place; not those of an escape in JSON
+
+WORD = re.compile(r'(?<![\\A-Za-z])[a-z]{3,14}(?![A-Za-z])')
+NEAR = 120              # characters
+
 # how an entry of the dictionary is written: word, kind, meaning
 
 FORMS = ('{word}: {meaning}', '{word} ({kind}) - {meaning}',
@@ -190,6 +195,18 @@ class Texts:
                 break
 
         return '\n\n'.join(taken)[:int(length)]
+
+    def word(self, rng):
+        """Returns a word in small letters, the longest of some, because the
+        short ones are the same everywhere."""
+
+        while True:
+            line = rng.choice(self.documents)
+            at = rng.randrange(len(line))
+            words = WORD.findall(line, at, at + NEAR)
+
+            if words:
+                return max(words[1:5] or words, key=len)
 
     def sample(self, rng):
         """Returns a training sample, in which every token is a target."""

@@ -21,7 +21,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import zip_longest
 
-from tasks.task import CHAT, RETAIN, assistant
+from tasks.task import CHAT, RETAIN, assistant, value_of
 
 
 # the usage of every completion
@@ -113,7 +113,7 @@ def rounds(messages):
 
     for m in messages:
         if m['role'] == 'tool':
-            results[m['tool_call_id']] = json.loads(m['content'])
+            results[m['tool_call_id']] = value_of(m['content'])
 
     for m in messages:
         if m['role'] == 'assistant':

@@ -25,6 +25,30 @@ def chats():
     return [mix.task_of('chat', f'test-{i}') for i in range(N)]
 
 
+def fault(value, schema):
+    """Returns why a value does not fit a JSON schema, or ''."""
+
+    kind = {'string': str, 'integer': int, 'number': (int, float),
+            'boolean': bool, 'array': list,
+            'object': dict}.get(schema.get('type'), object)
+
+    if not isinstance(value, kind):
+        return f'{value!r} is no {schema["type"]}'
+
+    if value not in schema.get('enum', (value,)):
+        return f'{value!r} is not one of {schema["enum"]}'
+
+    if 'properties' not in schema:
+        return ''
+
+    inner = schema['properties']
+    names = [n for n in schema.get('required', ()) if n not in value] + \
+        [n for n in value if n not in inner]
+
+    return f'missing or unknown: {names}' if names else next(
+        filter(None, (fault(v, inner[n]) for n, v in value.items())), '')
+
+
 def role(name):
     return next((r for r in ROLES if name in ROLES[r].names), name)
 
@@ -244,13 +268,17 @@ class Mix(unittest.TestCase):
 
     FAMILIES = {'talk', 'chat', 'arithmetic', 'arithmetic_story', 'lookup',
                 'lookup_long', 'tools_single', 'tools_none', 'tools_multi',
-                'tools_error', 'trip_facts', 'trip_short', 'trip'}
+                'tools_error', 'trip_facts', 'trip_short', 'trip',
+                'daily_tool', 'daily_many', 'daily_error', 'daily_none',
+                'daily_turns', 'daily_talk', 'daily_sums', 'daily_text',
+                'daily_events', 'daily_format', 'daily_copy', 'daily_parts',
+                'daily_system', 'daily_open'}
 
     def test_families(self):
         self.assertEqual(set(mix.FAMILIES), self.FAMILIES)
         self.assertEqual(set(mix.WEIGHTS), self.FAMILIES)
+        self.assertEqual(set(mix.TOKENS), self.FAMILIES)
         self.assertTrue(all(w > 0 for w in mix.WEIGHTS.values()))
-        self.assertAlmostEqual(sum(mix.WEIGHTS.values()), 1)
 
     def test_every_family_plays(self):
         for family in mix.FAMILIES:
@@ -264,6 +292,32 @@ class Mix(unittest.TestCase):
                     messages = play(mix.task_of(family, f'eval-{i}'), mode)
                     self.assertEqual(messages[-1]['role'], 'assistant')
 
+    def test_calls_and_sentences_are_well_formed(self):
+        """Calls fit the schemas of their tools, also in training, where names
+        are composed; nothing is left of a template, and no mark or blank is
+        doubled in a text that is not code."""
+
+        for family in mix.FAMILIES:
+            for i in range(40):
+                task = mix.task_of(family, f'train-form-{i}')
+                functions = {t['function']['name']: t['function']
+                             for t in task.tool_list()}
+
+                for m in play(task, RETAIN):
+                    for call in m.get('tool_calls') or ():
+                        f = call['function']
+                        self.assertEqual(fault(
+                            json.loads(f['arguments']),
+                            functions[f['name']].get('parameters', {})),
+                            '', (family, i, f))
+
+                    if m['role'] == 'assistant':
+                        self.assertNotRegex(
+                            m['content'] or '',
+                            r'\{\w+\}|\[\w+\||(?<!\.)\.\.(?!\.)|,,'
+                            r'|[a-z] (?:Do|What|Anything|Shall) [a-z]+ ',
+                            (family, i))
+
     def test_training_and_evaluation_are_disjoint(self):
         for family in ('arithmetic', 'arithmetic_story', 'lookup',
                        'lookup_long', 'trip_short', 'trip'):
@@ -276,9 +330,10 @@ class Mix(unittest.TestCase):
         rng = random.Random(1)
         n = 20000
         drawn = [mix.draw_family(rng) for _ in range(n)]
+        total = sum(mix.WEIGHTS.values())
 
         for family, weight in mix.WEIGHTS.items():
-            self.assertAlmostEqual(drawn.count(family) / n, weight,
+            self.assertAlmostEqual(drawn.count(family) / n, weight / total,
                                    delta=0.01)
 
     def test_a_seed_is_a_task(self):

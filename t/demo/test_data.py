@@ -216,7 +216,8 @@ class Made(unittest.TestCase):
     def maker(self, directory, samples):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
-            samples=samples, families=None, apart=False, texts=None))
+            samples=samples, families=None, apart=False, texts=None,
+            words=None))
 
     def test_instructions_are_left_out(self):
         """Of most samples of a base, which has texts, and of no others;

@@ -70,7 +70,7 @@ class Gold(unittest.TestCase):
             self.assertEqual(a, b)
 
     def test_other_answers_are_refused(self):
-        silent = 'I do not know that.'
+        silent = 'We do not know that.'
 
         for i in range(3000):
             turn = task_of('talk', f'test-{i}').turns[0]
@@ -124,7 +124,7 @@ class Topics(unittest.TestCase):
             self.assertLess(len(topic.answer), 140)
 
     def test_model_is_the_one_of_config_json(self):
-        c = json.loads(text('demo', 'model', 'config.json'))
+        c = json.loads(text('demo', 'train', 'config.json'))
 
         for about, n in (
                 ('asks how many layers I have', c['num_hidden_layers']),
