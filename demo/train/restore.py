@@ -3,7 +3,14 @@
 """Reads the directory of a model that train.export has written back into a
 state for training.  FP8 matrices become what their codes and scales stand for.
 Exporting them again gives the same numbers, in a few blocks by another
-scale."""
+scale.
+
+The updates of reinforcement learning are far smaller than the distance of two
+FP8 numbers, so a weight that begins at one of them is served unchanged until
+hundreds of updates have moved it by half that distance.  spread() gives each
+weight a random place among those that are rounded to its number, as weights
+before an export have.  Some of them are near the edge, so what is served
+follows the mean of the weights from the first update on."""
 
 import json
 import os
@@ -13,17 +20,22 @@ import struct
 import numpy
 import torch
 
-from train import checkpoint
+from train import checkpoint, fp8
 from train.fp8 import BLOCK
 
 
-def start(path):
-    """Returns {'config', 'model'} of a directory, or of a checkpoint."""
-
-    return restore(path) if os.path.isdir(path) else checkpoint.load(path)
+SEED = 1                # of the places that spread() chooses
 
 
-def restore(path):
+def start(path, wide=False):
+    """Returns {'config', 'model'} of a directory, or of a checkpoint.  wide:
+    the FP8 matrices of a directory are spread."""
+
+    return restore(path, wide) if os.path.isdir(path) \
+        else checkpoint.load(path)
+
+
+def restore(path, wide=False):
     with open(os.path.join(path, 'config.json')) as f:
         config = json.load(f)
 
@@ -36,6 +48,7 @@ def restore(path):
         stored.update(read_safetensors(os.path.join(path, name)))
 
     state, experts = {}, {}
+    generator = torch.Generator().manual_seed(SEED)
 
     for name, (kind, value) in stored.items():
         if name.endswith('_scale_inv'):
@@ -43,6 +56,8 @@ def restore(path):
 
         if kind == 'F8_E4M3':
             value = scaled(e4m3(value), stored[name + '_scale_inv'][1])
+            if wide:
+                value = spread(torch.from_numpy(value), generator).numpy()
 
         one = re.match(r'(.*\.experts)\.(\d+)(\..*)', name)
 
@@ -56,6 +71,41 @@ def restore(path):
             numpy.stack([parts[e] for e in range(len(parts))]))
 
     return {'config': config, 'model': state}
+
+
+def spread(w, generator):
+    """Returns w [rows, cols], whose numbers are those of FP8 blocks, with a
+    place for each that is uniform among those that an export rounds to it,
+    except for the greatest of a block, which make its scale."""
+
+    v, scale = fp8.weight_blocks(w)
+    scale = torch.from_numpy(scaled(torch.ones_like(w).numpy(),
+                                    scale.numpy()))
+    exponent = torch.frexp(v)[1] - 1
+    step = torch.exp2(exponent.clamp(min=-6).float() - 3)
+    moved = v + step * (torch.rand(v.shape, generator=generator) - 0.5)
+
+    # beside a power of two, the numbers below are at half the distance
+
+    most = block_most(v)
+    same = (fp8.e4m3(moved) == v) & (v.abs() < most) \
+        & (moved.abs() < most)
+
+    return torch.where(same, moved, v) * scale
+
+
+def block_most(v):
+    """Returns the greatest magnitude of each block of v [rows, cols], for
+    each of its numbers."""
+
+    found = torch.empty_like(v)
+
+    for i in range(0, v.shape[0], BLOCK):
+        for j in range(0, v.shape[1], BLOCK):
+            part = v[i:i + BLOCK, j:j + BLOCK]
+            found[i:i + BLOCK, j:j + BLOCK] = part.abs().max()
+
+    return found
 
 
 def read_safetensors(path):

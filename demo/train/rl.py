@@ -303,7 +303,7 @@ class Run:
             accelerate(None if options.precision == 'float'
                        else (rows_forward, rows_backward))
 
-        saved = restore.start(options.model)
+        saved = restore.start(options.model, wide=True)
         self.weights = digest(options.model)
         self.config = saved['config']
         self.tokenizer = options.tokenizer or os.path.join(options.model,

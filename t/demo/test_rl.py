@@ -300,6 +300,25 @@ class Restored(unittest.TestCase):
             self.assertLessEqual(float(apart), 0.04 if x.dim() > 1 else 0,
                                  name)
 
+    def test_spread(self):
+        """Spread weights are served as before, and what is served follows
+        them at once: its mean change is that of the weights."""
+
+        w = make(config(num_hidden_layers=2)).state_dict()
+        w = next(x for name, x in w.items() if name.endswith('q_b_proj.weight'))
+        w = fp8.quantize_weight(w)
+        spread = restore.spread(w, torch.Generator().manual_seed(1))
+        change = w.std() / 200
+
+        def served(x):
+            return float((fp8.quantize_weight(x + change) - w).mean() / change)
+
+        self.assertTrue(torch.equal(fp8.quantize_weight(spread), w))
+        self.assertGreater(float((spread != w).float().mean()), 0.9)
+        self.assertLess(served(w), 0.5)
+        self.assertGreater(served(spread), 0.8)
+        self.assertLess(served(spread), 1.2)
+
     def test_codes(self):
         codes = numpy.array([c for c in range(256) if c & 127 != 127])
         values = torch.from_numpy(restore.e4m3(codes))
