@@ -338,6 +338,12 @@ struct dsa_backend_s {
     uint32_t            splits;         /* 1: an entry may have copies */
     uint32_t            rollouts;       /* 1: reports rollouts; 0: each rollout
                                            must be NULL */
+    uint64_t            expert_rows;    /* cuda: pairs of a token and an expert
+                                           in all layers of all steps that have
+                                           ended; on this host */
+    uint64_t            fullest_rows;   /* what they would be if, in each layer
+                                           of each step, all GPUs had as many as
+                                           the fullest one */
     uint32_t            kv_bf16;        /* 1: latents in pages are BF16 */
     char                identity[36];   /* of the model and the precision: a
                                            backend with the same one continues

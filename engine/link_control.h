@@ -94,6 +94,11 @@ typedef struct {
                                                answer after its first one, by
                                                the time since the one before */
     _Atomic uint64_t    token_us;           /* sum of these times */
+    _Atomic uint64_t    expert_rows;        /* pairs of a token and an expert in
+                                               all layers; 0: not counted */
+    _Atomic uint64_t    fullest_rows;       /* what they would be if all GPUs
+                                               had as many as the fullest one
+                                               in each layer of each step */
 } dsa_link_control_t;
 
 
@@ -114,6 +119,7 @@ _Static_assert(offsetof(dsa_link_control_t, submit) == 0
                && offsetof(dsa_link_control_t, ended) == 920
                && offsetof(dsa_link_control_t, token_times) == 928
                && offsetof(dsa_link_control_t, token_us) == 1192
+               && offsetof(dsa_link_control_t, fullest_rows) == 1208
                && sizeof(dsa_link_tier_t) == 120,
                "the layout of the control block");
 

@@ -97,6 +97,14 @@ is($m->{"dsa_engine_token_seconds_bucket{pool=\"v32\",engine=\"unix:"
         [ '+Inf', 561 ];
 is($m->{"dsa_engine_token_seconds_sum$engine"}, '12.345678', 'their sum');
 is($m->{"dsa_engine_token_seconds_count$engine"}, 561, 'and number');
+is($m->{"dsa_engine_expert_rows_total$engine"}, 0, 'no rows of experts');
+is($m->{"dsa_engine_fullest_expert_rows_total$engine"}, 0, 'on no GPU');
+
+ctl($fake, 'rows 1000 1250');
+$m = $t->metrics;
+is($m->{"dsa_engine_expert_rows_total$engine"}, 1000, 'rows of experts');
+is($m->{"dsa_engine_fullest_expert_rows_total$engine"}, 1250,
+   'and of the fullest GPU');
 is(prometheus_errors($t->get('/metrics')->{body}), '', 'well-formed');
 
 

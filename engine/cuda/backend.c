@@ -506,6 +506,7 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
     rc = rc != 0 ? rc : dsa_cuda_inflight_download(f, rank);
     rc = rc != 0 ? rc : dsa_cuda_rollout_enqueue(&f->rollouts, rank,
                                                  f->samples);
+    rc = rc != 0 ? rc : dsa_cuda_loads_enqueue(f, rank, &step);
 
     if (rc == 0 && rank->drafts) {
         rc = dsa_cuda_speculate_enqueue(f, rank);
@@ -525,8 +526,9 @@ dsa_backend_cuda_enqueue(void *data, uint32_t number, dsa_err_t *err)
 static int
 dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
 {
-    uint32_t             r;
-    dsa_backend_cuda_t  *c = b->data;
+    uint32_t              r;
+    dsa_backend_cuda_t   *c = b->data;
+    dsa_cuda_inflight_t  *f[DSA_MAX_GPUS];
 
     assert(c->steps > 0);
 
@@ -541,6 +543,12 @@ dsa_backend_cuda_wait(dsa_backend_t *b, dsa_err_t *err)
     {
         return DSA_ERROR;
     }
+
+    for (r = 0; r < c->group->ranks; r++) {
+        f[r] = &c->gpu[r].inflight[c->first];
+    }
+
+    dsa_cuda_loads_add(b, f, c->group->ranks, c->gpu[0].rank);
 
     for (r = 0; r < c->own; r++) {
         dsa_cuda_batch_finish(&c->gpu[r].inflight[c->first],

@@ -116,6 +116,9 @@ typedef struct {
     dsa_sample_t          **out;        /* [max_samples] destinations; NULL:
                                            the sample is dropped */
     dsa_cuda_rollouts_t     rollouts;
+    int32_t                *loads;      /* pinned [layers with experts, ranks]
+                                           rows that the tokens of this rank
+                                           have there; NULL: no such layer */
     cudaEvent_t             ended;      /* the GPU finished the step */
     uint32_t                samples;
     dsa_cuda_drafts_t       drafts;     /* zeros without drafts */
@@ -217,6 +220,18 @@ void dsa_cuda_batch_close(dsa_cuda_batch_t *batch);
 int dsa_cuda_inflight_open(dsa_cuda_inflight_t *f,
     const dsa_cuda_rank_t *rank, dsa_err_t *err);
 void dsa_cuda_inflight_close(dsa_cuda_inflight_t *f);
+
+/*
+ * loads.c: memory for the rows of experts, which open returns a cudaError_t
+ * for, as enqueue does: it counts them after a step.  When the step has ended
+ * on n ranks, of which rank is one, add counts them in b.
+ */
+int dsa_cuda_loads_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank);
+void dsa_cuda_loads_close(dsa_cuda_inflight_t *f);
+int dsa_cuda_loads_enqueue(const dsa_cuda_inflight_t *f,
+    const dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step);
+void dsa_cuda_loads_add(dsa_backend_t *b, dsa_cuda_inflight_t *const *f,
+    uint32_t n, const dsa_cuda_rank_t *rank);
 
 /* Returns the bytes of inflight.input. */
 uint64_t dsa_cuda_input_size(const dsa_cuda_rank_t *rank);

@@ -53,6 +53,7 @@ dsa_cuda_inflight_open(dsa_cuda_inflight_t *f, const dsa_cuda_rank_t *rank,
     rc = rc != 0 ? rc : (int) cudaMallocHost((void **) &f->sample,
                                              seqs * sizeof(dsa_cuda_sample_t));
     rc = rc != 0 ? rc : dsa_cuda_rollout_open(&f->rollouts, rank);
+    rc = rc != 0 ? rc : dsa_cuda_loads_open(f, rank);
 
     if (rank->drafts) {
         rc = rc != 0 ? rc : dsa_cuda_speculate_open(&f->drafts, rank);
@@ -81,6 +82,7 @@ dsa_cuda_inflight_close(dsa_cuda_inflight_t *f)
     (void) cudaFreeHost(f->bias);
     (void) cudaFreeHost(f->sample);
     dsa_cuda_rollout_close(&f->rollouts);
+    dsa_cuda_loads_close(f);
     dsa_cuda_speculate_close(&f->drafts);
     free(f->out);
 

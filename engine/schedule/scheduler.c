@@ -345,6 +345,8 @@ dsa_sched_stats(const dsa_sched_t *s, dsa_sched_stats_t *stats)
 
     *stats = s->stats;
 
+    stats->expert_rows = s->backend->expert_rows;
+    stats->fullest_rows = s->backend->fullest_rows;
     stats->running = s->n_live;
     stats->waiting = s->n_waiting;
     stats->pages_used = 0;

@@ -133,6 +133,8 @@ typedef struct {
                                                answer after its first one, by
                                                the time since the one before */
     uint64_t            token_us;           /* sum of these times */
+    uint64_t            expert_rows;        /* as in dsa_backend_t */
+    uint64_t            fullest_rows;
     uint64_t            copied_tokens;      /* of cached ones: in pages that
                                                were copied from other ranks,
                                                each copy counted */

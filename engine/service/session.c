@@ -766,6 +766,10 @@ dsa_session_publish(dsa_session_t *s, uint64_t now_ms,
     }
 
     atomic_store_explicit(&c->token_us, stats->token_us, memory_order_relaxed);
+    atomic_store_explicit(&c->expert_rows, stats->expert_rows,
+                          memory_order_relaxed);
+    atomic_store_explicit(&c->fullest_rows, stats->fullest_rows,
+                          memory_order_relaxed);
     atomic_store_explicit(&c->running, stats->running, memory_order_relaxed);
     atomic_store_explicit(&c->waiting, stats->waiting, memory_order_relaxed);
     atomic_store_explicit(&c->pages, stats->pages, memory_order_relaxed);

@@ -79,6 +79,7 @@ void dsa_swiglu(float *y, const float *gate, const float *up, size_t n,
  * align; the places between experts are padding.
  */
 
+#define DSA_MOE_RANKS       32          /* most ranks with experts of a layer */
 #define DSA_CUDA_EXPERTS    512         /* most experts of a layer */
 #define DSA_CUDA_CHOICES    16          /* most experts of a row */
 
@@ -110,6 +111,16 @@ typedef struct {
  */
 int dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     const float *bias, uint32_t rows, const dsa_router_t *r,
+    dsa_stream_t stream);
+
+/*
+ * CUDA.  How many pairs of a row and an expert each rank has: rows [layers,
+ * ranks] from expert [layers, n], whose layers are ld from each other; rank r
+ * has the experts r * each to r * each + each - 1.  Other ids are not counted.
+ * At most DSA_MOE_RANKS ranks.  rows may be pinned host memory.
+ */
+int dsa_cuda_moe_ranks(int32_t *rows, const int32_t *expert, uint64_t ld,
+    uint32_t layers, uint32_t n, uint32_t each, uint32_t ranks,
     dsa_stream_t stream);
 
 /*

@@ -7,7 +7,8 @@
 #include "moe.cuh"
 
 
-#define DSA_ROUTE_WARPS      4      /* rows of a block */
+#define DSA_ROUTE_WARPS         4   /* rows of a block */
+#define DSA_MOE_RANKS_THREADS   1024
 
 
 /*
@@ -82,4 +83,56 @@ dsa_cuda_route(int32_t *expert, float *weight, const float *logits,
     return dsa_launch(dsa_route_kernel<16>, blocks, 32 * DSA_ROUTE_WARPS,
                       0, stream, expert, weight, logits, bias, rows, *r,
                       lanes, inverse);
+}
+
+
+/* A block for each layer. */
+
+static __global__ void __launch_bounds__(DSA_MOE_RANKS_THREADS)
+dsa_moe_ranks_kernel(int32_t *rows, const int32_t *expert, uint64_t ld,
+    uint32_t n, uint32_t each, uint32_t ranks)
+{
+    uint32_t             i, rank;
+    __shared__ int32_t   count[DSA_MOE_RANKS];
+
+    if (threadIdx.x < DSA_MOE_RANKS) {
+        count[threadIdx.x] = 0;
+    }
+
+    dsa_begin();
+    __syncthreads();
+
+    expert += blockIdx.x * ld;
+
+    for (i = threadIdx.x; i < n; i += DSA_MOE_RANKS_THREADS) {
+        rank = (uint32_t) expert[i] / each;
+
+        if (rank < ranks) {
+            atomicAdd(&count[rank], 1);
+        }
+    }
+
+    __syncthreads();
+
+    if (threadIdx.x < ranks) {
+        rows[blockIdx.x * ranks + threadIdx.x] = count[threadIdx.x];
+    }
+}
+
+
+extern "C" int
+dsa_cuda_moe_ranks(int32_t *rows, const int32_t *expert, uint64_t ld,
+    uint32_t layers, uint32_t n, uint32_t each, uint32_t ranks,
+    dsa_stream_t stream)
+{
+    if (each == 0 || ranks == 0 || ranks > DSA_MOE_RANKS) {
+        return cudaErrorInvalidValue;
+    }
+
+    if (layers == 0) {
+        return cudaSuccess;
+    }
+
+    return dsa_launch(dsa_moe_ranks_kernel, layers, DSA_MOE_RANKS_THREADS, 0,
+                      stream, rows, expert, ld, n, each, ranks);
 }

@@ -32,6 +32,8 @@ typedef enum {
     NGX_HTTP_DSA_ENGINE_DRAFT_TOKENS,
     NGX_HTTP_DSA_ENGINE_ACCEPTED_TOKENS,
     NGX_HTTP_DSA_ENGINE_TOKEN_TIMES,
+    NGX_HTTP_DSA_ENGINE_EXPERT_ROWS,
+    NGX_HTTP_DSA_ENGINE_FULLEST_ROWS,
     NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE,
     NGX_HTTP_DSA_ENGINE_METRICS
 } ngx_http_dsa_engine_metric_e;
@@ -123,6 +125,12 @@ static const ngx_http_dsa_engine_metric_t  ngx_http_dsa_engine_metrics[] = {
 
     { "dsa_engine_token_seconds", "histogram",
       "Between two tokens of an answer, in the engine." },
+
+    { "dsa_engine_expert_rows_total", "counter",
+      "Rows that its GPUs computed of experts." },
+
+    { "dsa_engine_fullest_expert_rows_total", "counter",
+      "These rows if each GPU had as many as the fullest one." },
 
     { "dsa_engine_heartbeat_age_seconds", "gauge",
       "Time since its last heartbeat." }
@@ -395,6 +403,12 @@ ngx_http_dsa_prometheus_engine_value(ngx_http_dsa_session_t *s,
 
     case NGX_HTTP_DSA_ENGINE_DRAFT_TOKENS:
         return control->draft_tokens;
+
+    case NGX_HTTP_DSA_ENGINE_EXPERT_ROWS:
+        return control->expert_rows;
+
+    case NGX_HTTP_DSA_ENGINE_FULLEST_ROWS:
+        return control->fullest_rows;
 
     default: /* NGX_HTTP_DSA_ENGINE_HEARTBEAT_AGE */
         return ngx_http_dsa_session_age(s);

@@ -53,10 +53,10 @@
  * past; 2: in the future), step AGE LIMIT (ms: since when a step runs, 0: none,
  * and how long it may), load RUNNING WAITING [ENDED], corrupt KIND, mute 0|1
  * (1: the worker is not woken), page BYTES, tier N V..., times N... US (classes
- * of dsa_engine_token_seconds and their sum), close (all sessions),
- * live (requests), sessions, script FILE (as script=).  "tier" sets the words
- * of a tier in all control blocks, in their order, also in a session whose
- * version of the link has no tiers.
+ * of dsa_engine_token_seconds and their sum), rows N FULLEST (of experts),
+ * close (all sessions), live (requests), sessions, script FILE (as script=).
+ * "tier" sets the words of a tier in all control blocks, in their order, also
+ * in a session whose version of the link has no tiers.
  *
  * Each event is one line on stdout.
  */
@@ -248,6 +248,28 @@ set_times(const char *text)
 }
 
 
+/* The rows of experts, and those of the fullest GPU. */
+
+static void
+set_rows(const char *text)
+{
+    int            i;
+    unsigned long  rows, fullest;
+
+    rows = 0;
+    fullest = 0;
+    (void) sscanf(text, "%lu %lu", &rows, &fullest);
+
+    for (i = 0; i < FAKE_SESSIONS; i++) {
+        if (fake.sessions[i].open) {
+            atomic_store(&fake.sessions[i].link.control->expert_rows, rows);
+            atomic_store(&fake.sessions[i].link.control->fullest_rows,
+                         fullest);
+        }
+    }
+}
+
+
 static void
 command(int fd, char *text)
 {
@@ -293,6 +315,9 @@ command(int fd, char *text)
 
     } else if (strncmp(text, "times ", 6) == 0) {
         set_times(text + 6);
+
+    } else if (strncmp(text, "rows ", 5) == 0) {
+        set_rows(text + 5);
 
     } else if (strncmp(text, "page ", 5) == 0) {
         for (i = 0; i < FAKE_SESSIONS; i++) {

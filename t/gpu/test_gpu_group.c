@@ -578,8 +578,11 @@ typedef struct {
 } rollout_t;
 
 
+/* Sequences j with j % 3 == without have none. */
+
 static void
-rollouts(dsa_backend_t *b, client_t *c, rollout_t *out, const rollout_t *want)
+rollouts(dsa_backend_t *b, client_t *c, rollout_t *out, const rollout_t *want,
+    uint32_t without)
 {
     uint32_t         i, j, n, at, routes;
     dsa_rollout_t    r[SEQS];
@@ -611,7 +614,7 @@ rollouts(dsa_backend_t *b, client_t *c, rollout_t *out, const rollout_t *want)
 
             entry(&seq[j], &c[j], at, n, &out[j].sample[i]);
             seq[j].sampling = &sampling[j];
-            seq[j].rollout = j % 3 == 1 ? NULL : &r[j];
+            seq[j].rollout = j % 3 == without ? NULL : &r[j];
         }
 
         step(b, seq, SEQS);
@@ -724,7 +727,7 @@ test_rollout(void **state)
         client_pages(&c[i], 8 * i);
     }
 
-    rollouts(b, c, want, want);
+    rollouts(b, c, want, want, 1);
     b->close(b);
 
     for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -736,7 +739,7 @@ test_rollout(void **state)
             client_pages(&c[j], 8 * j);
         }
 
-        rollouts(b, c, got, want);
+        rollouts(b, c, got, want, 1);
 
         routes = dsa_model_config_moe_layers(&b->config)
                  * b->config.num_experts_per_tok;
@@ -752,6 +755,104 @@ test_rollout(void **state)
 
     free(c);
     free(want);
+}
+
+
+/*
+ * Adds what tokens from..to-1 of all sequences have in a layer on each rank,
+ * which has each experts.
+ */
+
+static void
+loads_of(uint64_t rows[2], const rollout_t *got, const client_t *c,
+    const dsa_backend_t *b, uint32_t layer, uint32_t step, uint32_t each)
+{
+    size_t    at;
+    uint32_t  i, j, k, from, to, routes;
+
+    k = b->config.num_experts_per_tok;
+    routes = dsa_model_config_moe_layers(&b->config) * k;
+
+    for (j = 0; j < SEQS; j++) {
+        from = step == 0 ? 0 : c[j].prompt + step - 1;
+        to = step == 0 ? c[j].prompt : from + 1;
+
+        for ( /* void */ ; from < to; from++) {
+            at = (size_t) from * routes + layer * k;
+
+            for (i = 0; i < k; i++) {
+                rows[got[j].experts[at + i] / each]++;
+            }
+        }
+    }
+}
+
+
+/*
+ * The backend counts the rows of experts, and those of the fullest rank in each
+ * layer of each step, as the rollouts of the same steps have them.
+ */
+
+static void
+test_loads(void **state)
+{
+    char            model[64];
+    uint32_t        i, j, layer, ranks, each;
+    uint64_t        rows[2], all, fullest;
+    client_t       *c;
+    rollout_t      *got;
+    dsa_backend_t  *b;
+
+    static const struct {
+        uint32_t         gpus;
+        dsa_attention_e  attention;
+        uint32_t         ranks;         /* with experts of their own */
+    } t[] = { { 1, DSA_ATTENTION_DATA, 1 }, { 2, DSA_ATTENTION_DATA, 2 },
+              { 2, DSA_ATTENTION_TENSOR, 1 } };
+
+    c = calloc(SEQS, sizeof(client_t));
+    got = calloc(SEQS, sizeof(rollout_t));
+    assert_true(c != NULL && got != NULL);
+
+    (void) snprintf(model, sizeof(model), "%s/m", wide);
+
+    for (i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
+        b = backend_open(model, t[i].gpus, t[i].attention);
+        assert_int_equal(b->expert_rows, 0);
+
+        for (j = 0; j < SEQS; j++) {
+            client_init(&c[j], j + 40, j % b->ranks, 20 + 11 * j);
+            client_pages(&c[j], 8 * j);
+        }
+
+        rollouts(b, c, got, got, 3);
+
+        all = 0;
+        fullest = 0;
+        ranks = t[i].ranks;
+        each = b->config.n_routed_experts / ranks;
+
+        for (j = 0; j < ROUTED; j++) {
+            for (layer = 0; layer < dsa_model_config_moe_layers(&b->config);
+                 layer++)
+            {
+                memset(rows, 0, sizeof(rows));
+                loads_of(rows, got, c, b, layer, j, each);
+
+                all += rows[0] + rows[1];
+                fullest += ranks * (rows[0] > rows[1] ? rows[0] : rows[1]);
+            }
+        }
+
+        assert_true(all != 0);
+        assert_int_equal(b->expert_rows, all);
+        assert_int_equal(b->fullest_rows, fullest);
+
+        b->close(b);
+    }
+
+    free(c);
+    free(got);
 }
 
 
@@ -791,6 +892,7 @@ main(void)
         cmocka_unit_test(test_shared),
         cmocka_unit_test(test_tensor),
         cmocka_unit_test(test_rollout),
+        cmocka_unit_test(test_loads),
         cmocka_unit_test(test_missing)
     };
 

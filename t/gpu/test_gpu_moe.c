@@ -791,6 +791,64 @@ test_combine(void **state)
 }
 
 
+/* The pairs of each rank, and ids that no rank has. */
+
+static void
+ranks_case(uint32_t layers, uint32_t n, uint32_t each, uint32_t ranks)
+{
+    int32_t    *expert, *want, *rows;
+    uint32_t    i, l, ld;
+    const void *device;
+
+    ld = n + 5;
+    expert = malloc((size_t) layers * ld * 4);
+    want = calloc((size_t) layers * ranks, 4);
+    assert_true(expert != NULL && want != NULL);
+
+    for (l = 0; l < layers; l++) {
+        for (i = 0; i < ld; i++) {
+            expert[l * ld + i] = (int32_t) dsa_t_random(each * ranks + 9) - 4;
+
+            if (i < n && expert[l * ld + i] >= 0
+                && (uint32_t) expert[l * ld + i] < each * ranks)
+            {
+                want[l * ranks + (uint32_t) expert[l * ld + i] / each]++;
+            }
+        }
+    }
+
+    device = gpu_upload(expert, (size_t) layers * ld * 4);
+    rows = gpu_alloc((size_t) layers * ranks * 4);
+
+    gpu_ok(dsa_cuda_moe_ranks(rows, device, ld, layers, n, each, ranks, NULL));
+    same(rows, want, (size_t) layers * ranks * 4);
+
+    free(expert);
+    free(want);
+}
+
+
+static void
+test_ranks(void **state)
+{
+    ranks_case(1, 0, 32, 8);
+    ranks_case(1, 1, 1, 1);
+    ranks_case(58, 8 * 64, 32, 8);
+    ranks_case(58, 8 * 4097, 16, 16);
+    ranks_case(3, 999, 7, 32);
+    ranks_case(2, 8 * 8192, 256, 1);
+
+    assert_int_equal(dsa_cuda_moe_ranks(NULL, NULL, 0, 0, 0, 1, 1, NULL), 0);
+    assert_int_equal(dsa_cuda_moe_ranks(NULL, NULL, 1, 1, 1, 0, 1, NULL),
+                     cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_ranks(NULL, NULL, 1, 1, 1, 1, 0, NULL),
+                     cudaErrorInvalidValue);
+    assert_int_equal(dsa_cuda_moe_ranks(NULL, NULL, 1, 1, 1, 1,
+                                        DSA_MOE_RANKS + 1, NULL),
+                     cudaErrorInvalidValue);
+}
+
+
 static void
 test_refusals(void **state)
 {
@@ -864,6 +922,7 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup_teardown(test_route, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_plan, gpu_setup, gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_ranks, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_gather, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_swiglu, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_combine, gpu_setup,

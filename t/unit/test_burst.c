@@ -140,11 +140,12 @@ gpu_cost(fake_t *f, const dsa_batch_seq_t *seq, uint32_t n)
 static void
 schedule(result_t *r, uint32_t token, uint32_t first_token)
 {
-    fake_t       *f;
-    double       *gap, *first, last[CHATS];
-    uint32_t      i, n, gaps, seen[CHATS] = { 0 };
-    client_t     *c;
-    dsa_sched_t  *s;
+    fake_t             *f;
+    double             *gap, *first, last[CHATS];
+    uint32_t            i, n, gaps, seen[CHATS] = { 0 };
+    client_t           *c;
+    dsa_sched_t        *s;
+    dsa_sched_stats_t   stats;
 
     token_target_ms = token;
     first_token_target_ms = first_token;
@@ -186,6 +187,14 @@ schedule(result_t *r, uint32_t token, uint32_t first_token)
 
     evaluate(r, gap, gaps, first, CHATS, f->now_us / 1000.0);
     check_times(s, gap);
+
+    /* what a backend counts */
+
+    f->base.expert_rows = 7;
+    f->base.fullest_rows = 9;
+    dsa_sched_stats(s, &stats);
+    assert_int_equal(stats.expert_rows, 7);
+    assert_int_equal(stats.fullest_rows, 9);
 
     for (i = 0; i < CHATS; i++) {
         check(&c[i], ANSWER, DSA_FINISH_LENGTH);
