@@ -111,9 +111,7 @@ typedef struct {
 
 /* The work of a block of threads. */
 
-struct dsa_decode_job_t {
-    static const int f16 = 1;           /* latents are widened to f16 */
-
+typedef struct {
     uint32_t         row;
     uint32_t         group;
     uint32_t         split;
@@ -122,7 +120,7 @@ struct dsa_decode_job_t {
     uint32_t         count;
     int32_t          guess;             /* a lane's first slot */
     uint32_t         guessed;           /* 1: guess is set */
-};
+} dsa_decode_job_t;
 
 
 /* Shared memory after the matrices. */
@@ -234,50 +232,31 @@ dsa_decode_mma(float *d, uint64_t a, uint64_t b, int add)
 }
 
 
-#define DSA_DECODE_MMA_VALUES(type, a, last, ...)                             \
-    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "."     \
-                  type " {" DSA_R64 "}, " a ", " last ";"                     \
+#define DSA_DECODE_MMA_VALUES(a, last, ...)                                   \
+    asm volatile ("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16"       \
+                  " {" DSA_R64 "}, " a ", " last ";"                          \
                   : DSA_D16(d, 0), DSA_D16(d, 16), DSA_D16(d, 32),            \
                     DSA_D16(d, 48)                                            \
                   : __VA_ARGS__)
 
 
-/*
- * d [64, 128] += A B, B's columns contiguous; A in shared memory.  Both are
- * f16 or both bf16.
- */
+/* d [64, 128] += A B, B's columns contiguous; A in shared memory. */
 
-template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_mma_values(float *d, uint64_t a, uint64_t b)
 {
-    if constexpr (F16) {
-        DSA_DECODE_MMA_VALUES("f16", "%64", "%65, 1, 1, 1, 0, 1",
-                              "l"(a), "l"(b));
-    } else {
-        DSA_DECODE_MMA_VALUES("bf16", "%64", "%65, 1, 1, 1, 0, 1",
-                              "l"(a), "l"(b));
-    }
+    DSA_DECODE_MMA_VALUES("%64", "%65, 1, 1, 1, 0, 1", "l"(a), "l"(b));
 }
 
 
 /* The same with A in registers. */
 
-template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_mma_values_reg(float *d, const uint32_t *a, uint64_t b)
 {
-    if constexpr (F16) {
-        DSA_DECODE_MMA_VALUES("f16", "{%64, %65, %66, %67}",
-                              "%68, 1, 1, 1, 1",
-                              "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
-                              "l"(b));
-    } else {
-        DSA_DECODE_MMA_VALUES("bf16", "{%64, %65, %66, %67}",
-                              "%68, 1, 1, 1, 1",
-                              "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
-                              "l"(b));
-    }
+    DSA_DECODE_MMA_VALUES("{%64, %65, %66, %67}", "%68, 1, 1, 1, 1",
+                          "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]),
+                          "l"(b));
 }
 
 
@@ -609,10 +588,11 @@ dsa_decode_spread(uint32_t at, const uint4 *x, const uint4 *rope, float scale,
 
 #define DSA_DECODE_RAW  704             /* bytes of a copied record */
 
-template <int PLACE, class Job>
+template <int PLACE>
 static __device__ __forceinline__ void
-dsa_decode_fill(const dsa_decode_t &a, const Job &job, uint32_t keys,
-    uint32_t place, dsa_decode_sync_t *sync, uint32_t warp, uint32_t lane)
+dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    uint32_t keys, uint32_t place, dsa_decode_sync_t *sync, uint32_t warp,
+    uint32_t lane)
 {
     const uint32_t  pitch = PLACE ? DSA_DECODE_PANEL : DSA_DECODE_RAW;
     const uint32_t  apart = PLACE ? 64 : 0;

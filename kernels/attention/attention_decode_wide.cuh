@@ -11,16 +11,8 @@
 #include "attention_decode.cuh"
 
 
-/*
- * The functions that depend on the job are templates over its type, which is
- * that of sparse decode or of dense decode (attention_dense.cu).  F16: latents
- * and weights are f16; otherwise bf16.
- */
-
-
 /* Computes the scores s of 64 heads and the 64 keys of a step. */
 
-template <int F16>
 static __device__ __forceinline__ void
 dsa_decode_wide_products(float *s, uint64_t dq, uint64_t dk)
 {
@@ -33,7 +25,7 @@ dsa_decode_wide_products(float *s, uint64_t dq, uint64_t dk)
         j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
 
         if (k < DSA_CUDA_LATENT / 16) {
-            dsa_decode_mma<64, F16, 0>(s, dq + j, dk + j, k > 0);
+            dsa_decode_mma<64, 1, 0>(s, dq + j, dk + j, k > 0);
         } else {
             dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, 1);
         }
@@ -84,7 +76,8 @@ dsa_decode_wide_hide(const dsa_decode_job_t &job, float *s,
 /*
  * Makes weights p of the scores of the thread's two heads.  m and l are the
  * heads' references and sums of weights; f are the factors by which the sums
- * so far have to be multiplied, because references were raised.
+ * so far have to be multiplied, because references were raised.  F16: weights
+ * are f16; otherwise bf16, as in dense decode.
  */
 
 template <int F16>
@@ -169,11 +162,10 @@ dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
  * The first warpgroup of the wide kernel: scores, softmax, columns 0 .. 255.
  */
 
-template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
-    uint32_t q, uint32_t keys, uint32_t probs, dsa_decode_wide_t *share,
-    uint32_t warp, uint32_t lane)
+dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
+    float *o, uint32_t q, uint32_t keys, uint32_t probs,
+    dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
 {
     int         changed;
     float       slack, s[32], m[2], l[2], f[2];
@@ -202,9 +194,9 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
 
         asm volatile ("" : "+l"(dq), "+l"(dk));
 
-        dsa_decode_wide_products<Job::f16>(s, dq, dk);
+        dsa_decode_wide_products(s, dq, dk);
         dsa_decode_wide_hide(job, s, share, i, lane);
-        dsa_decode_wide_softmax<Job::f16>(p, f, s, m, l, a.scale, slack);
+        dsa_decode_wide_softmax<1>(p, f, s, m, l, a.scale, slack);
 
         changed = __any_sync(0xffffffff, f[0] != 1 || f[1] != 1);
 
@@ -242,11 +234,10 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
 
 #pragma unroll
         for (k = 0; k < 4; k++) {
-            dsa_decode_mma_values_reg<Job::f16>(o, &p[k * 4],
-                                                dk + k * (2048 / 16));
-            dsa_decode_mma_values_reg<Job::f16>(o + 64, &p[k * 4],
-                                                dk + k * (2048 / 16)
-                                                + 2 * DSA_DECODE_PANEL / 16);
+            dsa_decode_mma_values_reg(o, &p[k * 4], dk + k * (2048 / 16));
+            dsa_decode_mma_values_reg(o + 64, &p[k * 4],
+                                      dk + k * (2048 / 16)
+                                      + 2 * DSA_DECODE_PANEL / 16);
         }
 
         dsa_wgmma_commit();
@@ -267,9 +258,8 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
 
 /* The second warpgroup of the wide kernel: columns 256 .. 511. */
 
-template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_values(const Job &job, float *o, uint32_t keys,
+dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
     uint32_t probs, dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
 {
     float     f[2];
@@ -299,11 +289,10 @@ dsa_decode_wide_values(const Job &job, float *o, uint32_t keys,
 
 #pragma unroll
         for (k = 0; k < 4; k++) {
-            dsa_decode_mma_values<Job::f16>(o, dp + k * 2,
-                                            dk + k * (2048 / 16));
-            dsa_decode_mma_values<Job::f16>(o + 64, dp + k * 2,
-                                            dk + k * (2048 / 16)
-                                            + 2 * DSA_DECODE_PANEL / 16);
+            dsa_decode_mma_values(o, dp + k * 2, dk + k * (2048 / 16));
+            dsa_decode_mma_values(o + 64, dp + k * 2,
+                                  dk + k * (2048 / 16)
+                                  + 2 * DSA_DECODE_PANEL / 16);
         }
 
         dsa_wgmma_commit();

@@ -325,6 +325,19 @@ dsa_tma_load_2d_cluster(void *smem, const CUtensorMap *map, uint64_t *bar,
 }
 
 
+static __device__ __forceinline__ void
+dsa_tma_load_3d_cluster(void *smem, const CUtensorMap *map, uint64_t *bar,
+    int32_t x, int32_t y, int32_t z, uint16_t mask)
+{
+    asm volatile ("cp.async.bulk.tensor.3d.shared::cluster.global.tile"
+                  ".mbarrier::complete_tx::bytes.multicast::cluster"
+                  " [%0], [%1, {%3, %4, %5}], [%2], %6;"
+                  :: "r"(dsa_smem(smem)), "l"(map), "r"(dsa_smem(bar)),
+                     "r"(x), "r"(y), "r"(z), "h"(mask)
+                  : "memory");
+}
+
+
 /* Clusters. */
 
 static __device__ __forceinline__ void
