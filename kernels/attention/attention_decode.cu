@@ -9,122 +9,22 @@
 #include "attention_decode_wide.cuh"
 
 
-/*
- * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 is exchanged
- * through shared memory, so that whole lines are written; the float32 parts
- * are whole sectors already.
- */
-
-static __device__ __forceinline__ void
-dsa_decode_wide_store(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    float *o, uint32_t smem, const dsa_decode_wide_t *share, uint32_t half,
-    uint32_t warp, uint32_t lane)
-{
-    float      v, w, inv[2], *part;
-    uint4      line;
-    uint32_t   h, j, k, head;
-    uint64_t   at;
-
-    head = job.group * 64 + warp * 16;
-    at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
-    smem += (half * 4 + warp) * 16 * 528;
-
-#pragma unroll
-    for (k = 0; k < 2; k++) {
-        v = *(volatile float *) &share->sum[warp * 16 + lane / 4 + k * 8];
-        inv[k] = v > 0 ? 1 / v : 0;
-    }
-
-#pragma unroll
-    for (j = 0; j < 32; j++) {
-#pragma unroll
-        for (k = 0; k < 2; k++) {
-            v = o[j * 4 + k * 2] * inv[k];
-            w = o[j * 4 + k * 2 + 1] * inv[k];
-
-            h = lane / 4 + k * 8;
-
-            if (a.splits == 1) {
-                dsa_decode_store4(smem + h * 528 + j * 16 + lane % 4 * 4,
-                                  dsa_decode_pack(v, w));
-
-            } else if (head + h < a.heads) {
-                part = a.part + (at + head + h) * DSA_CUDA_LATENT + half * 256
-                       + j * 8 + lane % 4 * 2;
-                *(float2 *) part = make_float2(v, w);
-            }
-        }
-    }
-
-    if (a.splits > 1) {
-        return;
-    }
-
-    __syncwarp();
-
-    for (h = 0; h < 16 && head + h < a.heads; h++) {
-        line = dsa_decode_load16(smem + h * 528 + lane * 16);
-        *(uint4 *) (a.out + (at + head + h) * DSA_CUDA_LATENT * 2 + half * 512
-                    + lane * 16) = line;
-    }
-}
-
-
 static __global__ void
 __launch_bounds__(DSA_DECODE_THREADS, 1)
 dsa_decode_wide(const __grid_constant__ dsa_decode_t a)
 {
-    float                            o[128];
-    uint32_t                         i, q, keys, lane, warp, probs;
-    dsa_decode_job_t                 job;
-    dsa_decode_wide_t               *share;
+    dsa_decode_job_t  job;
     extern __shared__ __align__(1024) uint8_t  dsa_decode_smem[];
-
-    q = dsa_smem(dsa_decode_smem);
-    keys = q + DSA_DECODE_BUFFER;
-    probs = keys + 2 * DSA_DECODE_BUFFER;
-    share = (dsa_decode_wide_t *) (dsa_decode_smem + 3 * DSA_DECODE_BUFFER
-                                   + 64 * 128);
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
-    warp = threadIdx.x / 32;
-    lane = threadIdx.x % 32;
-
-    job = dsa_decode_job(a, warp % 8 * 8 + lane % 8);
+    job = dsa_decode_job(a, threadIdx.x / 32 % 8 * 8 + threadIdx.x % 8);
 
     if (dsa_decode_idle(a, job, 64)) {
         return;
     }
 
-    dsa_decode_init(&share->sync, 8, 8);
-
-    if (warp >= 8) {
-        dsa_regs_less<64>();
-        dsa_decode_fill<1>(a, job, keys, 0, &share->sync, warp - 8, lane);
-
-    } else {
-        dsa_regs_more<192>();
-        dsa_decode_query<64, 1>(a, job.row, job.group * 64, a.heads, q,
-                                threadIdx.x);
-
-#pragma unroll
-        for (i = 0; i < 128; i++) {
-            o[i] = 0;
-        }
-
-        if (warp < 4) {
-            dsa_decode_wide_scores(a, job, o, q, keys, probs, share, warp,
-                                   lane);
-        } else {
-            dsa_decode_wide_values(job, o, keys, probs, share, warp - 4, lane);
-        }
-
-        dsa_bar_sync(DSA_BAR_BOTH, 256);
-
-        dsa_decode_wide_store(a, job, o, keys, share, warp / 4, warp % 4,
-                              lane);
-    }
+    dsa_decode_wide_block(a, job, dsa_decode_smem);
 }
 
 
@@ -246,7 +146,7 @@ static constexpr size_t
 dsa_decode_shared(void)
 {
     if constexpr (N == 64) {
-        return 3 * DSA_DECODE_BUFFER + 64 * 128 + sizeof(dsa_decode_wide_t);
+        return DSA_DECODE_WIDE_SHARED;
 
     } else {
         return 2 * DSA_DECODE_BUFFER + (DSA_DECODE_PANELS + 2) * N * 128

@@ -584,15 +584,17 @@ dsa_decode_spread(uint32_t at, const uint4 *x, const uint4 *rope, float scale,
  * keys, the others odd keys.  So eight lanes have no bank conflicts, neither
  * in the copied records (because of their pitch) nor in a buffer (because of
  * the swizzle).
+ *
+ * Job is dsa_decode_job_t, or that of dense decode, whose slots are those of
+ * pages (attention_dense_wide.cuh).
  */
 
 #define DSA_DECODE_RAW  704             /* bytes of a copied record */
 
-template <int PLACE>
+template <int PLACE, class Job>
 static __device__ __forceinline__ void
-dsa_decode_fill(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    uint32_t keys, uint32_t place, dsa_decode_sync_t *sync, uint32_t warp,
-    uint32_t lane)
+dsa_decode_fill(const dsa_decode_t &a, const Job &job, uint32_t keys,
+    uint32_t place, dsa_decode_sync_t *sync, uint32_t warp, uint32_t lane)
 {
     const uint32_t  pitch = PLACE ? DSA_DECODE_PANEL : DSA_DECODE_RAW;
     const uint32_t  apart = PLACE ? 64 : 0;

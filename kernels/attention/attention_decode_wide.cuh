@@ -11,6 +11,15 @@
 #include "attention_decode.cuh"
 
 
+/*
+ * The functions that depend on the job are templates over its type, which is
+ * that of sparse decode or of dense decode (attention_dense_wide.cuh).
+ */
+
+#define DSA_DECODE_WIDE_SHARED                                                \
+    (3 * DSA_DECODE_BUFFER + 64 * 128 + sizeof(dsa_decode_wide_t))
+
+
 /* Computes the scores s of 64 heads and the 64 keys of a step. */
 
 static __device__ __forceinline__ void
@@ -62,22 +71,11 @@ dsa_decode_wide_mask(float *s, uint64_t valid, uint32_t lane)
 }
 
 
-/* Hides the keys of step i that are not selected. */
-
-static __device__ __forceinline__ void
-dsa_decode_wide_hide(const dsa_decode_job_t &job, float *s,
-    const dsa_decode_wide_t *share, uint32_t i, uint32_t lane)
-{
-    dsa_decode_wide_mask(s, *(volatile uint64_t *) share->sync.valid[i & 1],
-                         lane);
-}
-
-
 /*
  * Makes weights p of the scores of the thread's two heads.  m and l are the
  * heads' references and sums of weights; f are the factors by which the sums
  * so far have to be multiplied, because references were raised.  F16: weights
- * are f16; otherwise bf16, as in dense decode.
+ * are f16; otherwise bf16, as for BF16 latents.
  */
 
 template <int F16>
@@ -126,14 +124,23 @@ dsa_decode_wide_softmax(uint32_t *p, float *f, float *s, float *m, float *l,
 }
 
 
+/* Returns 1 if blocks store parts of rows, and not rows. */
+
+static __device__ __forceinline__ int
+dsa_decode_parted(const dsa_decode_t &a, const dsa_decode_job_t &job)
+{
+    return a.splits > 1;
+}
+
+
 /*
  * Stores the sums l of the weights of the thread's two heads, row and row + 8.
  */
 
+template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    const float *m, const float *l, dsa_decode_wide_t *share, uint32_t row,
-    uint32_t lane)
+dsa_decode_wide_sums(const dsa_decode_t &a, const Job &job, const float *m,
+    const float *l, dsa_decode_wide_t *share, uint32_t row, uint32_t lane)
 {
     float     v;
     uint32_t  j, k;
@@ -148,7 +155,7 @@ dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
             share->sum[row + k * 8] = v;
             j = job.group * 64 + row + k * 8;
 
-            if (a.splits > 1 && j < a.heads) {
+            if (dsa_decode_parted(a, job) && j < a.heads) {
                 a.lse[(job.row * a.splits + job.split) * a.heads + j] =
                     v > 0 ? m[k] * a.scale + log2f(v)
                           : __uint_as_float(0xff800000);
@@ -162,10 +169,11 @@ dsa_decode_wide_sums(const dsa_decode_t &a, const dsa_decode_job_t &job,
  * The first warpgroup of the wide kernel: scores, softmax, columns 0 .. 255.
  */
 
+template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
-    float *o, uint32_t q, uint32_t keys, uint32_t probs,
-    dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
+dsa_decode_wide_scores(const dsa_decode_t &a, const Job &job, float *o,
+    uint32_t q, uint32_t keys, uint32_t probs, dsa_decode_wide_t *share,
+    uint32_t warp, uint32_t lane)
 {
     int         changed;
     float       slack, s[32], m[2], l[2], f[2];
@@ -195,7 +203,9 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
         asm volatile ("" : "+l"(dq), "+l"(dk));
 
         dsa_decode_wide_products(s, dq, dk);
-        dsa_decode_wide_hide(job, s, share, i, lane);
+        dsa_decode_wide_mask(s,
+                             *(volatile uint64_t *) share->sync.valid[i & 1],
+                             lane);
         dsa_decode_wide_softmax<1>(p, f, s, m, l, a.scale, slack);
 
         changed = __any_sync(0xffffffff, f[0] != 1 || f[1] != 1);
@@ -258,8 +268,9 @@ dsa_decode_wide_scores(const dsa_decode_t &a, const dsa_decode_job_t &job,
 
 /* The second warpgroup of the wide kernel: columns 256 .. 511. */
 
+template <class Job>
 static __device__ __forceinline__ void
-dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
+dsa_decode_wide_values(const Job &job, float *o, uint32_t keys,
     uint32_t probs, dsa_decode_wide_t *share, uint32_t warp, uint32_t lane)
 {
     float     f[2];
@@ -305,6 +316,117 @@ dsa_decode_wide_values(const dsa_decode_job_t &job, float *o, uint32_t keys,
         if (i + 1 < job.count) {
             dsa_bar_arrive(DSA_BAR_FREE, 256);
         }
+    }
+}
+
+
+/*
+ * Stores a warp's 16 heads and a warpgroup's 256 columns.  bf16 is exchanged
+ * through shared memory, so that whole lines are written; the float32 parts
+ * are whole sectors already.
+ */
+
+template <class Job>
+static __device__ __forceinline__ void
+dsa_decode_wide_store(const dsa_decode_t &a, const Job &job, float *o,
+    uint32_t smem, const dsa_decode_wide_t *share, uint32_t half,
+    uint32_t warp, uint32_t lane)
+{
+    float      v, w, inv[2], *part;
+    uint4      line;
+    uint32_t   h, j, k, head;
+    uint64_t   at;
+
+    head = job.group * 64 + warp * 16;
+    at = (uint64_t) (job.row * a.splits + job.split) * a.heads;
+    smem += (half * 4 + warp) * 16 * 528;
+
+#pragma unroll
+    for (k = 0; k < 2; k++) {
+        v = *(volatile float *) &share->sum[warp * 16 + lane / 4 + k * 8];
+        inv[k] = v > 0 ? 1 / v : 0;
+    }
+
+#pragma unroll
+    for (j = 0; j < 32; j++) {
+#pragma unroll
+        for (k = 0; k < 2; k++) {
+            v = o[j * 4 + k * 2] * inv[k];
+            w = o[j * 4 + k * 2 + 1] * inv[k];
+
+            h = lane / 4 + k * 8;
+
+            if (!dsa_decode_parted(a, job)) {
+                dsa_decode_store4(smem + h * 528 + j * 16 + lane % 4 * 4,
+                                  dsa_decode_pack(v, w));
+
+            } else if (head + h < a.heads) {
+                part = a.part + (at + head + h) * DSA_CUDA_LATENT + half * 256
+                       + j * 8 + lane % 4 * 2;
+                *(float2 *) part = make_float2(v, w);
+            }
+        }
+    }
+
+    if (dsa_decode_parted(a, job)) {
+        return;
+    }
+
+    __syncwarp();
+
+    for (h = 0; h < 16 && head + h < a.heads; h++) {
+        line = dsa_decode_load16(smem + h * 528 + lane * 16);
+        *(uint4 *) (a.out + (at + head + h) * DSA_CUDA_LATENT * 2 + half * 512
+                    + lane * 16) = line;
+    }
+}
+
+
+/* The work of a block of the wide kernel, which has a step at least. */
+
+template <class Job>
+static __device__ __forceinline__ void
+dsa_decode_wide_block(const dsa_decode_t &a, const Job &job, uint8_t *smem)
+{
+    float               o[128];
+    uint32_t            i, q, keys, lane, warp, probs;
+    dsa_decode_wide_t  *share;
+
+    q = dsa_smem(smem);
+    keys = q + DSA_DECODE_BUFFER;
+    probs = keys + 2 * DSA_DECODE_BUFFER;
+    share = (dsa_decode_wide_t *) (smem + 3 * DSA_DECODE_BUFFER + 64 * 128);
+
+    warp = threadIdx.x / 32;
+    lane = threadIdx.x % 32;
+
+    dsa_decode_init(&share->sync, 8, 8);
+
+    if (warp >= 8) {
+        dsa_regs_less<64>();
+        dsa_decode_fill<1>(a, job, keys, 0, &share->sync, warp - 8, lane);
+
+    } else {
+        dsa_regs_more<192>();
+        dsa_decode_query<64, 1>(a, job.row, job.group * 64, a.heads, q,
+                                threadIdx.x);
+
+#pragma unroll
+        for (i = 0; i < 128; i++) {
+            o[i] = 0;
+        }
+
+        if (warp < 4) {
+            dsa_decode_wide_scores(a, job, o, q, keys, probs, share, warp,
+                                   lane);
+        } else {
+            dsa_decode_wide_values(job, o, keys, probs, share, warp - 4, lane);
+        }
+
+        dsa_bar_sync(DSA_BAR_BOTH, 256);
+
+        dsa_decode_wide_store(a, job, o, keys, share, warp / 4, warp % 4,
+                              lane);
     }
 }
 

@@ -9,6 +9,7 @@
 #include "kernels/core/setup.cuh"
 #include "attention_dense_bf16.cuh"
 #include "attention_dense_fp8.cuh"
+#include "attention_dense_wide.cuh"
 
 
 #define DSA_DENSE_WORK      (256ULL << 20)  /* bytes of parts at a time */
@@ -130,8 +131,23 @@ dsa_attention_dense_setup(void)
 
     rc = dsa_setup_shared(dsa_dense_bf16<0>, DSA_DENSE_SHARED);
     rc = rc != 0 ? rc : dsa_setup_shared(dsa_dense_bf16<1>, DSA_DENSE_SHARED);
+    rc = rc != 0 ? rc : dsa_setup_shared(dsa_dense_fp8, DSA_FP8_SHARED);
 
-    return rc != 0 ? rc : dsa_setup_shared(dsa_dense_fp8, DSA_FP8_SHARED);
+    return rc != 0 ? rc : dsa_setup_shared(dsa_dense_wide,
+                                           DSA_DECODE_WIDE_SHARED);
+}
+
+
+/*
+ * Returns 1 for the kernel of many heads.  The number of rows must not choose:
+ * the kernels add in different orders, and the bits of a row must not depend on
+ * the rows beside it.
+ */
+
+static int
+dsa_dense_is_wide(uint32_t heads, uint32_t bf16)
+{
+    return !bf16 && heads > DSA_FP8_QUERIES;
 }
 
 
@@ -146,8 +162,6 @@ dsa_dense_launch(const CUtensorMap *map, const dsa_dense_t *a, uint32_t bf16,
     pair = bf16 && a->d.groups == 2;
 
     config.gridDim = dim3(a->rows * a->d.groups * a->d.splits, 1, 1);
-    config.blockDim = dim3(bf16 ? DSA_DENSE_THREADS : DSA_FP8_THREADS, 1, 1);
-    config.dynamicSmemBytes = bf16 ? DSA_DENSE_SHARED : DSA_FP8_SHARED;
     config.stream = stream;
 
     attr.id = cudaLaunchAttributeClusterDimension;
@@ -157,9 +171,21 @@ dsa_dense_launch(const CUtensorMap *map, const dsa_dense_t *a, uint32_t bf16,
     config.attrs = &attr;
     config.numAttrs = pair ? 1 : 0;
 
-    rc = cudaLaunchKernelEx(&config, pair ? dsa_dense_bf16<1>
-                                     : bf16 ? dsa_dense_bf16<0>
-                                            : dsa_dense_fp8, *map, *a);
+    if (dsa_dense_is_wide(a->d.heads, bf16)) {
+        config.blockDim = dim3(DSA_DECODE_THREADS, 1, 1);
+        config.dynamicSmemBytes = DSA_DECODE_WIDE_SHARED;
+
+        rc = cudaLaunchKernelEx(&config, dsa_dense_wide, *a);
+
+    } else {
+        config.blockDim = dim3(bf16 ? DSA_DENSE_THREADS : DSA_FP8_THREADS, 1,
+                               1);
+        config.dynamicSmemBytes = bf16 ? DSA_DENSE_SHARED : DSA_FP8_SHARED;
+
+        rc = cudaLaunchKernelEx(&config, pair ? dsa_dense_bf16<1>
+                                         : bf16 ? dsa_dense_bf16<0>
+                                                : dsa_dense_fp8, *map, *a);
+    }
 
     if (rc != cudaSuccess) {
         return rc;
@@ -180,7 +206,7 @@ dsa_dense_launch(const CUtensorMap *map, const dsa_dense_t *a, uint32_t bf16,
 /*
  * The map of the pages' latents: columns, tokens, pages.  It is loaded in
  * panels of BF16 latents, or in quarters of a page of whole FP8 records, of
- * words.
+ * words.  The kernel of many heads gathers records without it.
  */
 
 static int
@@ -217,7 +243,7 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 {
     int          rc;
     size_t       row;
-    uint32_t     r, n, most, block;
+    uint32_t     r, n, most;
     dsa_dense_t  a;
     CUtensorMap  map;
 
@@ -234,7 +260,6 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     }
 
     rc = dsa_dense_map(state, &map, cache);
-    block = cache->bf16 ? DSA_DENSE_QUERIES : DSA_FP8_QUERIES;
 
     row = dsa_dense_row_work(heads, max_keys);
     most = (uint32_t) (DSA_DENSE_WORK / row);
@@ -242,14 +267,29 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
     memset(&a, 0, sizeof(dsa_dense_t));
 
+    a.d.base = cache->base;
     a.d.ld_slot = ld_pages;
+    a.d.page = (uint32_t) cache->page;
+    a.d.slots = cache->pages * DSA_DECODE_KEYS;
     a.d.max_slots = max_keys;
     a.d.heads = heads;
     a.d.scale = scale * 1.4426950408889634f / DSA_DECODE_QUERY;
-    a.d.groups = (heads + block - 1) / block;
     a.d.splits = dsa_dense_most(max_keys);
     a.d.part = (float *) work;
-    a.fit = heads > block ? 1 : block / heads;
+
+    if (cache->bf16 || dsa_dense_is_wide(heads, cache->bf16)) {
+        a.block = DSA_DENSE_QUERIES;
+        a.fit = heads > a.block ? 1 : a.block / heads;
+
+    } else {
+
+        /* the fewest rows whose queries fill blocks: 8 rows of 20 heads, 5 */
+
+        a.block = DSA_FP8_QUERIES;
+        a.fit = a.block / (heads & -heads);
+    }
+
+    a.d.groups = (heads + a.block - 1) / a.block;
     a.one = ld_pages == 0;
     a.hidden = hidden;
 

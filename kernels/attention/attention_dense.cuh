@@ -13,8 +13,8 @@
 
 /*
  * Dense decode: absorbed MQA over all positions of a row.  The queries of a
- * block are the heads of as many rows of one sequence as fit, so that the
- * drafts of a sequence read its keys once.  A step of 64 keys is a page.
+ * block are the heads of neighbouring rows of one sequence, so that the drafts
+ * of a sequence read its keys together.  A step of 64 keys is a page.
  *
  * The keys of a row are split into parts, and the parts are combined in order.
  * The size of a part depends on the number of the row's keys alone, and the
@@ -27,7 +27,9 @@ typedef struct {
     const int32_t   *left;              /* NULL: each row is alone, or all are
                                            of one sequence */
     uint32_t         rows;
-    uint32_t         fit;               /* rows of a block, at most */
+    uint32_t         block;             /* queries of a block, at most */
+    uint32_t         fit;               /* rows whose queries share blocks, at
+                                           most; 1 if d.groups > 1 */
     uint32_t         one;               /* 1: all rows are of one sequence */
     uint32_t         hidden;            /* positions that are not attended */
 } dsa_dense_t;
@@ -39,17 +41,17 @@ typedef struct {
  */
 
 typedef struct {
-    uint32_t         row;               /* the first one */
-    uint32_t         group;             /* of queries */
+    uint32_t         row;               /* the first of those that share */
+    uint32_t         group;             /* of their queries */
     uint32_t         split;
-    uint32_t         n;                 /* keys of the last row */
+    uint32_t         n;                 /* keys of the group's last row */
     uint32_t         first;             /* steps */
     uint32_t         count;
-    uint32_t         queries;           /* of all groups */
+    uint32_t         queries;           /* up to the end of that row */
     int32_t          low;               /* the first position attended to */
     int32_t          limit;             /* the end of the first row's, one less
                                            than that of the next row */
-    int32_t          end;               /* of the last row's */
+    int32_t          end;               /* of the group's last row's */
 } dsa_dense_job_t;
 
 
@@ -129,8 +131,9 @@ dsa_dense_follows(const dsa_dense_t &a, uint32_t row)
 
 /*
  * Finds the work of a block.  Rows of a sequence whose parts have the same size
- * are computed a->fit at a time, by the blocks of the first one of these; count
- * is 0 for the others.
+ * share blocks, a->fit at a time: the blocks of the first one of these have the
+ * first a->block of their queries, those of the second one the next, and so on;
+ * count is 0 for those that are left.
  */
 
 static __device__ __forceinline__ dsa_dense_job_t
@@ -148,10 +151,10 @@ dsa_dense_job(const dsa_dense_t &a)
     n = dsa_dense_keys(a, job.row);
     pages = dsa_dense_pages(n, &above);
 
-    before = 0;
     last = job.row;
 
     if (a.fit > 1 && n != 0) {
+        before = 0;
 
         if (a.one) {
             before = job.row;
@@ -164,8 +167,11 @@ dsa_dense_job(const dsa_dense_t &a)
         }
 
         before = min(before, n - above - 1) % a.fit;
+        job.row -= before;
+        job.group = before;
 
         while (last + 1 < a.rows && last + 1 - job.row < a.fit
+               && (last + 1 - job.row) * a.d.heads < (before + 1) * a.block
                && dsa_dense_follows(a, last + 1)
                && dsa_dense_keys(a, last + 1) > n)
         {
@@ -184,7 +190,8 @@ dsa_dense_job(const dsa_dense_t &a)
     job.first = job.split * pages;
 
     n = (job.n + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
-    job.count = before != 0 || n <= job.first ? 0 : min(pages, n - job.first);
+    job.count = job.group * a.block >= job.queries || n <= job.first
+                ? 0 : min(pages, n - job.first);
 
     b = job.first * DSA_DECODE_KEYS;
     job.low = (int32_t) a.hidden - (int32_t) b;

@@ -12,14 +12,17 @@
 
 
 /*
- * Dense decode over FP8 latents.  A block is one warpgroup with up to 32
- * queries.  The roles of queries and keys are swapped as in narrow sparse
- * decode, so that keys and columns are the first operand of the products, and
- * this operand comes from registers: a thread reads e4m3 values of a record in
- * shared memory, converts them to f16 and multiplies with them.  No f16 copy
- * of the keys is ever in shared memory, which would be written once and read
- * twice at 128 bytes a cycle.  Each value is converted twice, because scores
- * need pairs of columns of a key and values pairs of keys of a column.
+ * Dense decode over FP8 latents with up to 32 heads.  A block is one warpgroup
+ * with up to 32 queries.  The roles of queries and keys are swapped as in
+ * narrow sparse decode, so that keys and columns are the first operand of the
+ * products, and this operand comes from registers: a thread reads e4m3 values
+ * of a record in shared memory, converts them to f16 and multiplies with them.
+ * No f16 copy of the keys is ever in shared memory, which would be written once
+ * and read twice at 128 bytes a cycle.  Each value is converted twice, because
+ * scores need pairs of columns of a key and values pairs of keys of a column.
+ *
+ * Each block converts the keys anew, whether it has 20 queries or 32, so blocks
+ * are filled: the heads of a row may be in two of them.
  *
  * Two blocks share a multiprocessor, and each of them computes while the other
  * one waits.
