@@ -6,6 +6,7 @@ was found, act only if a condition holds, use what was found, compare."""
 from dataclasses import replace
 from decimal import Decimal
 
+from tasks import digits
 from tasks.daily import (TOPICS, box, choice, judge, line, request, states,
                          task)
 from tasks.parts import Split
@@ -475,14 +476,15 @@ def compare(rng):
     greater = rng.random() < 0.5
     best, worst = (one, two) if (x > y) == greater else (two, one)
     than = 'more than' if greater else 'less than'
+    wins = f'{than.split()[0]}: {">" if greater else "<"} wins'
     user = expand(rng, rng.choice(
         QUESTIONS[more if greater else less])).format(
             a=one.slots[differs], b=slots[differs], **one.slots)
     reason = expand(rng, '[I have|The results are|I got] {} for {} and {} for '
-                         '{}. {} is {} {}, so [it is|the answer is] {}.'
+                         '{}. {}. {}, so [it is|the answer is] {} {}.'
                     ).format(one.slots[slot], one.slots[differs], slots[slot],
-                             slots[differs], best.slots[slot], than,
-                             worst.slots[slot], best.slots[differs])
+                             slots[differs], wins, digits.compare(x, y),
+                             best.slots[slot], best.slots[differs])
     answer = line(rng, BEST).format(
         best=best.slots[differs], worst=worst.slots[differs],
         x=best.slots[slot], y=worst.slots[slot], than=than,

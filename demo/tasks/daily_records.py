@@ -842,6 +842,12 @@ class Case:
 
         return str(value)
 
+    def versus(self, field, a, b):
+        """Returns the thought that compares two values."""
+
+        return digits.reasoned(self.bare(field, a), self.bare(field, b),
+                               digits.sign(a, b))
+
     def said(self, field, value):
         """Returns the text of a value, with its unit if it is seen."""
 
@@ -1070,10 +1076,7 @@ class Test:
             else f': {read}'
 
     def compared(self, values):
-        value = values[self.field]
-
-        return self.case.bare(self.field, value) + digits.sign(
-            value, self.limit) + self.case.bare(self.field, self.limit)
+        return self.case.versus(self.field, values[self.field], self.limit)
 
 
 # ----------------------------------------------------------------- questions
@@ -1345,10 +1348,10 @@ def extreme(rng):
                 top = row
                 continue
 
-            sign = digits.sign(values[field], top[1][field])
-            parts.append(
-                f'{lead} {value}{sign}{case.bare(field, top[1][field])}.')
-            top = row if sign == '<>'[not small] else top
+            parts.append(f'{lead} '
+                         f'{case.versus(field, values[field], top[1][field])}.')
+            top = row if digits.sign(values[field], top[1][field]) \
+                == '<>'[not small] else top
 
         end = f'{top[0]} {case.bare(field, top[1][field])}' if top else 'none'
 
@@ -2450,8 +2453,8 @@ def hours(rng):
         + f'{week[at][0]}: yes, {read}.'
 
     if way == 'at' and span:
-        thought += f' {time}{digits.sign(time, span[0])}{span[0]}, ' \
-            f'{time}{digits.sign(time, span[1])}{span[1]}.'
+        thought += f' {digits.compare(time, span[0])}, ' \
+            f'{digits.compare(time, span[1])}.'
 
     if way in ('on', 'at') or not is_open:
         when = f'on {day_} at {time}:00' if way == 'at' else f'on {day_}'
@@ -2582,4 +2585,3 @@ def finish(rng, use, think, wrong, close, strict=False):
 # topics of tools that could find anything
 
 ANYTHING = ('a search', 'records', 'the shell', 'the database')
-

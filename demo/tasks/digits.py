@@ -27,6 +27,11 @@ add(638, 75) is
 """
 
 
+import re
+from itertools import zip_longest
+
+
+TEXT = re.compile(r'[0-9.:-]+')
 PLACES = ('ones', 'tens', 'hundreds', 'thousands', 'myriads', 'lakhs')
 LIMIT = 10 ** len(PLACES)
 
@@ -203,29 +208,61 @@ def divmod_(a, d):
 
 
 def compare(a, b):
-    """Returns the line that finds the larger of two numbers, by their lengths,
-    or by the first digit that differs:
+    """Returns the line that finds the larger of two numbers, integers or
+    decimals, by the lengths before the point, or by the first digit that
+    differs:
 
         638 and 75: 3 digits > 2 digits so 638>75
         638 and 652: 6=6 3<5 so 638<652
+
+    Of two negative numbers, -8>-12 follows; one negative number needs no
+    digits.
     """
-    check(a, b)
-    s, t = str(a), str(b)
+    end = short(a, b)
 
-    if len(s) != len(t):
-        why = f'{len(s)} digits {sign(len(s), len(t))} {len(t)} digits'
+    if a < 0 or b < 0:
+        return f'{compare(-a, -b)} so {end}' if a < 0 and b < 0 else end
 
-    else:
-        seen = []
+    return reasoned(str(a), str(b), sign(a, b))
 
-        for x, y in zip(s, t):
+
+def short(a, b):
+    """Returns the comparison of two numbers without its digits."""
+
+    return f'{a}{sign(a, b)}{b}'
+
+
+def reasoned(s, t, is_):
+    """Returns the comparison of two texts, with the digits that decide it if
+    they are digits with points, colons or hyphens; is_ is the sign between
+    their values."""
+
+    why = by_digits(s, t) if TEXT.fullmatch(s + t) else ''
+    end = f'{s}{is_}{t}'
+
+    return f'{s} and {t}: {why} so {end}' if why.find(is_) >= 0 else end
+
+
+def by_digits(s, t):
+    """Returns the comparisons up to the first one that decides."""
+
+    n, m = (len(re.match('[0-9]*', x)[0]) for x in (s, t))
+
+    if n != m:
+        return f'{n} digits {sign(n, m)} {m} digits'
+
+    if ('.' in s) != ('.' in t):
+        s, t = (x if '.' in x else x + '.0' for x in (s, t))
+
+    seen = []
+
+    for x, y in zip_longest(s, t, fillvalue='0'):
+        if x.isdigit() and y.isdigit():
             seen.append(f'{x}{sign(x, y)}{y}')
-            if x != y:
-                break
+        if x != y:
+            break
 
-        why = ' '.join(seen)
-
-    return f'{a} and {b}: {why} so {a}{sign(a, b)}{b}'
+    return ' '.join(seen)
 
 
 def extreme(numbers, up):
@@ -247,10 +284,11 @@ def extreme(numbers, up):
     return lines
 
 
-def insertion(items, up):
+def insertion(items, up, told=short):
     """Returns (lines, order) of sorting items, (label, number) each, the
     smallest first if up is true.  Each item is inserted before the first one
-    that it must precede.  order has the items' indices.  Labels may be empty:
+    that it must precede.  order has the items' indices.  told returns the text
+    of a comparison.  Labels may be empty:
 
         34: 34
         51 51>34: 34, 51
@@ -266,7 +304,7 @@ def insertion(items, up):
 
         for j in order:
             other = items[j][1]
-            signs += f' {n}{sign(n, other)}{other}'
+            signs += ' ' + told(n, other)
             if (n < other) == up:
                 break
             at += 1

@@ -124,12 +124,13 @@ def extreme(rng, notes):
                            f'Tell me {who} is the {step}.',
                            f'By these notes, {who} is the {step}?'])
     best = notes.records[0]
-    lines = [f'{notes.label(best)} {best[f.name]}']
+    lines = [f'{step}: {">" if up else "<"} wins',
+             f'{notes.label(best)} {best[f.name]}']
 
     for r in notes.records[1:]:
         a, b = r[f.name], best[f.name]
         best = r if (a > b) == up else best
-        lines.append(f'{notes.label(r)} {a}{digits.sign(a, b)}{b} '
+        lines.append(f'{notes.label(r)} {digits.compare(a, b)} '
                      f'best {notes.label(best)} {best[f.name]}')
 
     return Asked(question, lines, lines, f'It is {notes.key(best)}.',
@@ -145,15 +146,17 @@ def count(rng, notes):
     if f.steps:
         up = rng.randrange(2) == 0
         bound = rng.choice(records)[f.name] + rng.choice((-1, 1))
-        text = f'are {f.steps[0 if up else 1]} than {bound}{f.unit}'
-        proofs = [f'{r[f.name]}{digits.sign(r[f.name], bound)}{bound}'
-                  for r in records]
+        step = f.steps[0 if up else 1]
+        text = f'are {step} than {bound}{f.unit}'
+        lines = [f'{step}: {">" if up else "<"} counts']
+        proofs = [digits.compare(r[f.name], bound) for r in records]
         fits = [(r[f.name] > bound) == up and r[f.name] != bound
                 for r in records]
     elif f.many:
         v = rng.choice(records)[f.name]
         text = f.many.format(v=v)
-        proofs = [str(r[f.name]) for r in records]
+        proofs = [f'{r[f.name]}, wanted {v}:' for r in records]
+        lines = []
         fits = [r[f.name] == v for r in records]
     else:
         return None
@@ -162,7 +165,7 @@ def count(rng, notes):
                            f'How many of the {all} {text}?',
                            f'Count the {all} that {text}.',
                            f'Tell me how many {all} {text}.'])
-    lines, n = [], 0
+    n = 0
 
     for r, proof, fit in zip(records, proofs, fits):
         n += fit
@@ -188,7 +191,9 @@ def order(rng, notes):
                            f'Order them by {f.name}, the {a} first.',
                            f'Put the {all} in order, the {a} first.'])
     lines, done = digits.insertion([(notes.label(r), r[f.name])
-                                    for r in notes.records], up)
+                                    for r in notes.records], up,
+                                   digits.compare)
+    lines.insert(0, f'{a} first: {"<" if up else ">"} goes before')
     done = [notes.records[i] for i in done]
     answer = capital(', '.join(notes.label(d) for d in done)) + '.'
     keys = [key_words(notes, d) for d in done]
@@ -263,7 +268,9 @@ def which(rng, notes):
                            f'Of {p} and {q}, {who} is {step}?'])
 
     return pair(notes, question, r, s, f,
-                [digits.compare(r[f.name], s[f.name])],
+                [digits.compare(r[f.name], s[f.name]),
+                 f'{step}: {">" if up else "<"} wins so {right[f.name]} '
+                 f'{notes.key(right)}'],
                 f'It is {notes.key(right)}.',
                 lambda answer: check.prefers(
                     answer, key_words(notes, right), key_words(notes, other),

@@ -518,8 +518,9 @@ def odd_one(rng):
     seen = ', '.join(f'{w}: {other if w == one else kind}' for w in row)
 
     return Said(ask(rng, how.format(', '.join(row))),
-                f'What each is. {seen}.', f'{seen}. The odd one is {one}.',
-                wrong, about='words that belong together')
+                f'What each is. {seen}. Only once: {other}, {one}.',
+                f'{seen}. The odd one is {one}.', wrong,
+                about='words that belong together')
 
 
 def in_words(rng):

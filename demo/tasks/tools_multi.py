@@ -102,7 +102,7 @@ def extremes(rng, world):
             notes.think('First the weather of each.'),
             calls=[kit.call('get_weather', c, day) for c in chosen])
         numbers = {c: r[what] for c, r in zip(chosen, results)}
-        best, lines = compare(numbers, more)
+        best, lines = compare(numbers, more, word)
         unit = 'degrees' if what == 'temperature' else 'km/h'
         yield Step(notes.think(ANSWER, *lines),
                    f'{best} is the {word} with {numbers[best]} {unit}.')
@@ -320,7 +320,8 @@ def firsts(rng, world):
     def gold(mode):
         notes = Notes(mode, f'the row of {table.name} with the {word} '
                       f'{column}')
-        best, n = yield from find_first(kit, notes, table.name, column, more)
+        best, n = yield from find_first(kit, notes, table.name, column,
+                                         more, word)
         yield Step(notes.think(ANSWER),
                    f'{best} has the {word} {column}: {n}.')
 
@@ -372,9 +373,10 @@ def column_sums(rng, world):
     return task(kit, ANY, user, gold, number_check(kit, short(wanted), user))
 
 
-def find_first(kit, notes, table, column, more):
+def find_first(kit, notes, table, column, more, word):
     """Yields steps that find the row with the most, or the least, of a column.
-    They add the comparisons to the notes.  Returns the row and its number."""
+    word is what the request calls it.  They add the comparisons to the notes.
+    Returns the row and its number."""
 
     results = yield Step(notes.think(f'First the rows of {table}.'),
                          calls=[kit.call('table_rows', table)])
@@ -384,7 +386,7 @@ def find_first(kit, notes, table, column, more):
                     f'The rows are {listed(rows)}.'),
         calls=[kit.call('table_lookup', table, row, column) for row in rows])
     numbers = {row: r[column] for row, r in zip(rows, results)}
-    best, lines = compare(numbers, more)
+    best, lines = compare(numbers, more, word)
     notes.find(*lines)
 
     return best, numbers[best]
@@ -424,7 +426,8 @@ def calls_to_first(rng, world):
     def gold(mode):
         notes = Notes(mode, f'the {asked} of the {word} in {club.name}, by '
                       + column)
-        best, _ = yield from find_first(kit, notes, club.name, column, more)
+        best, _ = yield from find_first(kit, notes, club.name, column, more,
+                                        word)
         results = yield Step(notes.think(f'I look for {best}.'),
                              calls=[kit.call('find_person', best)])
         it = results[0][what]

@@ -2,7 +2,7 @@
 
 """Styles of users' requests, and the assistant's reasoning about tools."""
 
-from tasks import weigh
+from tasks import digits, weigh
 from tasks.task import CHAT, DISCARD
 from tasks.wording import polite
 
@@ -85,27 +85,22 @@ def chosen(kit, call):
         f'{weigh.filled(kit.tools[name].function, arguments)}.'
 
 
-def compare(numbers, more):
-    """Finds the largest (more) or smallest of numbers, a dict by name, one
-    after another.  Returns its name, and a line of notes for each
-    comparison."""
+def compare(numbers, more, word):
+    """Finds the largest (more) or smallest of integers, a dict by name, one
+    after another.  word is what the request calls it.  Returns its name, and
+    lines of notes: first which sign wins, then each comparison with what is
+    the best after it, so that no line needs what is far before it."""
 
-    best, lines = None, []
+    best, lines = None, [f'{word}: {">" if more else "<"} wins.']
 
     for name, n in numbers.items():
         if best is None:
-            lines.append(f'{name} {n}, best so far.')
+            lines.append(f'{name} {n}.')
             best = name
             continue
 
-        is_more = n > numbers[best]
-        word = 'more' if is_more else 'less'
-        line = f'{name} {n}, {word} than {numbers[best]}'
+        line = f'{name} {digits.compare(n, numbers[best])}'
+        best = name if (n > numbers[best]) == more else best
+        lines.append(f'{line}: {best} {numbers[best]}.')
 
-        if is_more == more:
-            line += ', best so far'
-            best = name
-
-        lines.append(line + '.')
-
-    return best, lines
+    return best, lines + [f'So {best}.']

@@ -240,7 +240,7 @@ def find_best(mind, city, kind, info, better, what):
     names = yield from look_up(mind, city, kind, info)
     results = yield mind.step(*infos(kind, names, info))
     numbers = {r[kind]: r[info] for r in results}
-    thought, best = first_of(numbers, better)
+    thought, best = first_of(numbers, better, what)
     mind.think(thought)
     yield mind.answer(f'The {what} in {city} is {best}: {numbers[best]}.')
 
@@ -272,7 +272,7 @@ def largest_city(rng, world):
         results = yield mind.step(*infos('city', result['cities'],
                                          'population'))
         thought, best = first_of({r['city']: r['population']
-                                  for r in results}, better)
+                                  for r in results}, better, what)
         mind.think(thought)
         yield mind.answer(f'{best} has the {what} people.')
 

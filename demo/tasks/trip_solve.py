@@ -8,8 +8,9 @@ takes the cheapest hotel, because the limits of cheaper hotels are never
 stricter, and then the first restaurants and the first attraction that satisfy
 them.  So it never has to revise a choice.
 
-A thought about a day also has their number, because a model that has to find it
-in the request plans a day too many or too few.
+A thought about a day also has their number, and whether it is the last one,
+because a model that has to find this in the request plans a day too many or too
+few.
 """
 
 import json
@@ -40,7 +41,8 @@ def gold(request):
 
             if i < n:
                 thought, city = next_city(results[3], days)
-                mind.think(f'{thought} Day {i + 1} of {n} {city}.')
+                last = ', the last:' if i + 1 == n else ''
+                mind.think(f'{thought} Day {i + 1} of {n}{last} {city}.')
 
         yield from keep_limits(mind, days[request.day - 1], request)
 
@@ -119,7 +121,7 @@ def keep_limits(mind, day, request):
     mind.think(f'Limits on day {request.day}: hotels of {day.city}.')
     results = yield mind.step(*infos('hotel', day.hotels, 'price'))
     prices = {r['hotel']: r['price'] for r in results}
-    thought, day.hotel = first_of(prices, '<')
+    thought, day.hotel = first_of(prices, '<', 'cheapest')
     mind.think(thought)
 
     thought, held = which_limits(prices[day.hotel], request.limits)
@@ -148,7 +150,7 @@ def which_limits(price, limits):
         if held.hotel_from == 0:
             break
         sign = digits.sign(price, held.hotel_from)
-        said.append(f'{price}{sign}{held.hotel_from}')
+        said.append(digits.compare(price, held.hotel_from))
         if sign != '<':
             break
 
@@ -182,7 +184,6 @@ def choose_restaurants(mind, day, held, results):
         total = a['price'] + b['price']
         mind.think(f'{day.noon} {a["price"]}, {day.evening} {b["price"]}',
                    *digits.add(a['price'], b['price']),
-                   digits.compare(total, held.together_under),
                    compared('together', total, held.together_under, '<'))
 
         if total < held.together_under:

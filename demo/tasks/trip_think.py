@@ -50,12 +50,13 @@ def infos(kind, names, *keywords):
             for name in names]
 
 
-def first_of(numbers, better):
+def first_of(numbers, better, word):
     """Finds the least ('<') or the largest ('>') of name -> number; all
-    numbers differ.  Returns (thought, name): 'Fir Inn 230.  Owl Inn 180<230.
-    So Owl Inn 180.'"""
+    numbers differ; word is what it is called.  Returns (thought, name), with
+    the best so far behind each comparison: 'cheapest: < wins. Fir Inn 230. Owl
+    Inn 180 and 230: 1<2 so 180<230: Owl Inn 180. So Owl Inn 180.'"""
 
-    best, said = None, []
+    best, said = None, [f'{word}: {better} wins.']
 
     for name, n in numbers.items():
         if best is None:
@@ -63,18 +64,19 @@ def first_of(numbers, better):
             said.append(f'{name} {n}.')
             continue
 
-        sign = digits.sign(n, numbers[best])
-        said.append(f'{name} {n}{sign}{numbers[best]}.')
+        line = f'{name} {digits.compare(n, numbers[best])}'
 
-        if sign == better:
+        if digits.sign(n, numbers[best]) == better:
             best = name
+
+        said.append(f'{line}: {best} {numbers[best]}.')
 
     return ' '.join(said) + f' So {best} {numbers[best]}.', best
 
 
 def compared(name, number, limit, ok):
     """Returns the thought that a number satisfies a limit or not; ok has the
-    signs that do: 'Rye Grill 3.8<4.0 no.'"""
+    signs that do: 'Rye Grill 3<4 3.8<4.0 no.'"""
 
-    sign = digits.sign(number, limit)
-    return f'{name} {number}{sign}{limit} {"ok" if sign in ok else "no"}.'
+    held = digits.sign(number, limit) in ok
+    return f'{name} {digits.compare(number, limit)} {"ok" if held else "no"}.'

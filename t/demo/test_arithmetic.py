@@ -6,6 +6,7 @@ expect the right results, and wrong answers are rejected."""
 import random
 import re
 import unittest
+from decimal import Decimal
 
 from tasks import arithmetic, arithmetic_check, arithmetic_story, digits
 from tasks.task import CHAT, RETAIN, play
@@ -194,6 +195,24 @@ class Digits(unittest.TestCase):
         self.every(digits.divmod_,
                    lambda a, b: f'{a}/{b}={a // b} rest {a % b}',
                    lambda a, b: (a, b % 9 + 1))
+
+    def test_comparisons(self):
+        for a, b, text in (
+                (-8, 3, '-8<3'), (12, 12, '12 and 12: 1=1 2=2 so 12=12'),
+                (-8, -14, '8 and 14: 1 digits < 2 digits so 8<14 so -8>-14'),
+                (3.8, 4.0, '3.8 and 4.0: 3<4 so 3.8<4.0'),
+                (Decimal('12.5'), Decimal('12'),
+                 '12.5 and 12: 1=1 2=2 5>0 so 12.5>12')):
+            self.assertEqual(digits.compare(a, b), text)
+
+        for s, t, is_, text in (
+                ('8:10', '13:00', '<',
+                 '8:10 and 13:00: 1 digits < 2 digits so 8:10<13:00'),
+                ('2027-04', '2027-05', '<', '2027-04 and 2027-05: '
+                 '2=2 0=0 2=2 7=7 0=0 4<5 so 2027-04<2027-05'),
+                ('1,200', '900', '>', '1,200>900'),
+                ('Monday', 'Friday', '<', 'Monday<Friday')):
+            self.assertEqual(digits.reasoned(s, t, is_), text)
 
     def test_compare(self):
         self.every(lambda a, b: [digits.compare(a, b)], None)

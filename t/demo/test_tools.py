@@ -687,11 +687,14 @@ class Checks(unittest.TestCase):
         self.assertIsNotNone(says_no('I do not know.', 'X'))
 
     def test_compare(self):
-        self.assertEqual(compare({'a': 5, 'b': 3, 'c': 9}, True)[0], 'c')
-        self.assertEqual(compare({'a': 5, 'b': 3, 'c': 9}, False)[0], 'b')
-        self.assertEqual(compare({'a': -5, 'b': 3}, False),
-                         ('a', ['a -5, best so far.',
-                                'b 3, more than -5.']))
+        self.assertEqual(
+            compare({'a': 5, 'b': 13, 'c': 19}, True, 'oldest'),
+            ('c', ['oldest: > wins.', 'a 5.',
+                   'b 13 and 5: 2 digits > 1 digits so 13>5: b 13.',
+                   'c 19 and 13: 1=1 9>3 so 19>13: c 19.', 'So c.']))
+        self.assertEqual(
+            compare({'a': -5, 'b': 3}, False, 'coldest'),
+            ('a', ['coldest: < wins.', 'a -5.', 'b 3>-5: a -5.', 'So a.']))
 
 
 if __name__ == '__main__':
