@@ -106,8 +106,20 @@ def draw_typo(rng, names):
     return None, rng.choice(unlike)
 
 
-def like(right, wrong):
-    return f'The known name like it is {right}'
+def likeness(wrong, names, right):
+    """Returns the thought that compares the beginnings of names with that of
+    the wrong one, up to the right one, or of all if right is None.  It has no
+    full stop at its end."""
+
+    said = [f'It begins with {wrong[:2]}.']
+
+    for name in names:
+        same = name == right
+        said.append(f'{name}: {name[:2]}, {"yes" if same else "no"}.')
+        if same:
+            break
+
+    return ' '.join(said)[:-1]
 
 
 def names_in(error):
@@ -137,12 +149,13 @@ def weather(rng, world):
 
     if right is None:
         return failed(kit, user, wanted, ('get_weather', (wrong, day)),
-                      f'{wrong} is unknown and no known name is like it.',
+                      f'{wrong} is unknown. '
+                      f'{likeness(wrong, world.cities, right)}.',
                       not_found('city', wrong), no_check(kit, wrong))
 
     return corrected(
         kit, user, wanted, lambda city: ('get_weather', (city, day)),
-        wrong, right, like(right, wrong),
+        wrong, right, likeness(wrong, world.cities, right),
         lambda r: weather_answer(what, right, day, r),
         number_check(kit, world.weather[right][day][what], user))
 
@@ -189,12 +202,13 @@ def people(rng, world):
 
     if right is None:
         return failed(kit, user, wanted, ('find_person', (wrong,)),
-                      f'{wrong} is unknown and no known name is like it.',
+                      f'{wrong} is unknown. '
+                      f'{likeness(wrong, world.people, right)}.',
                       not_found('person', wrong), no_check(kit, wrong))
 
     return corrected(
         kit, user, wanted, lambda name: ('find_person', (name,)),
-        wrong, right, like(right, wrong),
+        wrong, right, likeness(wrong, world.people, right),
         lambda r: person_answer(what, right, r),
         words_check(kit, world.people[right][what]))
 
@@ -215,12 +229,13 @@ def messages(rng, world):
     if right is None:
         return failed(
             kit, user, wanted, ('send_message', (wrong, text)),
-            f'{wrong} is unknown and no known name is like it.',
+            f'{wrong} is unknown. '
+            f'{likeness(wrong, world.people, right)}.',
             not_found('person', wrong), no_check(kit, wrong))
 
     return corrected(
         kit, user, wanted, lambda name: ('send_message', (name, text)),
-        wrong, right, like(right, wrong),
+        wrong, right, likeness(wrong, world.people, right),
         lambda r: f'I sent the message to {right}.',
         lambda answer, calls: (sent(kit, calls, right, text)
                                or says_words(answer, right)))

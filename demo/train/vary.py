@@ -74,19 +74,19 @@ KEPT |= {w.lower() for text in itertools.chain(
     (key for week in daily_records.WEEKS for key, _ in week))
     for w in WORD.findall(text)}
 
-# Families whose samples take words apart, calculate with them, or have words
-# with a meaning that an answer needs.
+# Families whose samples take words apart, compare their letters, calculate with
+# them, or have words with a meaning that an answer needs.
 
 WHOLE = frozenset('''talk daily_talk arithmetic arithmetic_story daily_sums
-daily_parts chat'''.split())
+daily_parts chat tools_error'''.split())
 
 # Families in which any word may be replaced, in half of the samples.  In the
 # others a word that is no name of a person or a place can say what is wanted,
 # such as a table or the telephone number.
 
 LOOSE = frozenset('''daily_tool daily_many daily_error daily_turns daily_text
-daily_events daily_copy daily_open lookup lookup_long tools_single tools_multi
-tools_error'''.split())
+daily_events daily_copy daily_open lookup lookup_long tools_single
+tools_multi'''.split())
 
 HEAD = frozenset(w.lower() for w in WORD.findall(TOOLS_HEAD))
 
