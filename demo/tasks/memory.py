@@ -58,15 +58,18 @@ class Fact:
         return Said(f'{told.user} {asked.user}', told.thought, asked.answer,
                     asked.wrong, asked.about)
 
-    def asked(self, rng, value):
+    def asked(self, rng, value, known=()):
         """Returns the question and the answer: the value, or, if value is
-        None, that the user has not stated it."""
+        None, that the user has not stated it; known are the nouns of what the
+        user has stated."""
 
         user = ask(rng, rng.choice(self.ask))
 
         if value is None:
             return Said(user,
-                        f'The user did not tell me: {self.what}.',
+                        'The user told me: '
+                        f'{", ".join(sorted(known)) or "nothing"}. '
+                        f'Not among it: {self.what}.',
                         f'I do not know your {self.what}. You have not told '
                         'me.', untold, about=f'your {self.what}')
 

@@ -126,6 +126,10 @@ def how_many(rng, users):
     counted = ', '.join(f'{i} {" ".join(u.split()[:2])}'
                         for i, u in enumerate(users, 1))
 
+    # with its end, so that it is no question how many follow
+
+    counted += ', then this one'
+
     def wrong(answer):
         said = numbers(answer) or [ONES.index(w) for w in words(answer)
                                    if w in ONES]
@@ -137,7 +141,7 @@ def how_many(rng, users):
 
 def untold(rng, known):
     return rng.choice([f for f in FACTS if f.what not in known]).asked(
-        rng, None)
+        rng, None, known)
 
 
 def again(rng, said):

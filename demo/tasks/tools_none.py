@@ -3,7 +3,7 @@
 """Tools are offered, but none is needed or none fits: the right answer makes
 no call."""
 
-from tasks import digits
+from tasks import digits, weigh
 from tasks.task import CHAT, Step, Task, Turn
 from tasks.tools_box import Kit
 from tasks.tools_check import (repeats, says_choice, says_no, says_number,
@@ -40,6 +40,13 @@ def direct(kit, user, thought, answer, check, shown=()):
 
     return Task('tools_none', 'single', [Turn(user, checked, gold)],
                 tools=kit.tools)
+
+
+def none_of(kit, user, about):
+    """Returns the thought that goes through the tools, none of which fits."""
+
+    return f'"{" ".join(user.split())}" {weigh.weighed(kit.tools)} ' \
+        f'None is for {about}.'
 
 
 # no tool is needed
@@ -87,7 +94,10 @@ def tools_offered(rng, world, kit):
                'List your tools.', 'Name the tools that you can call.',
                'Tell me the names of your tools.')
 
-    return direct(kit, user, 'The tools are in the list. No call is needed.',
+    seen = ', '.join(f'{i} {t}' for i, t in enumerate(kit.tools, 1))
+
+    return direct(kit, user,
+                  f'The list of tools: {seen}, its end. No call is needed.',
                   f'My tools are {listed(kit.tools)}.',
                   lambda text: says_words(text, *kit.tools))
 
@@ -170,7 +180,7 @@ def written_sums(rng, world, kit):
                f'What is {a} {word} {b}?', f'Compute {a} {sign} {b}.',
                f'Tell me what {a} {word} {b} is.')
 
-    return direct(kit, user, 'None of the tools can compute.',
+    return direct(kit, user, none_of(kit, user, 'computing'),
                   f'{a} {sign} {b} = {result}.',
                   lambda text: says_number(text, result), lines)
 
@@ -191,7 +201,7 @@ def missing(about, *ways):
             row=rng.choice(table.rows()),
             column=rng.choice(table.columns()), text=said_of(rng))
 
-        return direct(kit, user, f'None of the tools is for {about}.',
+        return direct(kit, user, none_of(kit, user, about),
                       f'I have no tool for {about}.', says_no)
 
     return draw
