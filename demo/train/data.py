@@ -204,7 +204,7 @@ class Maker:
 
         task, mode, messages = corpus.conversation(
             seed, self.args.families, self.args.apart)
-        tools = task.tool_list()
+        tools = vary.reordered(rng, task.tool_list())
         samples = training_samples(vary.greeted(rng, task.family, messages),
                                    tools, mode)
         samples = vary.renamed(rng, task.family, vary.disguised(

@@ -11,6 +11,7 @@ calls and answers.  What is left to learn is that the words agree.
 disguised() gives tools and parameters that have a description names without a
 meaning, so that the description is what must be read.
 greeted() puts words around a request that change nothing.
+reordered() writes the objects of tools with other orders of their keys.
 """
 
 import itertools
@@ -93,6 +94,7 @@ HEAD = frozenset(w.lower() for w in WORD.findall(TOOLS_HEAD))
 SHARE = 0.6             # of the samples in which words are renamed
 MOST = 8                # words of a sample that are renamed
 DISGUISED = 0.3         # of the samples with tools, in which tools are
+REORDERED = 0.3         # of the conversations with tools, in which tools are
 
 # The new word ends as the old one, so that it is as much a plural or a past,
 # and "a" and "an" before it stay right.
@@ -114,6 +116,31 @@ WORDS = sorted(listed(names.NOUNS, names.ADJECTIVES, names.GOODS, names.TOPICS,
                       names.PLACES, names.LAST))
 NAMED = listed(names.FIRST, names.LAST, names.PLACES) \
     - frozenset('price city day may will mark'.split())     # other words, too
+
+
+def reordered(rng, tools):
+    """Returns tools whose objects may have their keys in another order: by the
+    alphabet or by chance, as languages write them whose objects have no order.
+    Names of parameters stay in order, because thoughts follow it."""
+
+    if rng.random() >= REORDERED:
+        return tools
+
+    order = rng.choice((sorted, lambda keys: rng.sample(keys, len(keys))))
+
+    def made(value, named=False):
+        if isinstance(value, list):
+            return [made(v) for v in value]
+
+        if not isinstance(value, dict):
+            return value
+
+        keys = list(value) if named else order(list(value))
+
+        return {k: made(value[k], k == 'properties' and not named)
+                for k in keys}
+
+    return made(tools)
 
 
 def renamed(rng, family, samples, draw=None):

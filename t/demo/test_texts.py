@@ -272,6 +272,30 @@ class Vary(unittest.TestCase):
         self.assertEqual(vary.disguised(random.Random(1), 'chat', [tool],
                                         [sample]), [sample])
 
+    def test_reordered(self):
+        """Objects are equal, parameters are in order, and the keys of tools
+        are not, in some."""
+
+        tools = [{'type': 'function', 'function': {
+            'name': 'f', 'description': 'd', 'parameters': {
+                'type': 'object', 'properties': {
+                    'b': {'type': 'string', 'description': 'x'},
+                    'a': {'type': 'object', 'properties': {
+                        'type': {'type': 'number', 'enum': [2, 1]}}}},
+                'required': ['b']}}}]
+        first = set()
+
+        for seed in range(100):
+            got = vary.reordered(random.Random(seed), tools)
+            function = got[0]['function']
+            first.add(next(iter(function)))
+            self.assertEqual(got, tools)
+            self.assertEqual(list(function['parameters']['properties']),
+                             ['b', 'a'])
+
+        self.assertEqual(first, {'name', 'description', 'parameters'})
+
+
     def test_requests(self):
         messages = [{'role': 'system', 'content': 'Be brief.'},
                     {'role': 'user', 'content': 'Weather in Oslo?'},
