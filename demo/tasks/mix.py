@@ -27,9 +27,10 @@ class Make:
 # most families need it.
 
 SHARES = {
-    'talk': 4, 'arithmetic': 5, 'arithmetic_story': 2, 'lookup': 8,
-    'tools_single': 2, 'tools_none': 1, 'tools_error': 2, 'tools_multi': 4,
-    'chat': 7, 'lookup_long': 4, 'trip_facts': 5, 'trip_short': 8, 'trip': 24,
+    'talk': 6, 'arithmetic': 6, 'arithmetic_story': 2, 'lookup': 12,
+    'tools_single': 3, 'tools_none': 2, 'tools_error': 6, 'tools_multi': 12,
+    'chat': 14, 'lookup_long': 8, 'trip_facts': 8, 'trip_short': 14,
+    'trip': 40,
     'daily_tool': 22, 'daily_many': 20, 'daily_error': 5, 'daily_none': 8,
     'daily_turns': 9, 'daily_talk': 3, 'daily_sums': 8, 'daily_text': 12,
     'daily_events': 8, 'daily_format': 3, 'daily_copy': 6, 'daily_parts': 7,
@@ -37,10 +38,10 @@ SHARES = {
 }
 
 TOKENS = {
-    'talk': 45, 'arithmetic': 130, 'arithmetic_story': 150, 'lookup': 180,
+    'talk': 45, 'arithmetic': 130, 'arithmetic_story': 150, 'lookup': 240,
     'tools_single': 610, 'tools_none': 450, 'tools_error': 630,
-    'tools_multi': 750, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
-    'trip_short': 2100, 'trip': 2500, 'daily_tool': 660, 'daily_many': 770,
+    'tools_multi': 880, 'chat': 450, 'lookup_long': 2600, 'trip_facts': 1300,
+    'trip_short': 2350, 'trip': 2800, 'daily_tool': 660, 'daily_many': 770,
     'daily_error': 570, 'daily_none': 440, 'daily_turns': 750,
     'daily_talk': 45, 'daily_sums': 155, 'daily_text': 140,
     'daily_events': 180, 'daily_format': 57, 'daily_copy': 68,
