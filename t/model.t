@@ -61,6 +61,7 @@ sub ask {
     my $i = 0;
     my $r = $t->post($chat, {
         model => 'model',
+        seed => 1,
         thinking => { type => $thinking ? 'enabled' : 'disabled' },
         messages => [ map { { role => $i++ % 2 ? 'assistant' : 'user',
                               content => $_ } } @texts ] });
