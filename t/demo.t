@@ -105,7 +105,7 @@ like($once->output, qr/^> What's the weather like in Lisbon\?$/m,
      'an ordinary question');
 like($once->output, qr/^get_weather \{"city": ?"Lisbon"\}$/m,
      'which the model answers with a tool');
-like($once->output, qr/^= \{.*"temperature":17\}\n\n(?:.*\n)*?
+like($once->output, qr/^=\ \{.*"temperature":17\}\n\n(?:.*\n)*?
                        .*(?:light\ rain|\b17\b).*\n\n\(\d+\ prompt/mx,
      'and its result');
 

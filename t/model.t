@@ -128,9 +128,9 @@ my $results = evaluate();
 
 # lower than in the model card, because the share of so few tasks varies
 
-my %least = (talk => 0.5, single => 0.85, multi => 0.75, plan => 0.5);
+my %least = (talk => 0.25, single => 0.55, multi => 0.45, plan => 0.5);
 
-%least = (single => 0.5, multi => 0.5) if TASKS == 1;
+%least = (single => 0.3, multi => 0.3) if TASKS == 1;
 
 for my $kind (sort keys %least) {
     my @of = grep { $_->{kind} eq $kind } @$results;
@@ -145,7 +145,7 @@ for my $kind (sort keys %least) {
 my $calls = sum('calls', @$results);
 
 cmp_ok($calls, '>', 20 * TASKS, 'tools were called');
-cmp_ok(sum('parsed', @$results), '>=', 0.99 * $calls,
+cmp_ok(sum('parsed', @$results), '>=', 0.95 * $calls,
        'the calls can be parsed');
 cmp_ok(sum('cached_tokens', @$results), '>',
        sum('prompt_tokens', @$results) / 2,

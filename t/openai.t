@@ -30,9 +30,9 @@ my @messages = ({ role => 'system', content => 'You answer in rhymes.' },
 
 for my $case (
     [ 'greedy', { temperature => 0, max_tokens => 40 } ],
-    [ 'seeded', { temperature => 0.9, seed => 7, max_tokens => 40 } ],
+    [ 'seeded', { temperature => 0.9, seed => 8, max_tokens => 40 } ],
     [ 'one token', { temperature => 0, max_tokens => 1 } ],
-    [ 'thinking', { seed => 7, max_tokens => 24,
+    [ 'thinking', { seed => 8, max_tokens => 24,
                     thinking => { type => 'enabled' } } ])
 {
     my ($name, $args) = @$case;

@@ -15,21 +15,22 @@ use DSA::Drafts;
 use DSA::Fake qw/ ask /;
 use DSA::Test;
 
-my $demo = "$DSA::Test::root/demo/model";
 my $t = DSA::Test->new('speculate conf');
+my $small = $t->model;
 
 
-# A copy of the demonstration's model with this num_nextn_predict_layers.
+# A copy of the small model, which has no draft layer, with this
+# num_nextn_predict_layers.
 
 sub copy {
     my ($name, $layers) = @_;
 
     my $dir = $t->path($name);
-    my $config = json_decode(read_file("$demo/config.json"));
+    my $config = json_decode(read_file("$small/config.json"));
 
     mkdir $dir or die "$dir: $!\n";
 
-    for (grep { !/config\.json\z/ } glob "$demo/*") {
+    for (grep { !/config\.json\z/ } glob "$small/*") {
         symlink $_, $dir . '/' . s{.*/}{}r or die "$dir: $!\n";
     }
 
@@ -69,9 +70,9 @@ my ($log, $drafts) = served('the layer lacks', $lacking);
 like($log, qr/\[notice\]\ \d+:\ "speculate\ auto"\ makes\ no\ drafts,
               \ because\ config\.json\ has\ "num_nextn_predict_layers"\ 1\ and
               \ the\ checkpoint\ no\ usable\ draft\ layer:
-              \ tensor\ "model\.layers\.6\.input_layernorm\.weight"\ is
+              \ tensor\ "model\.layers\.3\.input_layernorm\.weight"\ is
               \ missing;
-              \ expected\ the\ tensors\ of\ model\.layers\.6,
+              \ expected\ the\ tensors\ of\ model\.layers\.3,
               \ or\ "speculate\ off"$/mx, 'a notice has the reason');
 is(() = $log =~ /draft/g, 2, 'once');
 is($drafts, 0, 'and there are no drafts');
@@ -87,7 +88,7 @@ for my $case ([ 'off', $lacking, speculate => 'off' ],
     is($drafts, 0, "$case->[0]: no drafts");
 }
 
-($log, $drafts) = served('a layer', with_drafts($demo, $t->path('whole')),
+($log, $drafts) = served('a layer', with_drafts($small, $t->path('whole')),
                          speculate => 2);
 
 unlike($log, qr/draft/, 'a layer: no notice');
@@ -96,7 +97,7 @@ cmp_ok($drafts, '>', 0, 'a layer: drafts');
 
 # a number demands the layer
 
-for my $case ([ $lacking, qr/"model\.layers\.6\.input_layernorm\.weight"/ ],
+for my $case ([ $lacking, qr/"model\.layers\.3\.input_layernorm\.weight"/ ],
               [ $t->path('none'), qr/"num_nextn_predict_layers"\ of
                                      \ config\.json\ is\ 0;\ expected\ 1/x ])
 {

@@ -102,7 +102,7 @@ my @requests = (
     (map { numbers(stop => [ substr $text, 2 * $_, 3 + $_ % 6 ]) }
          1 .. length($text) / 2 - 5),
     (map { numbers(temperature => 0.5, seed => $_, n => 2) } 1 .. 5),
-    (map { ask('Think', temperature => 0, max_tokens => 40,
+    (map { ask('Think', seed => 1, max_tokens => 40,
                thinking => { type => 'enabled' }, max_thinking_tokens => $_) }
          1 .. 12),
     (map { ask('a ' x $_, temperature => 0, max_tokens => 500, %off,

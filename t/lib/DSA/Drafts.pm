@@ -4,7 +4,8 @@ package DSA::Drafts;
 #
 # Writes a copy of a model with a draft layer: a copy of its last layer behind
 # an eh_proj that adds the embedding and the hidden state.  It drafts poorly, so
-# that some drafts are right and most are rejected.
+# that some drafts are right and most are rejected.  A model with a draft layer
+# keeps its own.
 #
 #     with_drafts($from, $to)
 
@@ -52,6 +53,15 @@ sub with_drafts {
     my $last = "model.layers." . ($layers - 1) . '.';
     my $new = "model.layers.$layers.";
     my ($head, $body, %all) = ({}, '');
+
+    if ($config->{num_nextn_predict_layers}) {
+        for my $file (glob "$from/*") {
+            symlink $file, $to . '/' . $file =~ s{.*/}{}r
+                or die "$to: $!\n";
+        }
+
+        return $to;
+    }
 
     for my $file (glob "$from/*") {
         my $name = $file =~ s{.*/}{}r;
