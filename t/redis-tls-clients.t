@@ -221,7 +221,7 @@ sub cache_on {
 
 cache_on();
 
-my $prompt = 'one ' . 'cat dog ' x 1100;
+my $prompt = 'one ' . 'cat dog ' x 540;
 my ($computed, $usage) = chat($prompt);
 my $hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
 
