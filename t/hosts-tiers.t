@@ -107,8 +107,8 @@ sub chats {
 }
 
 
-my @text = map { "$_ " . 'cat dog ' x 400 } 1 .. $prompts;
-my @other = map { "other $_ " . 'sun ' x 800 } 1 .. $prompts;
+my @text = map { "$_ " . 'cat dog ' x 200 } 1 .. $prompts;
+my @other = map { "other $_ " . 'sun ' x 400 } 1 .. $prompts;
 
 my ($want) = chats('one', @text);
 my ($want_other) = chats('one', @other);

@@ -225,7 +225,7 @@ my $prompt = 'one ' . 'cat dog ' x 540;
 my ($computed, $usage) = chat($prompt);
 my $hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
 
-chat("$_ " . 'sun ' x 900, max_tokens => 1) for 1 .. 4;
+chat("$_ " . 'sun ' x 450, max_tokens => 1) for 1 .. 4;
 wait_until(sub { $hit / $page <= grep { /^dsa1:kv:/ }
                  DSA::Redis->new(port => $strict_redis->port)->keys }, 60,
            'the pages in Redis');

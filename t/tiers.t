@@ -106,12 +106,12 @@ my $n = 0;
 sub overwrite {
     for (1 .. 4) {
         $n++;
-        chat("$n " . 'sun ' x 900, max_tokens => 1);
+        chat("$n " . 'sun ' x 450, max_tokens => 1);
     }
 }
 
 
-my $prompt = 'one ' . 'cat dog ' x 400;
+my $prompt = 'one ' . 'cat dog ' x 200;
 
 my ($computed, $usage) = chat($prompt);
 my $hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
@@ -182,7 +182,7 @@ is(redis_metric('hit_tokens_total'), $hit,
 
     # the first half from Redis, and a part that only this replica knows
 
-    my $half = substr($prompt, 0, length($prompt) / 2) . 'sun ' x 300;
+    my $half = substr($prompt, 0, length($prompt) / 2) . 'sun ' x 150;
 
     (my $first, $usage) = chat_on($host, $half);
     cmp_ok($usage->{prompt_tokens_details}{cached_tokens}, '>', 256,
