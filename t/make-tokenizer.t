@@ -92,8 +92,8 @@ my $words = 'the server reads a request and the engine answers';
 cmp_ok(scalar @{ ids($file, $words) }, '<=', split(/ /, $words) + 2,
        'words are tokens');
 
-# a name has the same tokens wherever it stands, and another word from its
-# second token on
+# A name has the same tokens at each place in a text.  If another word is at
+# another place, only its first token may differ.
 
 for my $mark (' ', '"', '(', '/', '_', ' "') {
     my $after = sub { @{ ids($file, $mark . shift) } };

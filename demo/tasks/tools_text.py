@@ -86,7 +86,7 @@ def chosen(kit, call):
 
 
 def compare(numbers, more, word):
-    """Finds the largest (more) or smallest of integers, a dict by name, one
+    """Finds the largest (more) or smallest of numbers, a dict by name, one
     after another.  word is what the request calls it.  Returns its name, and
     lines of notes: first which sign wins, then each comparison with what is
     the best after it, so that no line needs what is far before it."""

@@ -4,6 +4,7 @@
 
 from tasks import digits
 from tasks.task import CHAT, RETAIN, Step
+from tasks.tools_text import compare
 
 
 class Mind:
@@ -56,27 +57,14 @@ def first_of(numbers, better, word):
     the best so far behind each comparison: 'cheapest: < wins. Fir Inn 230. Owl
     Inn 180 and 230: 1<2 so 180<230: Owl Inn 180. So Owl Inn 180.'"""
 
-    best, said = None, [f'{word}: {better} wins.']
+    best, lines = compare(numbers, better == '>', word)
 
-    for name, n in numbers.items():
-        if best is None:
-            best = name
-            said.append(f'{name} {n}.')
-            continue
-
-        line = f'{name} {digits.compare(n, numbers[best])}'
-
-        if digits.sign(n, numbers[best]) == better:
-            best = name
-
-        said.append(f'{line}: {best} {numbers[best]}.')
-
-    return ' '.join(said) + f' So {best} {numbers[best]}.', best
+    return ' '.join(lines[:-1]) + f' So {best} {numbers[best]}.', best
 
 
 def compared(name, number, limit, ok):
     """Returns the thought that a number satisfies a limit or not; ok has the
-    signs that do: 'Rye Grill 3<4 3.8<4.0 no.'"""
+    signs that do: 'Rye Grill 3.8 and 4.0: 3<4 so 3.8<4.0 no.'"""
 
     held = digits.sign(number, limit) in ok
     return f'{name} {digits.compare(number, limit)} {"ok" if held else "no"}.'

@@ -135,7 +135,7 @@ $ pwd
 - My current path?
 - Find out in which directory you are running.
 - Before I delete anything, tell me the folder we are in.
-- Under which path does this session work?
+- Under which path does this shell work?
 - Run pwd.
 - which dir am i in
 - I need the full path of the place where we are.

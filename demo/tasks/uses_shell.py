@@ -365,7 +365,7 @@ $ whoami
 - whats my username here
 - As who are we logged in?
 - I need the name of the user that runs the shell.
-- Find out the user of this session.
+- Find out the user of this shell.
 - Which account is this shell using?
 > [You are|It is|The user is|I run as] {user}.
 > {user}[.|]

@@ -508,7 +508,6 @@ class Run:
         picked = self.resume()
         server = Server(o.build, self.export(), o.backend, o.memory,
                         o.running, nginx=o.nginx)
-        self.clients = Clients()
 
         with open(self.path('log.jsonl'), 'a') as self.log:
             try:
