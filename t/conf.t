@@ -249,6 +249,7 @@ wait_until(sub { $t->get('/readyz')->{status} == 200 }, 20, '/readyz');
 my $id = key_entry('anna')->{id};
 my @key = bearer(key_text('anna'));
 my $ask = { model => 'deepseek-chat', max_tokens => 4,
+            ignore_eos => JSON::PP::true,
             messages => [ { role => 'user', content => 'my private text' } ] };
 
 for my $base ('', '/v1', '/beta') {
