@@ -23,6 +23,7 @@ from tasks import mix
 from tasks.task import CHAT, DISCARD, RETAIN, play
 from train.encode import NAMES, training_samples
 from train.texts import Texts
+from worlds.registry import task_of
 
 
 MOST = 30000            # characters of a file
@@ -33,17 +34,24 @@ MOST = 30000            # characters of a file
 MODES = {RETAIN: 0.5, DISCARD: 0.2, CHAT: 0.3}
 
 
-def conversation(seed, families=None, apart=False):
+def conversation(seed, families=None, apart=False, others=(), share=0):
     """Returns (task, mode, messages).  The task is drawn from the families by
     weight, and played by its gold policy in one of its modes.  apart: no
-    conversation has both reasoning and calls.  No conversation shares a
-    sequence of words with the prompts of demo/eval."""
+    conversation has both reasoning and calls.  others: families of demo/worlds
+    that are drawn instead, each as often, for this share of the conversations.
+    No conversation shares a sequence of words with the prompts of
+    demo/eval."""
 
     rng = random.Random(seed)
 
     for n in itertools.count():
-        family = mix.draw_family(rng, families)
-        task = mix.task_of(family, f'{seed}-{n}' if n else seed)
+        made = f'{seed}-{n}' if n else seed
+
+        if share and rng.random() < share:
+            task = task_of(rng.choice(others), made)
+        else:
+            task = mix.task_of(mix.draw_family(rng, families), made)
+
         modes = [m for m in task.modes
                  if not apart or not task.tools or m == CHAT]
 

@@ -6,11 +6,16 @@ in batches of rows of equal length.
     python3 -m train.data --out DIR --tokenizer FILE --dsa PROGRAM --seed S
                           --samples N [--workers W] [--families a,b]
                           [--apart] [--texts FILE | --words FILE]
+                          [--worlds SHARE]
 
 --texts adds samples of ordinary text (texts.py).  With it or with --words,
 which adds none, words of the text replace some of those of conversations.
 --apart leaves out conversations with reasoning and calls, for the base of the
 paper's cold start (tasks/coldstart.py).
+--worlds SHARE draws this share of the conversations from the families of
+demo/worlds that specialists have (domains.py), as far as they can be verified
+on this machine, so that reinforcement learning of them does not begin with
+nothing.
 
 A shard is
 
@@ -41,7 +46,7 @@ import time
 import numpy
 
 from tasks.task import DISCARD
-from train import corpus, vary
+from train import corpus, domains, vary
 from train.encode import (TOOLS_BRIEF, TOOLS_HEAD, Ordinary,
                           training_samples)
 from train.texts import Texts
@@ -203,13 +208,18 @@ class Maker:
             return 'texts', [self.texts.sample(rng)]
 
         task, mode, messages = corpus.conversation(
-            seed, self.args.families, self.args.apart)
+            seed, self.args.families, self.args.apart, self.args.others,
+            self.args.worlds)
         tools = vary.reordered(rng, task.tool_list())
         samples = training_samples(vary.greeted(rng, task.family, messages),
                                    tools, mode)
-        samples = vary.renamed(rng, task.family, vary.disguised(
-            rng, task.family, tools, samples),
-            self.words.word if self.words else None)
+
+        # each environment of demo/worlds has names of its own
+
+        if task.family not in self.args.others:
+            samples = vary.renamed(rng, task.family, vary.disguised(
+                rng, task.family, tools, samples),
+                self.words.word if self.words else None)
 
         # each step is a sample that repeats all earlier messages, so at most
         # two of them are used
@@ -377,7 +387,18 @@ def batch(samples, size):
             numpy.array([len(s) for s in samples], numpy.int64))
 
 
-def main():
+def portion(text):
+    """Returns a share, for argparse."""
+
+    value = float(text)
+
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f'{text}: expected 0 to 1')
+
+    return value
+
+
+def arguments(args=None):
     p = argparse.ArgumentParser(prog='train.data')
     p.add_argument('--out', required=True)
     p.add_argument('--tokenizer', required=True)
@@ -389,8 +410,20 @@ def main():
     p.add_argument('--apart', action='store_true')
     p.add_argument('--texts')
     p.add_argument('--words')
-    args = p.parse_args()
+    p.add_argument('--worlds', type=portion, default=0)
+    args = p.parse_args(args)
+    args.others = domains.usable(domains.WORLDS) if args.worlds else []
+    absent = set(domains.WORLDS).difference(args.others)
 
+    if args.worlds and absent:
+        print('--worlds, left out, because nothing can verify them here:',
+              *sorted(absent), file=sys.stderr)
+
+    return args
+
+
+def main():
+    args = arguments()
     os.makedirs(args.out, exist_ok=True)
 
     shards = [n for n in range((args.samples + SHARD - 1) // SHARD)

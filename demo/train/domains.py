@@ -11,6 +11,7 @@ prints the table, with what cannot be verified on this machine.
 
 import sys
 
+from tasks import mix
 from tasks.task import CHAT, RETAIN
 from worlds import registry
 from worlds.code import cage
@@ -50,6 +51,7 @@ GROUPS = {
     'reasoning': (DOMAINS['mathematics'] + DOMAINS['programming']
                   + DOMAINS['logic']),
     'synthetic': SYNTHETIC,
+    'search_code': DOMAINS['search_agent'] + DOMAINS['code_agent'],
 }
 
 # the paper has these, too, and no program here verifies them
@@ -62,6 +64,12 @@ ABSENT = {
 # the verifiers of these run programs, which must be isolated
 
 CAGED = SYNTHETIC + HELD + ('code', 'interpreter', 'programming')
+
+# those of the domains that demo/tasks does not have, so that no model has seen
+# them before its post-training draws them (train.data --worlds)
+
+WORLDS = tuple(f for families in DOMAINS.values() for f in families
+               if f not in mix.FAMILIES)
 
 # thinking, non-thinking, or both in one specialist
 

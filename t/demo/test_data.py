@@ -4,6 +4,7 @@
 of workers, and the batches that are read from them."""
 
 import argparse
+import collections
 import contextlib
 import io
 import json
@@ -14,6 +15,9 @@ import sys
 import tempfile
 import unittest
 import unittest.mock
+
+from worlds.form import verify
+from worlds.registry import task_of
 
 try:
     import numpy
@@ -191,10 +195,10 @@ class Made(unittest.TestCase):
     def test_tasks_that_fail(self):
         played = data.corpus.conversation
 
-        def conversation(seed, families, apart):
+        def conversation(seed, *options):
             if int(seed.split('-')[-1]) % every == 0:
                 raise KeyError('broken')
-            return played(seed, families, apart)
+            return played(seed, *options)
 
         with tempfile.TemporaryDirectory() as directory, \
                 unittest.mock.patch.multiple(data, SHARD=200), \
@@ -217,7 +221,49 @@ class Made(unittest.TestCase):
         return data.Maker(argparse.Namespace(
             out=directory, tokenizer=TOKENIZER, dsa=DSA, seed='8',
             samples=samples, families=None, apart=False, texts=None,
-            words=None))
+            words=None, others=[], worlds=0))
+
+    def test_worlds(self):
+        """A share of the conversations is of families of demo/worlds, as
+        their verifiers accept them; without it no conversation changes."""
+
+        others = ['logic', 'writing', 'search']
+        found = collections.Counter()
+
+        for i in range(300):
+            task, mode, messages = data.corpus.conversation(
+                f'train-9-{i}', others=others, share=0.3)
+            found[task.family] += 1
+
+            # where a conversation before this one was refused, the seed is
+            # another one
+
+            again = task.family in others and task_of(task.family,
+                                                      f'train-9-{i}')
+
+            if again and again.turns[0].user == task.turns[0].user:
+                self.assertIn(mode, task.modes)
+                self.assertIsNone(verify(again, messages))
+                found['verified'] += 1
+
+        drawn = [found[name] for name in others]
+        self.assertGreater(found['verified'], 0.8 * sum(drawn))
+        self.assertTrue(60 <= sum(drawn) <= 120, found)
+        self.assertGreater(min(drawn), 10)
+
+        self.assertEqual(
+            [data.corpus.conversation(f'train-9-{i}')[2] for i in range(20)],
+            [data.corpus.conversation(f'train-9-{i}', others=others)[2]
+             for i in range(20)])
+
+        with tempfile.TemporaryDirectory() as directory, \
+                unittest.mock.patch.multiple(data, SHARD=60):
+            maker = self.maker(directory, 60)
+            maker.args.others, maker.args.worlds = others, 1
+            families = maker.shard(0)['families']
+            maker.tokenizer.close()
+
+        self.assertEqual(set(families), set(others))
 
     def test_instructions_are_left_out(self):
         """Of most samples of a base, which has texts, and of no others;
