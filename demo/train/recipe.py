@@ -91,9 +91,10 @@ STAGES = (
 COLD = Stage('cold', 'sparse', 'float', 0.0, 20 * M, BATCH, 3e-4, drafts=0.1)
 
 # 3, for an experiment, too: after sparse, only on samples of the specialists
-# that their verifiers accepted (distill.py), in the precision of serving
+# that their verifiers accepted (distill.py); without the roundings of serving
+# for the reason that tune has
 
-DISTILL = Stage('distill', 'sparse', 'served', 0.0, 100 * M, BATCH, 1e-3,
+DISTILL = Stage('distill', 'sparse', 'float', 0.0, 50 * M, BATCH, 1e-3,
                 drafts=0.1)
 
 ALL = STAGES + (COLD, DISTILL)

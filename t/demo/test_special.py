@@ -323,7 +323,7 @@ class Files(unittest.TestCase):
 
         (stage, part), = train.to_train(['distill'], {'stage': 'sparse'})
         self.assertEqual((stage.attention, stage.precision, stage.prompts),
-                         ('sparse', 'served', 0))
+                         ('sparse', 'float', 0))
         self.assertIsNone(part)
         self.assertNotIn(stage, recipe.STAGES)
 
