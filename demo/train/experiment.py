@@ -9,8 +9,9 @@
 An experiment is {"about", "steps"}.  A step has a "command", which is a module
 of Python with its options, may have "needs", the seconds that must be left when
 it begins (60), and "each", names for {each} in the command, one after the
-other; "domains" are those of train.domains that can be verified here.  Commands
-have {run}, {instruct}, {sparse}, {tokenizer}, {build}, {seconds} and {serve},
+other; "domains" are those of train.domains that can be verified here.  With
+"together", so many of them run at once, because one of them alone leaves a GPU
+idle most of the time.  Commands have {run}, {instruct}, {sparse}, {tokenizer}, {build}, {seconds} and {serve},
 the options of train.served; they run without a shell.  What is done is in
 RUN/experiment.jsonl, by its command.  A command that ends with the status 75
 has more to do in the next call, and so has this program then.  --list prints
@@ -18,6 +19,8 @@ all commands, and runs none.
 """
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import shlex
@@ -43,6 +46,7 @@ def load(path):
         each = {'domains': [d for d, f in DOMAINS.items() if usable(f)]}
 
         return [(s['command'], s.get('needs', 60),
+                 max(1, int(s.get('together', 1))),
                  s['each'] if isinstance(s.get('each'), list)
                  else each[s['each']] if 'each' in s else [''])
                 for s in steps]
@@ -53,56 +57,70 @@ def load(path):
 
 
 def commands(steps, options):
-    """Yields (command, needs): a list of words, of which {seconds} is left."""
+    """Yields (batch, command, needs).  command: a list of words, of which
+    {seconds} is left; those of one batch run at once."""
 
     values = {k: getattr(options, k) for k in (
         'run', 'instruct', 'sparse', 'tokenizer', 'build')}
     serve = ['--tokenizer', options.tokenizer, '--build', options.build,
              '--backend', options.backend]
 
-    for text, needs, each in steps:
-        for name in each:
+    for step, (text, needs, together, each) in enumerate(steps):
+        for i, name in enumerate(each):
             words = []
 
             for word in shlex.split(text):
                 words += serve if word == '{serve}' else [word.format(
                     each=name, seconds='{seconds}', **values)]
 
-            yield words, needs
+            yield (step, i // together), words, needs
 
 
 def run(todo, log, seconds):
-    """Runs what is not done.  Returns the exit status."""
+    """Runs what is not done.  Returns the exit status: of a batch that did
+    not succeed one that is not LEFT, if there is one."""
 
     begin = time.monotonic()
 
-    for words, needs in todo:
+    for _, batch in itertools.groupby(todo, key=lambda t: t[0]):
+        batch = list(batch)
         left = seconds - (time.monotonic() - begin) - SPARE
 
-        if left < needs:
+        if left < batch[0][2]:
             return LEFT
 
-        print('+', shlex.join(words), file=sys.stderr, flush=True)
-        status = ended([w.format(seconds=int(left)) for w in words])
+        for _, words, _ in batch:
+            print('+', shlex.join(words), file=sys.stderr, flush=True)
 
-        if status != 0:
-            return status
+        statuses = ended([[w.format(seconds=int(left)) for w in words]
+                          for _, words, _ in batch])
 
         with open(log, 'a', encoding='utf-8') as f:
-            f.write(lines.line({'done': shlex.join(words)}))
+            for (_, words, _), status in zip(batch, statuses):
+                if status == 0:
+                    f.write(lines.line({'done': shlex.join(words)}))
+
+        bad = sorted(filter(None, statuses), key=lambda s: s == LEFT)
+
+        if bad:
+            return bad[0]
 
     return 0
 
 
-def ended(words):
-    """Runs a module and returns its exit status.  It ends with this
-    program, and so do the servers that it started."""
+def ended(commands):
+    """Runs modules at once and returns the exit status of each.  They end
+    with this program, and so do the servers that they started."""
 
-    with subprocess.Popen([sys.executable, '-m', *words]) as p:
+    with contextlib.ExitStack() as stack:
+        running = [stack.enter_context(subprocess.Popen(
+            [sys.executable, '-m', *words])) for words in commands]
+
         try:
-            return p.wait()
+            return [p.wait() for p in running]
         except BaseException:
-            p.terminate()
+            for p in running:
+                p.terminate()
             raise
 
 
@@ -137,12 +155,12 @@ def main(args=None):
         todo = list(commands(load(options.experiment), options))
 
         if options.list:
-            for words, _ in todo:
+            for _, words, _ in todo:
                 print('done' if shlex.join(words) in done else 'left',
                       shlex.join(words))
             return 0
 
-        return run([t for t in todo if shlex.join(t[0]) not in done], log,
+        return run([t for t in todo if shlex.join(t[1]) not in done], log,
                    options.seconds)
     except (lines.BadLines, OSError) as e:
         sys.exit(f'train.experiment: {e}')

@@ -341,14 +341,15 @@ class Experiments(unittest.TestCase):
         steps = experiment.load(f'{EXPERIMENTS}/{name}.json')
 
         return [[w.format(seconds=9) for w in words]
-                for words, _ in experiment.commands(steps, options)]
+                for _, words, _ in experiment.commands(steps, options)]
 
     @unittest.skipIf(no_cage, no_cage)
     def test_commands(self):
         """The programs accept each command of each experiment."""
 
         accept = {'train.rl': rl.arguments, 'train.measure':
-                  measure.arguments, 'train.verified': verified.arguments}
+                  measure.arguments, 'train.verified': verified.arguments,
+                  'train.data': data.arguments}
         seen = set()
 
         for name in ('specialists', 'figure5', 'speciale'):
@@ -384,7 +385,47 @@ class Experiments(unittest.TestCase):
             with open(out + '/ends.py', 'w') as f:
                 f.write('import sys\nsys.exit(int(sys.argv[1]))\n')
             with mock.patch.dict(os.environ, PYTHONPATH=out):
-                self.assertEqual(experiment.ended(['ends', '75']), 75)
+                self.assertEqual(experiment.ended(
+                    [['ends', '75'], ['ends', '0']]), [75, 0])
+
+    def test_together(self):
+        """The commands of a batch run at once: each waits for a file that
+        the other one writes.  What succeeds is done, and a failure is
+        reported before what is left."""
+
+        with tempfile.TemporaryDirectory() as out:
+            with open(out + '/meets.py', 'w') as f:
+                f.write('import os, sys, time\n'
+                        'out, name = sys.argv[1:]\n'
+                        'open(out + "/" + name, "w").close()\n'
+                        'end = time.monotonic() + 60\n'
+                        'while not os.path.exists(out + "/" + '
+                        '{"a": "b", "b": "a", "c": "c"}[name]):\n'
+                        '    if time.monotonic() > end: sys.exit(9)\n'
+                        '    time.sleep(0.01)\n'
+                        'sys.exit(75 * (name == "a"))\n')
+
+            with open(out + '/plan', 'w') as f:
+                json.dump({'steps': [{'command': 'meets {run} {each}',
+                                      'each': ['a', 'b', 'c'],
+                                      'together': 2}]}, f)
+
+            command = [out + '/plan', '--run', out, '--instruct', 'I',
+                       '--sparse', 'S', '--tokenizer', 'T']
+
+            with mock.patch.dict(os.environ, PYTHONPATH=out), silent(), \
+                    mock.patch.object(experiment, 'ends_on_signal'):
+                self.assertEqual(experiment.main(command), 75)
+
+            self.assertEqual([x['done'].split()[-1] for x in
+                              lines.read(out + '/experiment.jsonl')], ['b'])
+            self.assertFalse(os.path.exists(out + '/c'))
+
+            with mock.patch.object(experiment, 'ended', lambda batch:
+                                   [75, 3] if len(batch) == 2 else [0]), \
+                    mock.patch.object(experiment, 'ends_on_signal'), silent():
+                os.unlink(out + '/experiment.jsonl')
+                self.assertEqual(experiment.main(command), 3)
 
     def test_continues(self):
         """A command that has more to do is run again, and what is done is
@@ -400,9 +441,10 @@ class Experiments(unittest.TestCase):
 
             ran, answers = [], []
 
-            def ended(words):
+            def ended(batch):
+                words, = batch
                 ran.append(' '.join(words))
-                return answers.pop(0)
+                return [answers.pop(0)]
 
             def call(seconds, *statuses):
                 ran[:], answers[:] = [], statuses
