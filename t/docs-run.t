@@ -154,7 +154,8 @@ like($out{'README.md'}, qr/"reasoning_content":"[^"]+"/,
 like($out{'docs/api/errors.md'}, qr/^Idempotent-Replayed: true\r?$/mi,
      'a repeated request gets the answer of the first');
 like($out{'docs/api/structured-output.md'},
-     qr/"content":"\{\\"result\\": ?-?\d+\}"/, 'JSON of a schema');
+     qr/"content":"\{(?:\\n| )*\\"result\\": ?-?\d+(?:\\n| )*\}"/,
+     'JSON of a schema');
 like($out{'docs/cli.md'}, qr/Requests|requests/, 'dsa status has requests');
 
 
