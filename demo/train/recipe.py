@@ -2,7 +2,12 @@
 
 """The stages of training, in the order of the paper: a dense base, extended to
 a long context; the warm-up of the indexer and sparse training on the same long
-data (2.1.1); then all post-training with sparse attention (3)."""
+data (2.1.1); then all post-training with sparse attention (3).
+
+No stage trains with the roundings of serving.  They compile longer than the
+last stages train, and a model that was trained without them had a loss of
+0.0793 with them and of 0.0790 without
+(bench/results/2026-11-29-training-four.md)."""
 
 from dataclasses import dataclass, replace
 
@@ -13,7 +18,6 @@ class Stage:
     attention  'dense': no selection, the indexer is not used
                'warmup': dense, and only the indexer is trained (eq. 3)
                'sparse': the indexer selects, and is trained, too (eq. 4)
-    precision  'float', or 'served': rounded as in serving
     prompts    weight in the loss of the tokens that are not the assistant's;
                most of them are tools and instructions that repeat, and with
                the weight 1 they would drown what the model has to write
@@ -31,7 +35,6 @@ class Stage:
     """
     name: str
     attention: str
-    precision: str
     prompts: float
     positions: int
     batch: int
@@ -49,52 +52,48 @@ LONG_BATCH = 16 * LONG          # 16 sequences, as in the paper's warm-up
 STAGES = (
     # the dense predecessor, from random weights, on whole conversations with
     # the texts of users and tools
-    Stage('pretrain', 'dense', 'float', 0.2, 3000 * M, 2 * BATCH, 5e-3,
+    Stage('pretrain', 'dense', 0.2, 3000 * M, 2 * BATCH, 5e-3,
           drafts=0.3),
 
     # its context extended to 8,192 tokens
-    Stage('extend', 'dense', 'float', 0.2, 30 * M, LONG_BATCH, 2.5e-3, LONG,
+    Stage('extend', 'dense', 0.2, 30 * M, LONG_BATCH, 2.5e-3, LONG,
           drafts=0.3),
 
     # 2.1.1, dense warm-up: 1,000 steps of 16 sequences at 1e-3, as in the
     # paper; everything but the indexer is frozen.  The sequences have half of
     # the context, because the target of eq. 3 costs most of a step, and grows
     # with the square of their length.
-    Stage('warmup', 'warmup', 'float', 0.2, 1000 * (LONG_BATCH // 2),
+    Stage('warmup', 'warmup', 0.2, 1000 * (LONG_BATCH // 2),
           LONG_BATCH // 2, 1e-3, LONG // 2),
 
     # 2.1.1, sparse training on the same data.  The paper's rate, 7.3e-6, is
     # 1/30 of the highest of DeepSeek-V3's pre-training, 2.2e-4; this is 1/30
     # of pretrain's.
-    Stage('sparse', 'sparse', 'float', 0.2, 12 * M, LONG_BATCH, 1.7e-4,
+    Stage('sparse', 'sparse', 0.2, 12 * M, LONG_BATCH, 1.7e-4,
           LONG, drafts=0.1),
 
     # 3, post-training: tool use and thinking, on the assistant's tokens; as
     # conversations are served, then after other conversations, so that the
     # selection has more to choose from
-    Stage('instruct', 'sparse', 'float', 0.0, 300 * M, BATCH, 2e-3,
+    Stage('instruct', 'sparse', 0.0, 300 * M, BATCH, 2e-3,
           drafts=0.1),
-    Stage('deepen', 'sparse', 'float', 0.0, 16 * M, LONG_BATCH, 1e-3,
+    Stage('deepen', 'sparse', 0.0, 16 * M, LONG_BATCH, 1e-3,
           LONG // 2, drafts=0.1),
 
-    # its end: the draft layer learns from its own output, too.  Without the
-    # roundings of serving, because they compile longer than this stage trains;
-    # a model that was trained without them had a loss of 0.0793 with them and
-    # of 0.0790 without (bench/results/2026-11-29-training-four.md)
-    Stage('tune', 'sparse', 'float', 0.0, 50 * M, BATCH, 5e-4, drafts=0.1,
+    # its end: the draft layer learns from its own output, too
+    Stage('tune', 'sparse', 0.0, 50 * M, BATCH, 5e-4, drafts=0.1,
           recycled=3),
 )
 
 # 3.2.2, an experiment beside the model: after sparse, only on the data of the
 # cold start (tasks/coldstart.py)
 
-COLD = Stage('cold', 'sparse', 'float', 0.0, 20 * M, BATCH, 3e-4, drafts=0.1)
+COLD = Stage('cold', 'sparse', 0.0, 20 * M, BATCH, 3e-4, drafts=0.1)
 
 # 3, for an experiment, too: after sparse, only on samples of the specialists
-# that their verifiers accepted (distill.py); without the roundings of serving
-# for the reason that tune has
+# that their verifiers accepted (distill.py)
 
-DISTILL = Stage('distill', 'sparse', 'float', 0.0, 50 * M, BATCH, 1e-3,
+DISTILL = Stage('distill', 'sparse', 0.0, 50 * M, BATCH, 1e-3,
                 drafts=0.1)
 
 ALL = STAGES + (COLD, DISTILL)

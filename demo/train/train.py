@@ -315,13 +315,13 @@ def losses(model, stage, ids, target, length, us=ranks.ALONE):
     counts = torch.where(target, 1.0, stage.prompts) * valid
     ids, mine, counted = (us.mine(x) for x in (ids, valid, counts))
     steps = stage.recycled if drafts(model, stage) else 0
-    out = model(ids, mine, stage.attention, stage.precision, steps, valid)
+    out = model(ids, mine, stage.attention, 'float', steps, valid)
 
     def loss(hidden, k):
         """Position t predicts token t + k, the last k predict none."""
 
         return model.loss(hidden, ids.roll(-k, 1), shifted(counted, k),
-                          stage.precision, shifted(counts, k).sum())
+                          total=shifted(counts, k).sum())
 
     guesses = [loss(hidden, k) for k, hidden in enumerate(out.drafts, 2)] \
         if stage.drafts else []

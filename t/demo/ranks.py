@@ -73,14 +73,14 @@ def main():
 
     for attention, rows in STAGES:
         size = rows * LENGTH
-        train(Stage(attention, attention, 'float', False, STEPS * size, size,
+        train(Stage(attention, attention, False, STEPS * size, size,
                     1e-3, drafts=0.3, recycled=2),
               Batches(rows) if us.first else None)
 
     # rank 0 decides when a stage ends; the clock of other ranks is wrong, and
     # their signals are ignored
 
-    stage = Stage('dense', 'dense', 'float', True, 50 * 64, 64, 1e-3)
+    stage = Stage('dense', 'dense', True, 50 * 64, 64, 1e-3)
     begun, calls = time.time(), []
 
     def clock():

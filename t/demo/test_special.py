@@ -322,8 +322,7 @@ class Files(unittest.TestCase):
         the model."""
 
         (stage, part), = train.to_train(['distill'], {'stage': 'sparse'})
-        self.assertEqual((stage.attention, stage.precision, stage.prompts),
-                         ('sparse', 'float', 0))
+        self.assertEqual((stage.attention, stage.prompts), ('sparse', 0))
         self.assertIsNone(part)
         self.assertNotIn(stage, recipe.STAGES)
 

@@ -31,8 +31,7 @@ except ImportError:
 
 def stage(attention, steps, rate=1e-2, **change):
     return Stage(**{'name': attention, 'attention': attention,
-                    'precision': 'float', 'prompts': 1.0,
-                    'positions': steps * PER_STEP, 'batch': PER_STEP,
+                    'prompts': 1.0, 'positions': steps * PER_STEP, 'batch': PER_STEP,
                     'rate': rate, **change})
 
 
@@ -249,30 +248,6 @@ class Losses(unittest.TestCase):
         loss = train_file.losses(m, stage('sparse', 1, prompts=0.0), ids,
                                  target & False, length)[0]
         self.assertEqual(float(loss), 0)
-
-    def test_precision_of_a_stage(self):
-        """Both the model and the head use the precision of the stage."""
-
-        m = make(tiny(hidden_size=128))
-        ids, target, length = (torch.from_numpy(x) for x in
-                               next(Pattern(24).batches(None, PER_STEP)))
-        ids, target, length = ids[:2], target[:2], length[:2]
-        valid = torch.ones_like(target)
-        counts = valid & (torch.arange(LENGTH) < LENGTH - 1)
-        different = set()
-
-        with torch.no_grad():
-            for precision in ('float', 'served'):
-                got = train_file.losses(
-                    m, stage('sparse', 1, precision=precision), ids, target,
-                    length)[0]
-                hidden = m(ids, valid, 'sparse', precision).hidden
-                want = m.loss(hidden, ids.roll(-1, 1), counts, precision)
-
-                self.assertAlmostEqual(float(got), float(want), places=6)
-                different.add(round(float(want), 4))
-
-        self.assertEqual(len(different), 2)
 
 
 @needs_torch
@@ -750,7 +725,6 @@ class Recipe(unittest.TestCase):
 
         for s in STAGES:
             self.assertIn(s.attention, train_file.LEARN)
-            self.assertEqual(s.precision, 'float')
             self.assertGreater(s.positions, s.batch)
 
             # every batch has the same number of positions
