@@ -52,6 +52,12 @@ GROUPS = {
                   + DOMAINS['logic']),
     'synthetic': SYNTHETIC,
     'search_code': DOMAINS['search_agent'] + DOMAINS['code_agent'],
+
+    # those that demo/tasks does not have, so that no model has seen them
+    # before its post-training draws them (train.data --worlds)
+
+    'worlds': tuple(f for families in DOMAINS.values() for f in families
+                    if f not in mix.FAMILIES),
 }
 
 # the paper has these, too, and no program here verifies them
@@ -64,12 +70,6 @@ ABSENT = {
 # the verifiers of these run programs, which must be isolated
 
 CAGED = SYNTHETIC + HELD + ('code', 'interpreter', 'programming')
-
-# those of the domains that demo/tasks does not have, so that no model has seen
-# them before its post-training draws them (train.data --worlds)
-
-WORLDS = tuple(f for families in DOMAINS.values() for f in families
-               if f not in mix.FAMILIES)
 
 # thinking, non-thinking, or both in one specialist
 
