@@ -10,9 +10,9 @@ An experiment is {"about", "steps"}.  A step has a "command", which is a module
 of Python with its options, may have "needs", the seconds that must be left when
 it begins (60), and "each", names for {each} in the command, one after the
 other; "domains" are those of train.domains that can be verified here.  With
-"together", so many of them run at once, because one of them alone leaves a GPU
-idle most of the time.  Commands have {run}, {instruct}, {sparse}, {tokenizer}, {build}, {seconds} and {serve},
-the options of train.served; they run without a shell.  What is done is in
+"together", so many of them run at once, and share a GPU.  Commands have {run},
+{instruct}, {sparse}, {tokenizer}, {build}, {seconds} and {serve}, the options
+of train.served; they run without a shell.  What is done is in
 RUN/experiment.jsonl, by its command.  A command that ends with the status 75
 has more to do in the next call, and so has this program then.  --list prints
 all commands, and runs none.
