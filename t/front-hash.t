@@ -248,7 +248,7 @@ sub hold {
 sub hold_by {
     my ($n, $other) = @_;
 
-    kill 'STOP', $other;
+    DSA::Process::suspend($other);
     my @counts = hold($n);
     kill 'CONT', $other;
 

@@ -236,6 +236,24 @@ sub gone {
 }
 
 
+# Stops a process by SIGSTOP, and returns when it has stopped.  Until then the
+# kernel may wake this worker of nginx, and no other one, for a connection, and
+# nobody accepts it.
+
+sub suspend {
+    my ($pid) = @_;
+
+    kill 'STOP', $pid;
+
+    wait_until(sub {
+        open my $fh, '<', "/proc/$pid/stat" or die "process $pid has ended\n";
+        return <$fh> =~ /^\d+ \(.*\) T /;
+    }, 30, "process $pid to stop");
+
+    return;
+}
+
+
 # Returns the microseconds of CPU (user and system) that processes have used.
 
 sub cpu_us {
