@@ -212,6 +212,11 @@ $(BUILD)/t/test_routing: $(BUILD)/obj/t/unit/test_routing.o \
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
 
+$(BUILD)/t/test_bound: $(BUILD)/obj/t/unit/test_bound.o \
+                       $(BUILD)/obj/bench/bound.o $(BUILD)/libdsa.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) -lcmocka
+
 ifneq ($(DSA_CUDA),)
 $(BUILD)/dsa-cuda: $(TOOL_CUDA) $(filter-out $(TOOL_CUDA:$(BUILD)/cuda/%=\
                    $(BUILD)/obj/%),$(TOOL_OBJ)) $(CUDA_LINK) $(BUILD)/libdsa.a

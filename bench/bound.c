@@ -6,10 +6,16 @@
 
 #include "bench/bound.h"
 #include "kernels/core/cuda.h"
+#include "kernels/core/int4.h"
 
 
 #define DSA_BOUND_KEY       (DSA_CUDA_LATENT + DSA_CUDA_ROPE)
 #define DSA_BOUND_INDEX     (DSA_CUDA_INDEX + sizeof(float))    /* bytes */
+
+/* Bytes of a weight, with its part of the group's scale. */
+
+#define DSA_BOUND_INT4      (0.5 + (double) sizeof(dsa_bf16_t)                \
+                                   / DSA_INT4_GROUP)
 
 
 static void dsa_bound_layer(dsa_bound_t *b, const dsa_model_config_t *s,
@@ -48,13 +54,22 @@ static void
 dsa_bound_rows(dsa_bound_t *b, const dsa_model_config_t *s,
     dsa_matrices_e kind, double rows, double weights, double read)
 {
-    if (s->format[kind] == DSA_FORMAT_FP8) {
+    switch (s->format[kind]) {
+
+    case DSA_FORMAT_FP8:
         b->bytes += read;
         b->fp8 += 2 * rows * weights;
+        break;
 
-    } else {
+    case DSA_FORMAT_INT4:
+        b->bytes += read * DSA_BOUND_INT4;
+        b->fp8 += 2 * rows * weights;
+        break;
+
+    case DSA_FORMAT_FLOAT:
         b->bytes += 2 * read;
         b->bf16 += 2 * rows * weights;
+        break;
     }
 }
 
