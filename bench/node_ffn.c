@@ -5,7 +5,7 @@
 
 
 #include "bench/node_ops.h"
-#include "kernels/moe/moe.h"
+#include "kernels/moe/moe_int4.h"
 
 
 /* The ops of a layer's FFN. */
@@ -99,14 +99,30 @@ dsa_node_pairs(const dsa_node_t *n, uint32_t count)
 }
 
 
+/* The products of count tokens' pairs with the experts' weights w. */
+
+static int
+dsa_node_grouped(dsa_node_t *n, dsa_bf16_t *y, const dsa_fp8_rows_t *x,
+    const dsa_cuda_matrix_t *w, uint32_t count)
+{
+    if (w->int4.q != NULL) {
+        return dsa_cuda_moe_gemm_int4(&n->b.state, y, x, &w->int4,
+                                      &n->work.plan, dsa_node_experts(n),
+                                      dsa_node_pairs(n, count), n->b.stream);
+    }
+
+    return dsa_cuda_moe_gemm(&n->b.state, y, x, &w->fp8, &n->work.plan,
+                             dsa_node_experts(n), dsa_node_pairs(n, count),
+                             n->b.stream);
+}
+
+
 static int
 dsa_node_expert_up_some(dsa_node_t *n, const dsa_cuda_layer_t *l,
     uint32_t count)
 {
-    return dsa_cuda_moe_gemm(&n->b.state, n->work.pair_gu, &n->work.pair8,
-                             &l->expert_gate_up.fp8, &n->work.plan,
-                             dsa_node_experts(n), dsa_node_pairs(n, count),
-                             n->b.stream);
+    return dsa_node_grouped(n, n->work.pair_gu, &n->work.pair8,
+                            &l->expert_gate_up, count);
 }
 
 
@@ -124,10 +140,8 @@ static int
 dsa_node_expert_down_some(dsa_node_t *n, const dsa_cuda_layer_t *l,
     uint32_t count)
 {
-    return dsa_cuda_moe_gemm(&n->b.state, n->work.pair_y, &n->work.pair_act8,
-                             &l->expert_down.fp8, &n->work.plan,
-                             dsa_node_experts(n), dsa_node_pairs(n, count),
-                             n->b.stream);
+    return dsa_node_grouped(n, n->work.pair_y, &n->work.pair_act8,
+                            &l->expert_down, count);
 }
 
 

@@ -135,7 +135,7 @@ dsa_node_close(dsa_node_t *n)
 }
 
 
-/* The ops of a layer are those with FP8 weights. */
+/* The ops of a layer are those with FP8 weights; experts may be INT4. */
 
 static int
 dsa_node_check(const dsa_model_config_t *s, dsa_kv_e kv, dsa_err_t *err)
@@ -153,9 +153,10 @@ dsa_node_check(const dsa_model_config_t *s, dsa_kv_e kv, dsa_err_t *err)
     }
 
     for (i = 0; i < DSA_MATRICES; i++) {
-        if (s->format[i] != DSA_FORMAT_FP8) {
+        if (s->format[i] == DSA_FORMAT_FLOAT) {
             return dsa_error(err, "config.json: the weights are BF16; \"dsa "
-                             "bench node\" expects FP8 (quantization_config)");
+                             "bench node\" expects FP8, or \"w4afp8\" for the "
+                             "experts (quantization_config)");
         }
     }
 
