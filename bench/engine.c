@@ -148,6 +148,10 @@ dsa_bench_model(dsa_bench_engine_t *e, dsa_bench_result_t *result,
         rc = dsa_bench_drafts(e, err);
     }
 
+    if (rc == DSA_OK && e->mixed) {
+        rc = dsa_bench_mixed(e, err);
+    }
+
     dsa_bench_close(e);
 
     return rc;
@@ -232,6 +236,14 @@ dsa_bench_option(dsa_bench_engine_t *e, int c, const char *value)
                    && e->batch_only <= dsa_bench_batch[DSA_BENCH_BATCHES - 1])
                ? DSA_OK : DSA_ERROR;
 
+    case 'x':
+        e->mixed = 1;
+
+        return value == NULL
+               || sscanf(value, "%ux%u", &e->mixed_rows, &e->mixed_context)
+                  == 2
+               ? DSA_OK : DSA_ERROR;
+
     case 'D':
         return dsa_bench_shares(e->accepted, &e->drafts, value);
 
@@ -256,11 +268,13 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
         { "prefill", optional_argument, NULL, 'p' },
         { "decode", optional_argument, NULL, 'd' },
         { "drafts", required_argument, NULL, 'D' },
+        { "mixed", optional_argument, NULL, 'x' },
         { NULL, 0, NULL, 0 }
     };
 
     optind = 1;
     e->gpus = 1;
+    e->mixed_context = dsa_bench_context[0];
 
     for ( ;; ) {
         c = dsa_option("dsa bench engine", argc, argv, "", options);
@@ -278,12 +292,16 @@ dsa_bench_options(dsa_bench_engine_t *e, int argc, char **argv)
         }
     }
 
-    if (!e->prefill && !e->decode && e->drafts == 0) {
+    if (!e->prefill && !e->decode && e->drafts == 0 && !e->mixed) {
         e->prefill = 1;
         e->decode = 1;
     }
 
     e->seqs = e->batch_only > DSA_BENCH_SEQS ? e->batch_only : DSA_BENCH_SEQS;
+
+    if (e->mixed && e->seqs < DSA_BENCH_MIXED) {
+        e->seqs = DSA_BENCH_MIXED;
+    }
 
     return e->model != NULL && optind == argc ? DSA_OK : DSA_ERROR;
 }

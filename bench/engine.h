@@ -23,6 +23,7 @@
  *     engine_steps     the measurements
  *     engine_table     bounds and tables
  *     engine_drafts    decode steps with drafts, and what they gain
+ *     engine_mixed     steps of answers and of a prompt
  */
 
 #define DSA_BENCH_SEQS      128         /* of each rank, unless --decode names
@@ -33,6 +34,10 @@
 #define DSA_BENCH_BATCHES   9
 #define DSA_BENCH_CONTEXTS  3
 #define DSA_BENCH_DRAFTS    (DSA_MAX_OUTPUTS - 1)
+#define DSA_BENCH_ROWS      5           /* sizes of mixed steps, */
+#define DSA_BENCH_MIXED     512         /* the largest of them */
+#define DSA_BENCH_PARTS     4           /* of their rows, 0 to all of which are
+                                           a prompt's */
 
 
 extern const uint32_t  dsa_bench_prompt[DSA_BENCH_PROMPTS];
@@ -55,6 +60,9 @@ typedef struct {
     double              drafts[DSA_BENCH_CONTEXTS][DSA_BENCH_BATCHES]
                               [DSA_BENCH_DRAFTS + 1];   /* with so many drafts
                                            of each sequence */
+    double              mixed[DSA_BENCH_ROWS][DSA_BENCH_PARTS + 1];
+                                        /* so many of these parts of each
+                                           rank's rows are a prompt's */
 } dsa_bench_result_t;
 
 
@@ -72,6 +80,9 @@ typedef struct {
     uint32_t            context_only;
     uint32_t            drafts;         /* most of a sequence; 0: not
                                            measured */
+    int                 mixed;
+    uint32_t            mixed_rows;     /* of the steps measured; 0: all */
+    uint32_t            mixed_context;  /* of their sequences */
     double              accepted[DSA_BENCH_DRAFTS];     /* of the drafts at
                                            each position, the share that is
                                            assumed to be accepted */
@@ -101,13 +112,23 @@ typedef struct {
 int dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err);
 int dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err);
 
+/* What each rank computes in a step. */
+
+typedef struct {
+    uint32_t            batch;          /* sequences that decode, */
+    uint32_t            drafts;         /* so many drafts of each, */
+    uint32_t            prompt;         /* and tokens of a prompt; may be 0 */
+    uint32_t            context;        /* tokens of each sequence: the prompt's
+                                           are the last of them, and the others
+                                           grow */
+} dsa_bench_step_t;
+
 /*
- * engine_steps.c: sets *seconds to those of a decode step of batch sequences on
- * each rank, each context tokens long and growing, with so many drafts of each
- * sequence.  DSA_AGAIN: they do not fit the context or the pages.
+ * engine_steps.c: sets *seconds to those of a step.  DSA_AGAIN: it does not fit
+ * the context or the pages.
  */
-int dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
-    uint32_t drafts, double *seconds, dsa_err_t *err);
+int dsa_bench_steps(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
+    double *seconds, dsa_err_t *err);
 
 /*
  * engine_drafts.c: reads the shares of accepted drafts, each of all drafts at
@@ -119,6 +140,14 @@ int dsa_bench_shares(double share[DSA_BENCH_DRAFTS], uint32_t *n,
 /* engine_drafts.c: the same with 0 to e->drafts drafts, and their table. */
 int dsa_bench_drafts(dsa_bench_engine_t *e, dsa_err_t *err);
 void dsa_bench_drafts_table(const dsa_bench_engine_t *e,
+    const dsa_bench_result_t *r);
+
+/*
+ * engine_mixed.c: steps of so many rows of each rank, of which none to all are
+ * tokens of one prompt, and their table.
+ */
+int dsa_bench_mixed(dsa_bench_engine_t *e, dsa_err_t *err);
+void dsa_bench_mixed_table(const dsa_bench_engine_t *e,
     const dsa_bench_result_t *r);
 
 /*

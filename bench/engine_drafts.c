@@ -45,23 +45,27 @@ dsa_bench_shares(double share[DSA_BENCH_DRAFTS], uint32_t *n,
 int
 dsa_bench_drafts(dsa_bench_engine_t *e, dsa_err_t *err)
 {
-    size_t    i, j;
-    uint32_t  n, batch, context;
+    size_t            i, j;
+    uint32_t          n;
+    dsa_bench_step_t  step;
+
+    step.prompt = 0;
 
     for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
         for (j = 0; j < DSA_BENCH_BATCHES; j++) {
-            context = dsa_bench_context[i];
-            batch = dsa_bench_batch[j];
+            step.context = dsa_bench_context[i];
+            step.batch = dsa_bench_batch[j];
 
-            if (e->batch_only != 0 && (batch != e->batch_only
-                                       || context != e->context_only))
+            if (e->batch_only != 0 && (step.batch != e->batch_only
+                                       || step.context != e->context_only))
             {
                 continue;
             }
 
             for (n = 0; n <= e->drafts; n++) {
-                if (dsa_bench_steps(e, batch, context, n,
-                                    &e->result->drafts[i][j][n], err)
+                step.drafts = n;
+
+                if (dsa_bench_steps(e, &step, &e->result->drafts[i][j][n], err)
                     == DSA_ERROR)
                 {
                     return DSA_ERROR;

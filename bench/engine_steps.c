@@ -220,15 +220,16 @@ dsa_bench_prefill(dsa_bench_engine_t *e, dsa_err_t *err)
 }
 
 
-/* Sets the entries of decode step k.  start: of its sequences, [seqs]. */
+/* Sets the sequences of step k that decode.  start: [seqs], theirs. */
 
 static void
-dsa_bench_decode_step(dsa_bench_engine_t *e, uint32_t k, uint32_t seqs,
-    uint32_t context, uint32_t drafts, const uint32_t *start)
+dsa_bench_decode_step(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
+    uint32_t k, const uint32_t *start)
 {
-    uint32_t          i, at, outputs;
+    uint32_t          i, at, seqs, outputs;
     dsa_batch_seq_t  *s;
 
+    seqs = step->batch * e->backend->ranks;
     outputs = e->backend->max_outputs;
 
     for (i = 0; i < seqs; i++) {
@@ -236,19 +237,43 @@ dsa_bench_decode_step(dsa_bench_engine_t *e, uint32_t k, uint32_t seqs,
         at = (k % 2) * seqs + i;
 
         s->start = start[i];
-        s->n_draft = k == 0 ? 0 : drafts;
+        s->n_draft = k == 0 ? 0 : step->drafts;
         s->n_input = 1 + s->n_draft;
-        s->n_prompt = context - 1;
+        s->n_prompt = step->context - 1;
         s->input_from = k == 0 ? DSA_INPUT_KNOWN : i;
         s->sample = &e->sample[(size_t) at * outputs];
         s->accepted = &e->accept[at];
 
-        if (drafts != 0) {
+        if (step->drafts != 0) {
             s->next = &e->next[(size_t) at * outputs];
             s->n_next = &e->n_next[at];
-            *s->n_next = drafts;
+            *s->n_next = step->drafts;
         }
     }
+}
+
+
+/*
+ * Sets the prompts, behind the sequences that decode.  Each step computes the
+ * same tokens, which are not the end of the prompt.  Returns their number.
+ */
+
+static uint32_t
+dsa_bench_prompt_step(dsa_bench_engine_t *e, const dsa_bench_step_t *step)
+{
+    uint32_t          i;
+    dsa_batch_seq_t  *s;
+
+    for (i = 0; i < e->backend->ranks && step->prompt != 0; i++) {
+        s = dsa_bench_seq(e, i, step->batch, step->context);
+
+        s->start = step->context - step->prompt;
+        s->n_input = step->prompt;
+        s->n_prompt = step->context + 1;
+        s->sampling = NULL;
+    }
+
+    return i;
 }
 
 
@@ -258,25 +283,27 @@ dsa_bench_decode_step(dsa_bench_engine_t *e, uint32_t k, uint32_t seqs,
  */
 
 static int
-dsa_bench_steps_of(dsa_bench_engine_t *e, uint32_t seqs, uint32_t context,
-    uint32_t drafts, uint32_t *start, double *seconds, dsa_err_t *err)
+dsa_bench_steps_of(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
+    uint32_t *start, double *seconds, dsa_err_t *err)
 {
     double    begin;
-    uint32_t  i, k, in_flight;
+    uint32_t  i, k, seqs, prompts, in_flight;
 
     begin = 0;
     in_flight = 0;
+    seqs = step->batch * e->backend->ranks;
+    prompts = dsa_bench_prompt_step(e, step);
 
     for (i = 0; i < seqs; i++) {
-        start[i] = context - 1;
+        start[i] = step->context - 1;
     }
 
     for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
-        dsa_bench_decode_step(e, k, seqs, context, drafts, start);
+        dsa_bench_decode_step(e, step, k, start);
 
         /* one step stays in flight while the next one is made */
 
-        if (dsa_bench_start(e, seqs, &in_flight, err) != DSA_OK
+        if (dsa_bench_start(e, seqs + prompts, &in_flight, err) != DSA_OK
             || dsa_bench_drain(e, in_flight - 1, err) != DSA_OK)
         {
             return DSA_ERROR;
@@ -287,7 +314,7 @@ dsa_bench_steps_of(dsa_bench_engine_t *e, uint32_t seqs, uint32_t context,
         for (i = 0; i < seqs; i++) {
             start[i]++;
 
-            if (drafts != 0 && k > 1) {
+            if (step->drafts != 0 && k > 1) {
                 start[i] += e->accept[((k - 1) % 2) * seqs + i] - 1;
             }
         }
@@ -312,24 +339,26 @@ dsa_bench_steps_of(dsa_bench_engine_t *e, uint32_t seqs, uint32_t context,
 
 
 int
-dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
-    uint32_t drafts, double *seconds, dsa_err_t *err)
+dsa_bench_steps(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
+    double *seconds, dsa_err_t *err)
 {
     int               rc;
-    uint32_t          i, n, seqs, *start;
+    uint32_t          i, n, all, seqs, *start;
     dsa_batch_seq_t  *s;
 
-    seqs = batch * e->backend->ranks;
-    n = context + (DSA_BENCH_WARM + DSA_BENCH_STEPS) * (drafts + 1);
+    seqs = step->batch * e->backend->ranks;
+    all = step->batch + (step->prompt != 0);
+    n = step->context
+        + (DSA_BENCH_WARM + DSA_BENCH_STEPS) * (step->drafts + 1);
 
-    if (n > e->context || seqs > e->backend->ranks * e->seqs
-        || (uint64_t) batch * (n + DSA_PAGE_TOKENS)
+    if (n > e->context || all > e->seqs || step->prompt > step->context
+        || (uint64_t) all * (n + DSA_PAGE_TOKENS)
            > (uint64_t) e->backend->pages * DSA_PAGE_TOKENS)
     {
         return DSA_AGAIN;
     }
 
-    start = malloc(seqs * sizeof(uint32_t));
+    start = malloc(all * e->backend->ranks * sizeof(uint32_t));
 
     if (start == NULL) {
         return dsa_error(err, "no memory for %u sequences", seqs);
@@ -340,7 +369,7 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
         s->n_pages = (n + DSA_PAGE_TOKENS - 1) / DSA_PAGE_TOKENS;
     }
 
-    rc = dsa_bench_steps_of(e, seqs, context, drafts, start, seconds, err);
+    rc = dsa_bench_steps_of(e, step, start, seconds, err);
     free(start);
 
     return rc;
@@ -350,22 +379,23 @@ dsa_bench_steps(dsa_bench_engine_t *e, uint32_t batch, uint32_t context,
 int
 dsa_bench_decode(dsa_bench_engine_t *e, dsa_err_t *err)
 {
-    size_t    i, j;
-    uint32_t  batch, context;
+    size_t            i, j;
+    dsa_bench_step_t  step;
+
+    memset(&step, 0, sizeof(dsa_bench_step_t));
 
     for (i = 0; i < DSA_BENCH_CONTEXTS; i++) {
         for (j = 0; j < DSA_BENCH_BATCHES; j++) {
-            context = dsa_bench_context[i];
-            batch = dsa_bench_batch[j];
+            step.context = dsa_bench_context[i];
+            step.batch = dsa_bench_batch[j];
 
-            if (e->batch_only != 0 && (batch != e->batch_only
-                                       || context != e->context_only))
+            if (e->batch_only != 0 && (step.batch != e->batch_only
+                                       || step.context != e->context_only))
             {
                 continue;
             }
 
-            if (dsa_bench_steps(e, batch, context, 0,
-                                &e->result->decode[i][j], err)
+            if (dsa_bench_steps(e, &step, &e->result->decode[i][j], err)
                 == DSA_ERROR)
             {
                 return DSA_ERROR;

@@ -303,6 +303,10 @@ dsa_bench_tables(const dsa_bench_engine_t *e, const dsa_bench_result_t *few,
         dsa_bench_drafts_table(e, all);
     }
 
+    if (e->mixed) {
+        dsa_bench_mixed_table(e, all);
+    }
+
     (void) fflush(stdout);
 
     return DSA_OK;
