@@ -181,10 +181,7 @@ for (
       . 'expects 128 and 128, or 192 and 256' ],
     [ variant('v', v_head_dim => 256),
       '"qk_nope_head_dim" is 128 and "v_head_dim" is 256; "backend cuda" '
-      . 'expects 128 and 128, or 192 and 256' ],
-    [ variant('static', quantization_config => { quant_method => 'w4afp8' }),
-      'the scales of the activations of INT4 experts are stored; "backend '
-      . 'cuda" expects "moe_activation_scheme": "dynamic"' ]
+      . 'expects 128 and 128, or 192 and 256' ]
 ) {
     my ($model, $reason) = @$_;
 

@@ -4,6 +4,7 @@
  */
 
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -111,6 +112,22 @@ dsa_weights_close(dsa_weights_t *w)
     free(ck->experts);
     free(w->layer);
     free(ck);
+}
+
+
+void
+dsa_weights_stored(float scale[2], const dsa_mlp_t *expert, uint32_t n)
+{
+    uint32_t  e;
+
+    scale[0] = 0;
+    scale[1] = 0;
+
+    for (e = 0; e < n; e++) {
+        scale[0] = fmaxf(scale[0], fmaxf(expert[e].gate.input,
+                                         expert[e].up.input));
+        scale[1] = fmaxf(scale[1], expert[e].down.input);
+    }
 }
 
 

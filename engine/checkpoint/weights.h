@@ -119,5 +119,11 @@ dsa_weights_t *dsa_weights_open_unread(const char *dir, dsa_err_t *err);
 
 void dsa_weights_close(dsa_weights_t *w);           /* NULL is allowed */
 
+/*
+ * DSA_SCALES_STORED: sets scale to those of the activations of gate and up, and
+ * of down, which all experts [n] of a layer have: the greatest of theirs.
+ */
+void dsa_weights_stored(float scale[2], const dsa_mlp_t *expert, uint32_t n);
+
 
 #endif /* _DSA_WEIGHTS_H_INCLUDED_ */

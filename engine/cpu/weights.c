@@ -5,7 +5,6 @@
 
 
 #include <assert.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -228,33 +227,11 @@ dsa_copy_indexer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t)
 }
 
 
-/* All experts of a layer have the greatest of their stored scales. */
-
-static void
-dsa_copy_inputs(dsa_model_mlp_t *m, const dsa_mlp_t *t, uint32_t experts)
-{
-    float     up, down;
-    uint32_t  e;
-
-    up = 0;
-    down = 0;
-
-    for (e = 0; e < experts; e++) {
-        up = fmaxf(up, fmaxf(t[e].gate.input, t[e].up.input));
-        down = fmaxf(down, t[e].down.input);
-    }
-
-    for (e = 0; e < experts; e++) {
-        m[e].input[0] = up;
-        m[e].input[1] = down;
-    }
-}
-
-
 static void
 dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t,
     dsa_selection_e selection)
 {
+    float     scale[2];
     uint32_t  e;
 
     m->moe = t->moe;
@@ -288,11 +265,12 @@ dsa_copy_layer(dsa_copier_t *d, dsa_model_layer_t *m, const dsa_layer_t *t,
     dsa_copy_matrix(d, &m->router, &t->router);
     dsa_copy_mlp(d, &m->shared, &t->shared);
 
+    dsa_weights_stored(scale, t->expert, d->model->config->n_routed_experts);
+
     for (e = 0; e < d->model->config->n_routed_experts; e++) {
         dsa_copy_mlp(d, &m->expert[e], &t->expert[e]);
+        memcpy(m->expert[e].input, scale, sizeof(scale));
     }
-
-    dsa_copy_inputs(m->expert, t->expert, d->model->config->n_routed_experts);
 }
 
 

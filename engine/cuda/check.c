@@ -117,14 +117,6 @@ dsa_check_shape(const dsa_model_config_t *s, dsa_err_t *err)
 static int
 dsa_check_formats(const dsa_model_config_t *s, dsa_err_t *err)
 {
-    if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_INT4
-        && s->expert_scales != DSA_SCALES_GROUP)
-    {
-        return dsa_error(err, "config.json: the scales of the activations of "
-                         "INT4 experts are stored; \"backend cuda\" expects "
-                         "\"moe_activation_scheme\": \"dynamic\"");
-    }
-
     /* these are parts of one product, or have the same workspace */
 
     if (s->format[DSA_MATRICES_INDEXER] != s->format[DSA_MATRICES_ATTENTION]

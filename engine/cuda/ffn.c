@@ -5,6 +5,7 @@
 
 
 #include "engine/cuda/nccl.h"
+#include "kernels/core/fp8.h"
 #include "kernels/exchange/exchange.h"
 #include "kernels/gemm/gemm.h"
 #include "kernels/moe/moe.h"
@@ -63,7 +64,7 @@ dsa_cuda_mlp(dsa_cuda_rank_t *rank, dsa_bf16_t *y, const dsa_cuda_layer_t *l,
     dsa_cuda_try(dsa_cuda_product(rank, w->gu, &w->y8, w->y, l->gate_up.cols,
                                   &l->gate_up, tokens));
     dsa_cuda_try(dsa_cuda_gated(rank, &w->act8, w->act, w->gu, tokens, NULL,
-                                &l->down));
+                                &l->down, NULL));
 
     return dsa_cuda_product(rank, y, &w->act8, w->act, l->down.cols, &l->down,
                             tokens);
@@ -101,6 +102,34 @@ dsa_cuda_trace_choice(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
 
 
 /*
+ * Sets rows to what the experts multiply of this rank's tokens, quantized by
+ * the stored scale if there is one, and bytes to those of a row.
+ */
+
+static int
+dsa_cuda_expert_rows(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
+    uint32_t tokens, dsa_fp8_rows_t *rows, uint32_t *bytes)
+{
+    uint32_t          hidden;
+    dsa_cuda_work_t  *w;
+
+    w = &rank->work;
+    hidden = rank->config.hidden_size;
+
+    if (l->expert_scale == NULL) {
+        *bytes = dsa_cuda_operand(rows, &w->y8, w->y, &l->expert_gate_up);
+        return 0;
+    }
+
+    *rows = w->expert8;
+    *bytes = hidden;
+
+    return dsa_cuda_fp8_quantize_by(rows, w->y, hidden, tokens, hidden,
+                                    l->expert_scale, rank->stream);
+}
+
+
+/*
  * Computes pair_y: this rank's experts of pair8, which is in the order of the
  * plan.  pairs: the approximate number of pairs of a token and an expert, by
  * which the kernel for the products is chosen.
@@ -117,7 +146,9 @@ dsa_cuda_experts(dsa_cuda_rank_t *rank, const dsa_cuda_layer_t *l,
     dsa_cuda_try(dsa_cuda_grouped(rank, w->pair_gu, &w->pair8, w->pair,
                                   &l->expert_gate_up, pairs));
     dsa_cuda_try(dsa_cuda_gated(rank, &w->pair_act8, w->pair_act, w->pair_gu,
-                                0, &w->plan, &l->expert_down));
+                                0, &w->plan, &l->expert_down,
+                                l->expert_scale != NULL ? l->expert_scale + 1
+                                                        : NULL));
 
     return dsa_cuda_grouped(rank, w->pair_y, &w->pair_act8, w->pair_act,
                             &l->expert_down, pairs);
@@ -142,7 +173,7 @@ dsa_cuda_local(dsa_cuda_rank_t *rank, uint32_t layer, uint32_t tokens)
     k = rank->router.k;
     hidden = rank->config.hidden_size;
 
-    bytes = dsa_cuda_operand(&x, &w->y8, w->y, &l->expert_gate_up);
+    dsa_cuda_try(dsa_cuda_expert_rows(rank, l, tokens, &x, &bytes));
     (void) dsa_cuda_operand(&pair, &w->pair8, w->pair, &l->expert_gate_up);
 
     dsa_cuda_try(dsa_cuda_route_sort(&pair, &x, &w->plan, w->expert, w->weight,
@@ -180,7 +211,8 @@ dsa_cuda_gathered(dsa_cuda_rank_t *rank, uint32_t layer,
     l = &rank->weights.layer[layer];
     k = rank->router.k;
     hidden = rank->config.hidden_size;
-    bytes = dsa_cuda_operand(&x, &w->y8, w->y, &l->expert_gate_up);
+
+    dsa_cuda_try(dsa_cuda_expert_rows(rank, l, step->tokens, &x, &bytes));
 
     if (rank->net.ready) {
         dsa_cuda_nccl_begin(rank, step->fullest);

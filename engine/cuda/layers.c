@@ -89,6 +89,7 @@ dsa_cuda_embedding(dsa_cuda_rank_t *rank, const dsa_cuda_step_t *step)
     w = &rank->work;
 
     w->y8.ld = dsa_cuda_ld(step->tokens);
+    w->expert8.ld = dsa_cuda_ld(step->tokens);
     w->qr8.ld = dsa_cuda_ld(step->tokens);
     w->o8.ld = dsa_cuda_ld(step->tokens);
     w->act8.ld = dsa_cuda_ld(step->tokens);

@@ -384,6 +384,12 @@ dsa_layout_ffn(dsa_layout_t *l, dsa_cuda_rank_t *rank,
     places = (uint64_t) rank->round * k + experts * DSA_MOE_ALIGN;
     places = (places + DSA_MOE_ALIGN - 1) / DSA_MOE_ALIGN * DSA_MOE_ALIGN;
 
+    if (s->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_INT4
+        && s->expert_scales == DSA_SCALES_STORED)
+    {
+        dsa_layout_fp8(l, w->expert8, rows->tokens, hidden);
+    }
+
     dsa_layout(l, w->logits, rows->tokens * all);
     dsa_layout(l, w->weight, rows->tokens * k);
     dsa_layout(l, w->plan.offset, experts + 1);

@@ -56,8 +56,13 @@ dsa_cuda_grouped(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
 int
 dsa_cuda_gated(dsa_cuda_rank_t *rank, const dsa_fp8_rows_t *y8, dsa_bf16_t *y,
     const dsa_bf16_t *x, uint32_t rows, const dsa_moe_plan_t *plan,
-    const dsa_cuda_matrix_t *down)
+    const dsa_cuda_matrix_t *down, const float *scale)
 {
+    if (scale != NULL) {
+        return dsa_cuda_swiglu_by(y8, x, rows, down->cols, plan, rank->experts,
+                                  scale, rank->stream);
+    }
+
     if (dsa_cuda_matrix_e4m3(down)) {
         return dsa_cuda_swiglu(y8, x, rows, down->cols, plan, rank->experts,
                                (int) rank->config.ue8m0, rank->stream);

@@ -270,6 +270,8 @@ typedef struct {
     dsa_bf16_t         *residual;           /* [T, hidden] */
     dsa_bf16_t         *y;                  /* [T, hidden] after the norm */
     dsa_fp8_rows_t      y8;                 /* [T, hidden] */
+    dsa_fp8_rows_t      expert8;            /* [T, hidden] y by a stored scale,
+                                               if there is one */
 
     int32_t            *pick;               /* [T, topk] */
     int32_t            *pick_slot;          /* [T, topk] */
@@ -535,11 +537,13 @@ int dsa_cuda_grouped(dsa_cuda_rank_t *rank, dsa_bf16_t *y,
 
 /*
  * y8 or y [rows, down->cols] = swiglu of x, in the format of down; plan: as in
- * dsa_cuda_swiglu().
+ * dsa_cuda_swiglu(); scale: that of y8, on the GPU, or NULL for a scale of each
+ * group.
  */
 int dsa_cuda_gated(dsa_cuda_rank_t *rank, const dsa_fp8_rows_t *y8,
     dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
-    const dsa_moe_plan_t *plan, const dsa_cuda_matrix_t *down);
+    const dsa_moe_plan_t *plan, const dsa_cuda_matrix_t *down,
+    const float *scale);
 
 /*
  * Sets rows to those of x8 and x that a product with w reads, for the ops that

@@ -16,6 +16,9 @@
 #include "kernels/core/int4.h"
 
 
+#define DSA_RANDOM_STORED   0.01f       /* of activations of up to 4.5 */
+
+
 /*
  * The layer that is visited.  Without files, file is a layer without tensors.
  */
@@ -354,6 +357,27 @@ dsa_load_mlp(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
 }
 
 
+/* Places the scales of the activations, which are those of all experts. */
+
+static void
+dsa_load_stored(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
+{
+    uint32_t  i;
+
+    l->expert_scale = dsa_load_place(v->ld, sizeof(l->stored));
+
+    if (v->file->expert != NULL) {
+        dsa_weights_stored(l->stored, v->file->expert,
+                           v->config->n_routed_experts);
+        return;
+    }
+
+    for (i = 0; i < 2; i++) {
+        l->stored[i] = DSA_RANDOM_STORED;
+    }
+}
+
+
 /* Places the router and the rank's experts. */
 
 static void
@@ -412,6 +436,10 @@ dsa_load_experts(const dsa_load_layer_t *v, dsa_cuda_layer_t *l)
                  s->hidden_size, inter, "an expert's down_proj");
     m.n = n;
     dsa_load_matrix(ld, &l->expert_down, &m);
+
+    if (m.format == DSA_FORMAT_INT4 && s->expert_scales == DSA_SCALES_STORED) {
+        dsa_load_stored(v, l);
+    }
 
     free(t);
 }
@@ -579,20 +607,25 @@ int
 dsa_cuda_weights_finish(dsa_cuda_weights_t *w,
     const dsa_model_config_t *config, dsa_stream_t stream, dsa_err_t *err)
 {
-    int       rc;
-    uint32_t  i;
+    int                rc;
+    uint32_t           i;
+    dsa_cuda_layer_t  *l;
 
     for (i = 0, rc = 0; i < config->num_hidden_layers + w->drafts && rc == 0;
          i++)
     {
-        rc = dsa_cuda_pack(&w->layer[i].expert_gate_up, w->experts, stream);
-        rc = rc != 0 ? rc : dsa_cuda_pack(&w->layer[i].expert_down, w->experts,
-                                          stream);
+        l = &w->layer[i];
+        rc = dsa_cuda_pack(&l->expert_gate_up, w->experts, stream);
+        rc = rc != 0 ? rc : dsa_cuda_pack(&l->expert_down, w->experts, stream);
 
-        if (rc == 0 && w->layer[i].kv_b.fp8.q != NULL) {
-            rc = dsa_cuda_fp8_decode_weight((dsa_bf16_t *)
-                                            w->layer[i].kv_b_bf16,
-                                            &w->layer[i].kv_b.fp8, stream);
+        if (rc == 0 && l->expert_scale != NULL) {
+            rc = cudaMemcpyAsync(l->expert_scale, l->stored, sizeof(l->stored),
+                                 cudaMemcpyHostToDevice, stream);
+        }
+
+        if (rc == 0 && l->kv_b.fp8.q != NULL) {
+            rc = dsa_cuda_fp8_decode_weight((dsa_bf16_t *) l->kv_b_bf16,
+                                            &l->kv_b.fp8, stream);
         }
     }
 

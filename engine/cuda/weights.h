@@ -50,6 +50,11 @@ typedef struct {
     dsa_cuda_matrix_t   expert_gate_up;     /* of the rank's first expert; the
                                                others follow contiguously */
     dsa_cuda_matrix_t   expert_down;
+    float               stored[2];          /* INT4 with DSA_SCALES_STORED: the
+                                               scales of the activations of
+                                               expert_gate_up and expert_down;
+                                               these on the GPU: */
+    float              *expert_scale;       /* NULL: a scale for each group */
     uint32_t            moe;                /* 1: has a router and experts */
     uint32_t            routes;             /* earlier layers with experts */
 } dsa_cuda_layer_t;

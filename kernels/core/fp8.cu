@@ -13,6 +13,12 @@ extern "C" {
 
 #define DSA_FP8_THREADS  256
 
+/* The scale of a group. */
+
+#define DSA_FP8_FLOAT    0      /* any, of its values */
+#define DSA_FP8_UE8M0    1      /* a power of two, of its values */
+#define DSA_FP8_GIVEN    2
+
 
 /*
  * Each thread quantizes a chunk of a row, 16 lanes a group: it reads 16 bytes
@@ -20,10 +26,10 @@ extern "C" {
  * threadIdx.y is the row.
  */
 
-template <int UE8M0>
+template <int SCALE>
 static __global__ void __launch_bounds__(DSA_FP8_THREADS)
 dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
-    uint32_t rows, uint32_t cols)
+    uint32_t rows, uint32_t cols, const float *scale)
 {
     int       live;
     float     v[DSA_CHUNK];
@@ -45,7 +51,13 @@ dsa_fp8_quantize_kernel(dsa_fp8_rows_t q, const dsa_bf16_t *x, size_t ld_x,
     dsa_unpack8(v, live ? dsa_load16(x + row * ld_x + col)
                         : make_uint4(0, 0, 0, 0));
 
-    dsa_quantize_chunk<UE8M0>(&q, v, row, col, cols, live);
+    if constexpr (SCALE == DSA_FP8_GIVEN) {
+        dsa_quantize_chunk_by(&q, v, row, col, cols, live, *scale);
+
+    } else {
+        dsa_quantize_chunk<SCALE == DSA_FP8_UE8M0>(&q, v, row, col, cols,
+                                                   live);
+    }
 }
 
 
@@ -100,9 +112,11 @@ dsa_fp8_blocks(uint32_t rows, uint32_t cols)
 }
 
 
-extern "C" int
-dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
-    size_t ld_x, uint32_t rows, uint32_t cols, int ue8m0, dsa_stream_t stream)
+static int
+dsa_fp8_quantize(void (*kernel)(dsa_fp8_rows_t, const dsa_bf16_t *, size_t,
+    uint32_t, uint32_t, const float *), const dsa_fp8_rows_t *q,
+    const dsa_bf16_t *x, size_t ld_x, uint32_t rows, uint32_t cols,
+    const float *scale, dsa_stream_t stream)
 {
     if (cols == 0 || !dsa_fp8_rows_ok(q, rows, cols) || !dsa_aligned16(x)
         || ld_x % DSA_CHUNK != 0)
@@ -114,10 +128,29 @@ dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
         return cudaSuccess;
     }
 
-    return dsa_launch(ue8m0 ? dsa_fp8_quantize_kernel<1>
-                            : dsa_fp8_quantize_kernel<0>,
-                      dsa_fp8_blocks(rows, cols), dsa_fp8_threads(cols), 0,
-                      stream, *q, x, ld_x, rows, cols);
+    return dsa_launch(kernel, dsa_fp8_blocks(rows, cols),
+                      dsa_fp8_threads(cols), 0, stream, *q, x, ld_x, rows,
+                      cols, scale);
+}
+
+
+extern "C" int
+dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
+    size_t ld_x, uint32_t rows, uint32_t cols, int ue8m0, dsa_stream_t stream)
+{
+    return dsa_fp8_quantize(ue8m0 ? dsa_fp8_quantize_kernel<DSA_FP8_UE8M0>
+                                  : dsa_fp8_quantize_kernel<DSA_FP8_FLOAT>,
+                            q, x, ld_x, rows, cols, NULL, stream);
+}
+
+
+extern "C" int
+dsa_cuda_fp8_quantize_by(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
+    size_t ld_x, uint32_t rows, uint32_t cols, const float *scale,
+    dsa_stream_t stream)
+{
+    return dsa_fp8_quantize(dsa_fp8_quantize_kernel<DSA_FP8_GIVEN>, q, x, ld_x,
+                            rows, cols, scale, stream);
 }
 
 

@@ -158,6 +158,14 @@ int dsa_cuda_fp8_quantize(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
     dsa_stream_t stream);
 
 /*
+ * CUDA.  The same with the scale of all groups given: *scale, on the GPU, is
+ * above 0 and finite.  Quotients beyond 448 become 448.
+ */
+int dsa_cuda_fp8_quantize_by(const dsa_fp8_rows_t *q, const dsa_bf16_t *x,
+    size_t ld_x, uint32_t rows, uint32_t cols, const float *scale,
+    dsa_stream_t stream);
+
+/*
  * CUDA.  out [rows, cols] bf16 from a weight, rounded to the nearest; exact if
  * scales are powers of two.
  */

@@ -270,6 +270,32 @@ dsa_quantize_chunk(const dsa_fp8_rows_t *q, const float *v, size_t row,
 }
 
 
+/* Quantizes a rounded chunk with a given scale, which is a finite number. */
+
+static __device__ __forceinline__ void
+dsa_quantize_chunk_by(const dsa_fp8_rows_t *q, const float *v, size_t row,
+    uint32_t col, uint32_t cols, int live, float s)
+{
+    int    i;
+    float  x[DSA_CHUNK];
+
+    if (!live) {
+        return;
+    }
+
+#pragma unroll
+    for (i = 0; i < DSA_CHUNK; i++) {
+        x[i] = __fdiv_rn(v[i], s);
+    }
+
+    *(uint2 *) (q->q + row * cols + col) = dsa_e4m3x8(x, 1.0f);
+
+    if (col % DSA_GROUP == 0) {
+        q->scale[col / DSA_GROUP * q->ld + row] = s;
+    }
+}
+
+
 /*
  * A kernel that dsa_launch() starts may run before earlier kernels of the
  * stream have ended.  dsa_begin() waits until they have ended and their writes

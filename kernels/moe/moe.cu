@@ -17,7 +17,8 @@
 
 #define DSA_SWIGLU_FP8       0      /* with any scales */
 #define DSA_SWIGLU_UE8M0     1
-#define DSA_SWIGLU_BF16      2
+#define DSA_SWIGLU_GIVEN     2      /* with one given scale */
+#define DSA_SWIGLU_BF16      3
 
 
 /*
@@ -196,7 +197,8 @@ dsa_silu(float g)
 template <int OUT>
 static __global__ void __launch_bounds__(DSA_MOE_THREADS, 8)
 dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
-    uint32_t cols, const int32_t *places, const int32_t *rows)
+    uint32_t cols, const int32_t *places, const int32_t *rows,
+    const float *scale)
 {
     int                i, live;
     float              g[DSA_CHUNK], v[DSA_CHUNK];
@@ -233,6 +235,10 @@ dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
                                 + col, dsa_pack8(v));
                 }
 
+            } else if constexpr (OUT == DSA_SWIGLU_GIVEN) {
+                dsa_round_bf16<DSA_CHUNK>(v);
+                dsa_quantize_chunk_by(&y, v, row, col, cols, live, *scale);
+
             } else {
                 dsa_round_bf16<DSA_CHUNK>(v);
                 dsa_quantize_chunk<OUT == DSA_SWIGLU_UE8M0>(&y, v, row, col,
@@ -247,9 +253,10 @@ dsa_swiglu_kernel(dsa_fp8_rows_t y, const dsa_bf16_t *x, uint32_t n,
 
 static int
 dsa_swiglu(void (*kernel)(dsa_fp8_rows_t, const dsa_bf16_t *, uint32_t,
-    uint32_t, const int32_t *, const int32_t *), const dsa_fp8_rows_t *y,
-    const dsa_bf16_t *x, uint32_t rows, uint32_t cols,
-    const dsa_moe_plan_t *plan, uint32_t experts, dsa_stream_t stream)
+    uint32_t, const int32_t *, const int32_t *, const float *),
+    const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
+    uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts,
+    const float *scale, dsa_stream_t stream)
 {
     dim3      grid;
     uint32_t  threads;
@@ -268,7 +275,18 @@ dsa_swiglu(void (*kernel)(dsa_fp8_rows_t, const dsa_bf16_t *, uint32_t,
 
     return dsa_launch(kernel, grid, threads, 0, stream, *y, x, rows, cols,
                       plan != NULL ? plan->offset + experts : NULL,
-                      plan != NULL ? plan->row : NULL);
+                      plan != NULL ? plan->row : NULL, scale);
+}
+
+
+/* Returns 1 if the operands of a quantized SwiGLU are as it expects. */
+
+static int
+dsa_swiglu_ok(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
+    uint32_t cols, const dsa_moe_plan_t *plan)
+{
+    return cols != 0 && dsa_aligned16(x)
+           && dsa_fp8_rows_ok(y, plan == NULL ? rows : 0, cols);
 }
 
 
@@ -277,15 +295,27 @@ dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x, uint32_t rows,
     uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts, int ue8m0,
     dsa_stream_t stream)
 {
-    if (cols == 0 || !dsa_aligned16(x)
-        || !dsa_fp8_rows_ok(y, plan == NULL ? rows : 0, cols))
-    {
+    if (!dsa_swiglu_ok(y, x, rows, cols, plan)) {
         return cudaErrorInvalidValue;
     }
 
     return dsa_swiglu(ue8m0 ? dsa_swiglu_kernel<DSA_SWIGLU_UE8M0>
                             : dsa_swiglu_kernel<DSA_SWIGLU_FP8>,
-                      y, x, rows, cols, plan, experts, stream);
+                      y, x, rows, cols, plan, experts, NULL, stream);
+}
+
+
+extern "C" int
+dsa_cuda_swiglu_by(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
+    uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
+    uint32_t experts, const float *scale, dsa_stream_t stream)
+{
+    if (!dsa_swiglu_ok(y, x, rows, cols, plan)) {
+        return cudaErrorInvalidValue;
+    }
+
+    return dsa_swiglu(dsa_swiglu_kernel<DSA_SWIGLU_GIVEN>, y, x, rows, cols,
+                      plan, experts, scale, stream);
 }
 
 
@@ -303,7 +333,7 @@ dsa_cuda_swiglu_bf16(dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
     }
 
     return dsa_swiglu(dsa_swiglu_kernel<DSA_SWIGLU_BF16>, &out, x, rows, cols,
-                      plan, experts, stream);
+                      plan, experts, NULL, stream);
 }
 
 

@@ -192,6 +192,11 @@ int dsa_cuda_swiglu(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
     uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
     uint32_t experts, int ue8m0, dsa_stream_t stream);
 
+/* CUDA.  The same with one scale, as for dsa_cuda_fp8_quantize_by(). */
+int dsa_cuda_swiglu_by(const dsa_fp8_rows_t *y, const dsa_bf16_t *x,
+    uint32_t rows, uint32_t cols, const dsa_moe_plan_t *plan,
+    uint32_t experts, const float *scale, dsa_stream_t stream);
+
 /* CUDA.  The same, not quantized; cols is a multiple of 8. */
 int dsa_cuda_swiglu_bf16(dsa_bf16_t *y, const dsa_bf16_t *x, uint32_t rows,
     uint32_t cols, const dsa_moe_plan_t *plan, uint32_t experts,
