@@ -27,7 +27,8 @@
  *
  *     {"type": "json_schema", "strict": true | false, "schema": {...}}
  *
- *     {"type": "tools", "syntax": "dsml" | "glm", "calls": "one" | "many",
+ *     {"type": "tools", "syntax": "deepseek-v3.1" | "dsml" | "glm",
+ *      "calls": "one" | "many",
  *      "text": false | true | {"type": "json_schema", ...},
  *      "tools": [{"name": "get_weather", "strict": true,
  *                 "parameters": {...}},
@@ -41,11 +42,11 @@
  * JSON object.  It is true by default.
  *
  * tools: the answer is a block of calls in the syntax of the model family, of
- * one of the tools each: dsml for DeepSeek-V3.2, glm for GLM-5.  calls "one":
- * exactly one; "many": one or more.  text true: text may come before the block,
- * and the answer may be text only (the request has strict tools, and
- * tool_choice is auto).  text json_object or json_schema: the answer is the
- * block, or else one JSON value as above.
+ * one of the tools each: deepseek-v3.1 for that model, dsml for DeepSeek-V3.2,
+ * glm for GLM-5.  calls "one": exactly one; "many": one or more.  text true:
+ * text may come before the block, and the answer may be text only (the request
+ * has strict tools, and tool_choice is auto).  text json_object or json_schema:
+ * the answer is the block, or else one JSON value as above.
  * strict false: as in a json_schema; the arguments are any JSON if leaving out
  * keywords does not suffice, or without parameters.  input: the only argument
  * is the string "input", whose text is in the language of a grammar.
@@ -84,8 +85,8 @@ typedef struct dsa_matcher_s  dsa_matcher_t;
 /*
  * Compiles a spec.  control: the name of the first control token of the tool
  * syntax, which is not empty, and outlives the grammar; dsml has no others, and
- * glm has fixed names.  Time and memory are bounded
- * for every spec; a schema that needs more is refused.  A grammar does not
+ * the other syntaxes have fixed names.  Time and memory are bounded for every
+ * spec; a schema that needs more is refused.  A grammar does not
  * change: threads may share it.  DSA_ERROR: error is set.
  */
 int dsa_grammar_compile(dsa_grammar_t **grammar, dsa_str_t spec,

@@ -13,8 +13,8 @@
 
 
 void
-dsa_lark_compile(dsa_schema_t *s, dsa_str_t definition, uint32_t from,
-    uint32_t to)
+dsa_lark_compile(dsa_schema_t *s, dsa_str_t definition, dsa_text_e form,
+    uint32_t from, uint32_t to)
 {
     size_t       i;
     dsa_lark_t  *l;
@@ -36,6 +36,7 @@ dsa_lark_compile(dsa_schema_t *s, dsa_str_t definition, uint32_t from,
 
     l->s = s;
     l->text = definition;
+    l->form = form;
     l->control = s->a->spelled.len != 0
                  ? dsa_codepoint_next(s->a->spelled, &i) : DSA_DFA_LAST + 1;
 

@@ -9,6 +9,7 @@
 
 
 #include "grammar/schema.h"
+#include "grammar/text.h"
 
 
 /*
@@ -78,6 +79,7 @@ typedef struct {
     uint32_t             depth;     /* of groups */
     int                  terminal;  /* a terminal is read, not a rule */
     uint32_t             control;   /* the character that no text has */
+    dsa_text_e           form;      /* of the texts in the answer */
 
     dsa_lark_node_t     *node;      /* a parent precedes its children; 0 is no
                                        node */
@@ -99,8 +101,8 @@ typedef struct {
  * Paths for the texts of a grammar.  s->path is the path of its definition;
  * errors begin with line and column.
  */
-void dsa_lark_compile(dsa_schema_t *s, dsa_str_t definition, uint32_t from,
-    uint32_t to);
+void dsa_lark_compile(dsa_schema_t *s, dsa_str_t definition, dsa_text_e form,
+    uint32_t from, uint32_t to);
 
 /* The error of a byte of the definition. */
 void dsa_lark_fail(dsa_lark_t *l, size_t at, const char *fmt, ...)

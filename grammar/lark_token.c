@@ -13,7 +13,6 @@
 #include "grammar/codepoint.h"
 #include "grammar/lark.h"
 #include "grammar/regex.h"
-#include "grammar/text.h"
 
 
 #define DSA_LARK_NONE   UINT32_MAX      /* no character */
@@ -447,7 +446,7 @@ dsa_lark_dfa(dsa_lark_t *l, size_t at, dsa_dfa_t *dfa)
             node->finite |= dfa->accept[i] != 0;
         }
 
-        dsa_text_dfa(l->s->a, dfa, DSA_TEXT_PLAIN, node->in, node->out);
+        dsa_text_dfa(l->s->a, dfa, l->form, node->in, node->out);
     }
 
     dsa_dfa_free(dfa);

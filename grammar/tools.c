@@ -44,6 +44,9 @@ typedef struct dsa_tools_syntax_s {
     const char  *json;
     const char  *parameter_end;
     const char  *none;                  /* in place of parameters */
+    uint32_t     object;                /* 1: the parameters are one JSON
+                                           object, without texts of the syntax
+                                           between them */
     uint32_t     trimmed;               /* 1: names have no white space at their
                                            ends, because readers remove it */
 } dsa_tools_syntax_t;
@@ -88,7 +91,7 @@ static const dsa_tools_syntax_t  dsa_tools_syntaxes[] = {
       "\n\n<\1function_calls>\n", "</\1function_calls>",
       "<\1invoke name=\"", "\">\n", "</\1invoke>\n",
       "<\1parameter name=\"", "\" string=\"true\">", "\" string=\"false\">",
-      "</\1parameter>\n", "\n", 0 },
+      "</\1parameter>\n", "\n", 0, 0 },
 
     /* GLM-5; the schema decides whether a value is a string */
 
@@ -98,7 +101,17 @@ static const dsa_tools_syntax_t  dsa_tools_syntaxes[] = {
       "", "",
       "\1", "", "\2",
       "\3", "\4\5", "\4\5",
-      "\6", "", 1 }
+      "\6", "", 0, 1 },
+
+    /* DeepSeek-V3.1 */
+
+    { "deepseek-v3.1",
+      { "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>",
+        "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>" },
+      "\1", "\5",
+      "\2", "\3", "\4",
+      NULL, NULL, NULL,
+      NULL, NULL, 1, 0 }
 };
 
 
@@ -204,8 +217,8 @@ dsa_tools_find(dsa_schema_t *s, const dsa_json_t *name)
         return syntax;
     }
 
-    dsa_schema_fail(s, "syntax", "the syntax is unknown; expected \"dsml\" or "
-                    "\"glm\"");
+    dsa_schema_fail(s, "syntax", "the syntax is unknown; expected "
+                    "\"deepseek-v3.1\", \"dsml\" or \"glm\"");
 
     return NULL;
 }
@@ -285,6 +298,13 @@ dsa_tools_strict(dsa_schema_t *s, const dsa_json_t *schema, uint32_t from,
 
     memset(&p, 0, sizeof(dsa_parts_t));
     dsa_parts_add(s, &p, DSA_PART_SCHEMA, schema, part.path);
+
+    if (s->syntax->object) {
+        dsa_parts_add(s, &p, DSA_PART_OBJECT, NULL, part.path);
+        dsa_schema_compile(s, &p, DSA_VALUES_JSON, from, to);
+        return;
+    }
+
     dsa_schema_compile(s, &p, DSA_VALUES_ELEMENTS, from, to);
 }
 
@@ -629,10 +649,17 @@ dsa_tools_input(dsa_schema_t *s, const dsa_json_t *input, uint32_t index,
 
     end = dsa_automaton_node(s->a);
 
+    if (s->syntax->object) {
+        node = dsa_tools_literal(s, dsa_strz("{\"input\": \""), from);
+        dsa_lark_compile(s, definition->text, DSA_TEXT_JSON, node, end);
+        dsa_automaton_literal(s->a, end, dsa_strz("\"}"), to);
+        return;
+    }
+
     node = dsa_tools_tag(s, s->syntax->parameter, from);
     node = dsa_tools_literal(s, dsa_strz("input"), node);
     node = dsa_tools_tag(s, s->syntax->string, node);
-    dsa_lark_compile(s, definition->text, node, end);
+    dsa_lark_compile(s, definition->text, DSA_TEXT_PLAIN, node, end);
     node = dsa_tools_tag(s, s->syntax->parameter_end, end);
     dsa_automaton_empty(s->a, node, to);
 }

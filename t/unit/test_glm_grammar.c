@@ -271,7 +271,8 @@ test_refused(void **state)
           "a parameter cannot have this name" },
         { "{\"type\":\"tools\",\"syntax\":\"xml\",\"calls\":\"one\",\"text\":"
           "false,\"tools\":[{\"name\":\"f\"}]}",
-          "syntax", "expected \"dsml\" or \"glm\"" }
+          "syntax",
+          "expected \"deepseek-v3.1\", \"dsml\" or \"glm\"" }
     };
 
     for (i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
