@@ -194,12 +194,12 @@ check(int flags, uint32_t vocabulary, const dsa_types_t *types,
 /* Adds what the parser must deliver for a message of the history. */
 
 static void
-expect(dsa_buf_t *b, const dsa_message_t *m)
+expect(dsa_buf_t *b, const dsa_message_t *m, int thinking)
 {
     uint32_t   k;
     dsa_str_t  content;
 
-    if (m->reasoning.len != 0) {
+    if (thinking) {
         dsa_buf_printf(b, "R(%.*s)", (int) m->reasoning.len,
                        m->reasoning.data);
     }
@@ -221,77 +221,118 @@ expect(dsa_buf_t *b, const dsa_message_t *m)
 }
 
 
-/* The last answer of each example that has calls, or keeps its reasoning. */
+/*
+ * The next answer of a prompt: the text behind the beginning of it, up to that
+ * of the next message.  *text is behind it.
+ */
+
+static dsa_str_t
+next_answer(const char **text, int *thinking)
+{
+    size_t       i, n;
+    dsa_str_t    answer;
+    const char  *begin, *end;
+
+    static const char *const  roles[] = {
+        "<|assistant|>", "<|user|>", "<|observation|>", "<|system|>"
+    };
+    static const char *const  begins[] = {
+        "<think></think>", "</think>", "<think>"
+    };
+
+    begin = strstr(*text, roles[0]);
+    assert_non_null(begin);
+    begin += strlen(roles[0]);
+
+    for (i = 0; i < 3; i++) {
+        n = strlen(begins[i]);
+
+        if (strncmp(begin, begins[i], n) == 0) {
+            break;
+        }
+    }
+
+    assert_in_range(i, 0, 2);
+    begin += n;
+    *thinking = i == 2;
+
+    answer = dsa_str(begin, strlen(begin));
+
+    for (i = 0; i < 4; i++) {
+        end = strstr(begin, roles[i]);
+
+        if (end != NULL && (size_t) (end - begin) < answer.len) {
+            answer.len = (size_t) (end - begin);
+        }
+    }
+
+    *text = begin + answer.len;
+
+    return answer;
+}
+
+
+/* Each answer of each example, with reasoning if the prompt has it. */
 
 static void
 test_examples(void **state)
 {
-    char          *end;
-    size_t         i;
-    uint32_t       k, n;
-    glob_t         found;
-    dsa_buf_t      want;
-    glm_chat_t     c;
-    const char    *text, *answer;
-    dsa_types_t   *types;
+    int             thinking;
+    char           *answer;
+    size_t          i;
+    uint32_t        k, n[2];
+    glob_t          found;
+    dsa_buf_t       want;
+    glm_chat_t      c;
+    const char     *text;
+    dsa_types_t    *types;
+    dsa_message_t  *m;
 
-    n = 0;
+    memset(n, 0, sizeof(n));
 
     assert_int_equal(glob("t/data/encoding-glm/*.json", 0, NULL, &found), 0);
 
     for (i = 0; i < found.gl_pathc; i++) {
+
+        /* their messages are not those that the prompts have */
+
         if (strstr(found.gl_pathv[i], "21-parts") != NULL
-            || strstr(found.gl_pathv[i], "20-think") != NULL)
+            || strstr(found.gl_pathv[i], "think-in-content") != NULL)
         {
             continue;
         }
 
         glm_chat_file(&c, found.gl_pathv[i]);
-
-        for (k = c.chat.n_messages; k != 0; k--) {
-            if (c.chat.messages[k - 1].role == DSA_ROLE_ASSISTANT
-                && (c.chat.messages[k - 1].n_calls != 0 || c.chat.keeps))
-            {
-                break;
-            }
-        }
-
-        if (k == 0 || c.chat.messages[k - 1].reasoning.len == 0) {
-            glm_chat_free(&c);
-            continue;
-        }
-
-        /* as published, nothing follows the answer, which ends the text */
-
-        c.chat.n_messages = k;
-        c.chat.hosted = 0;
         text = glm_encode(&c);
-        answer = NULL;
-
-        for (end = strstr(text, "<|assistant|><think>"); end != NULL;
-             end = strstr(end + 1, "<|assistant|><think>"))
-        {
-            answer = end + strlen("<|assistant|><think>");
-        }
-
-        assert_non_null(answer);
 
         types = dsa_types_create(c.chat.tools);
-        assert_non_null(types);
 
-        memset(&want, 0, sizeof(dsa_buf_t));
-        expect(&want, &c.chat.messages[k - 1]);
+        for (k = 0; k < c.chat.n_messages; k++) {
+            m = &c.chat.messages[k];
 
-        check(THINK, ALL, types, answer, want.data);
-        check(THINK, 0, types, answer, want.data);
+            if (m->role != DSA_ROLE_ASSISTANT) {
+                continue;
+            }
 
-        dsa_buf_free(&want);
+            answer = dsa_arena_dup(c.arena, next_answer(&text, &thinking));
+            assert_non_null(answer);
+
+            memset(&want, 0, sizeof(dsa_buf_t));
+            expect(&want, m, thinking);
+
+            check(thinking ? THINK : 0, ALL, types, answer, want.data);
+            check(thinking ? THINK : 0, 0, types, answer, want.data);
+
+            dsa_buf_free(&want);
+            n[thinking]++;
+        }
+
         dsa_types_destroy(types);
         glm_chat_free(&c);
-        n++;
     }
 
-    assert_in_range(n, 8, 25);
+    assert_in_range(n[0], 8, 100);
+    assert_in_range(n[1], 8, 100);
     globfree(&found);
 }
 
