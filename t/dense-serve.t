@@ -4,8 +4,8 @@
 # Of GLM-4.7-Flash's architecture: how its version is found, chats with and
 # without thinking, tools, completions, prompts that are found in the cache, and
 # that drafts change no answer.  Of DeepSeek-V3's and JoyAI's: which requests
-# are answered.  The weights are random: this test asserts on structure, and
-# that equal requests have equal answers.
+# are answered, and calls of DeepSeek-V3.1.  The weights are random: this test
+# asserts on structure, and that equal requests have equal answers.
 
 use strict;
 use warnings;
@@ -215,6 +215,69 @@ sub older {
     return $to;
 }
 
+# A round of a call that the grammar enforces, and tools beside thinking.
+
+sub calls {
+    my ($s, $name) = @_;
+
+    my $strict = { type => 'function', function => {
+        %{$tool->{function}}, strict => JSON::PP::true,
+        parameters => { %{$tool->{function}{parameters}},
+                        additionalProperties => JSON::PP::false } } };
+
+    my $body = question('a call', tools => [ $strict ], max_tokens => 400,
+                        tool_choice => 'required',
+                        parallel_tool_calls => JSON::PP::false);
+
+    my $r = $s->post($chat, $body);
+    my $choice = $r->{json}{choices}[0];
+    my ($call, @others) = @{$choice->{message}{tool_calls} // []};
+
+    is($r->{status}, 200, "$name: a call") or diag($r->{body});
+    is($choice->{finish_reason}, 'tool_calls', "$name: ends the answer");
+    is($call->{function}{name}, 'add', "$name: names the tool");
+    like($call->{function}{arguments}, qr/^\{\s*"a": ?-?\d+\s*\}$/,
+         "$name: with its argument");
+    is(scalar @others, 0, "$name: no other call");
+    is($choice->{message}{content} // '', '', "$name: no content");
+
+    # the text of the answer to a streamed request
+
+    my $events = $s->post($chat, { %$body, stream => JSON::PP::true });
+    my $streamed = join '', map {
+        my $c = $_->{choices}[0]{delta}{tool_calls};
+
+        $c ? $c->[0]{function}{arguments} // '' : ();
+    } map { json_decode($_) } grep { $_ ne '[DONE]' }
+        $events->{body} =~ /^data: (.*)$/mg;
+
+    is($streamed, $call->{function}{arguments}, "$name: the same in a stream");
+
+    # the result
+
+    my @round = (@{$body->{messages}}, $choice->{message},
+                 { role => 'tool', tool_call_id => $call->{id},
+                   content => '3' });
+
+    $r = $s->post($chat, question('', tools => [ $strict ],
+                                  messages => \@round));
+    is($r->{status}, 200, "$name: its result") or diag($r->{body});
+    is($r->{json}{choices}[0]{message}{reasoning_content}, undef,
+       "$name: is answered without reasoning");
+
+    # thinking
+
+    for my $more ([ tools => [ $strict ] ], [ messages => \@round ]) {
+        $r = $s->post($chat, question('a call', @$more,
+                                      thinking => { type => 'enabled' }));
+
+        is($r->{status}, 400, "$name: $more->[0] with thinking");
+        like($r->{json}{error}{message}, qr/^thinking:\ this\ model\ calls
+             \ tools\ without\ thinking\ only;\ expected\ thinking\ off/x,
+             "$name: the reason");
+    }
+}
+
 for (
     [ 'deepseek_v3', 'deepseek-v3.1', qr/^$/ ],
     [ 'deepseek_v3', 'deepseek-v3', qr/^messages: chats with DeepSeek-V3/ ],
@@ -249,13 +312,18 @@ for (
            "$name: reasoning");
     }
 
-    my $r = $s->post($chat, question('a call', %off, tools => [ $tool ]));
+    if ($name eq 'deepseek-v3.1') {
+        calls($s, $name);
 
-    is($r->{status}, 400, "$name: tools are refused");
-    like($r->{json}{error}{message}, qr/^(?:tools|messages): /,
-         "$name: with the reason");
+    } else {
+        my $r = $s->post($chat, question('a call', %off, tools => [ $tool ]));
 
-    $r = $s->post($completions, $requests[-1][1]);
+        is($r->{status}, 400, "$name: tools are refused");
+        like($r->{json}{error}{message}, qr/^messages: /,
+             "$name: with the reason");
+    }
+
+    my $r = $s->post($completions, $requests[-1][1]);
     is($r->{status}, 200, "$name: a completion") or diag($r->{body});
     ok(length $r->{json}{choices}[0]{text}, "$name: has text");
 

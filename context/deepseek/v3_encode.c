@@ -4,11 +4,14 @@
  *
  * The prompt format of the chat template of DeepSeek-V3.1:
  *
- *     BOS system <｜User｜>question<｜Assistant｜></think>answer EOS
+ *     BOS system tools <｜User｜>question<｜Assistant｜></think>answer EOS
+ *     <｜User｜>question<｜Assistant｜></think>content calls EOS
+ *     <｜tool▁output▁begin｜>result<｜tool▁output▁end｜>answer EOS
  *     <｜User｜>question<｜Assistant｜><think>
  *
- * All system messages come first, with an empty line between them.  The
- * reasoning of earlier answers is never written.
+ * without the line breaks.  All system messages come first, with an empty line
+ * between them.  The reasoning of earlier answers is never written.  An answer
+ * goes on directly behind results, without reasoning.
  */
 
 
@@ -19,23 +22,26 @@
 typedef struct {
     const dsa_chat_t     *chat;
     dsa_prompt_writer_t   w;
+    const dsa_message_t  *before;   /* the last message that is not of the
+                                       system, so far */
 } dsa_v3_1_encoder_t;
 
 
 static void dsa_v3_1_system(dsa_v3_1_encoder_t *e);
-static int dsa_v3_1_messages(dsa_v3_1_encoder_t *e, dsa_err_t *err);
+static void dsa_v3_1_messages(dsa_v3_1_encoder_t *e);
+static int dsa_v3_1_begins(const dsa_v3_1_encoder_t *e);
 static void dsa_v3_1_assistant(dsa_v3_1_encoder_t *e, const dsa_message_t *m);
 static void dsa_v3_1_prefix(dsa_v3_1_encoder_t *e, const dsa_message_t *m);
-static dsa_str_t dsa_v3_1_content(dsa_str_t content);
+static dsa_str_t dsa_v3_1_content(const dsa_v3_1_encoder_t *e,
+    const dsa_message_t *m);
 
 
 int
-dsa_deepseek_v3_1_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
+dsa_v3_1_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
     const dsa_chat_t *chat, dsa_err_t *err)
 {
-    int                   rc;
-    dsa_v3_1_encoder_t    e;
-    const dsa_message_t  *last;
+    int                 rc;
+    dsa_v3_1_encoder_t  e;
 
     memset(&e, 0, sizeof(dsa_v3_1_encoder_t));
 
@@ -44,31 +50,15 @@ dsa_deepseek_v3_1_encode(dsa_prompt_t *prompt, dsa_arena_t *arena,
 
     dsa_prompt_template(&e.w, DSA_DEEPSEEK_BOS);
     dsa_v3_1_system(&e);
+    dsa_v3_1_messages(&e);
 
-    rc = dsa_v3_1_messages(&e, err);
-
-    last = chat->n_messages != 0 ? &chat->messages[chat->n_messages - 1]
-                                 : NULL;
-
-    /*
-     * The template writes the beginning of an answer after questions only.  If
-     * another answer is to follow an answer, it is written there, too, and
-     * before that answer in a history.
-     */
-
-    if (rc == DSA_OK && last != NULL
-        && (last->role == DSA_ROLE_USER
-            || (last->role == DSA_ROLE_ASSISTANT && !last->prefix
-                && chat->hosted)))
-    {
+    if (dsa_v3_1_begins(&e)) {
         dsa_prompt_template(&e.w, DSA_DEEPSEEK_ASSISTANT);
         dsa_prompt_template(&e.w, chat->thinking ? DSA_DEEPSEEK_THINK
                                                  : DSA_DEEPSEEK_THINK_END);
     }
 
-    if (rc == DSA_OK) {
-        rc = dsa_prompt_finish(&e.w, prompt, arena, err);
-    }
+    rc = dsa_prompt_finish(&e.w, prompt, arena, err);
 
     dsa_prompt_free(&e.w);
 
@@ -80,7 +70,10 @@ static void
 dsa_v3_1_system(dsa_v3_1_encoder_t *e)
 {
     uint32_t              i, n;
+    const dsa_json_t     *tools;
     const dsa_message_t  *m;
+
+    tools = e->chat->tools;
 
     for (i = 0, n = 0; i < e->chat->n_messages; i++) {
         m = &e->chat->messages[i];
@@ -94,18 +87,23 @@ dsa_v3_1_system(dsa_v3_1_encoder_t *e)
         }
 
         dsa_prompt_text(&e->w, m->content);
+
+        if (tools == NULL) {
+            tools = m->tools;
+        }
+    }
+
+    if (tools != NULL) {
+        dsa_v3_1_write_tools(&e->w, tools);
     }
 }
 
 
-static int
-dsa_v3_1_messages(dsa_v3_1_encoder_t *e, dsa_err_t *err)
+static void
+dsa_v3_1_messages(dsa_v3_1_encoder_t *e)
 {
     uint32_t              i;
-    dsa_role_e            before;
     const dsa_message_t  *m;
-
-    before = DSA_ROLE_SYSTEM;
 
     for (i = 0; i < e->chat->n_messages; i++) {
         m = &e->chat->messages[i];
@@ -122,15 +120,7 @@ dsa_v3_1_messages(dsa_v3_1_encoder_t *e, dsa_err_t *err)
             break;
 
         case DSA_ROLE_ASSISTANT:
-            if (m->n_calls != 0) {
-                return dsa_error(err, "messages[%u]: tool calls are not "
-                                 "supported with this model; expected a "
-                                 "message without tool_calls", i);
-            }
-
-            if (before == DSA_ROLE_USER
-                || (before == DSA_ROLE_ASSISTANT && e->chat->hosted))
-            {
+            if (dsa_v3_1_begins(e)) {
                 dsa_prompt_template(&e->w, DSA_DEEPSEEK_ASSISTANT);
                 dsa_prompt_template(&e->w, m->prefix && e->chat->thinking
                                            ? DSA_DEEPSEEK_THINK
@@ -141,14 +131,33 @@ dsa_v3_1_messages(dsa_v3_1_encoder_t *e, dsa_err_t *err)
             break;
 
         case DSA_ROLE_TOOL:
-            return dsa_error(err, "messages[%u]: tool calls are not supported "
-                             "with this model; expected no tool message", i);
+            dsa_prompt_template(&e->w, DSA_V3_1_RESULT);
+            dsa_prompt_text(&e->w, m->content);
+            dsa_prompt_template(&e->w, DSA_V3_1_RESULT_END);
+            break;
         }
 
-        before = m->role;
+        e->before = m;
+    }
+}
+
+
+/*
+ * 1: the beginning of an answer follows.  The template has it behind questions
+ * only.  If another answer is to follow an answer, it is written there, too,
+ * and before that answer in a history.
+ */
+
+static int
+dsa_v3_1_begins(const dsa_v3_1_encoder_t *e)
+{
+    if (e->before == NULL) {
+        return 0;
     }
 
-    return DSA_OK;
+    return e->before->role == DSA_ROLE_USER
+           || (e->before->role == DSA_ROLE_ASSISTANT && !e->before->prefix
+               && e->chat->hosted);
 }
 
 
@@ -165,13 +174,17 @@ dsa_v3_1_assistant(dsa_v3_1_encoder_t *e, const dsa_message_t *m)
     k = m->sampled != NULL ? dsa_sampled_behind_reasoning(m->sampled)
                            : UINT32_MAX;
 
-    if (k == UINT32_MAX) {
-        dsa_prompt_text(&e->w, dsa_v3_1_content(m->content));
-
-    } else {
+    if (k != UINT32_MAX) {
         for ( /* void */ ; k < m->sampled->n; k++) {
             dsa_prompt_copy(&e->w, &m->sampled->segments[k]);
         }
+
+    } else if (m->n_calls != 0) {
+        dsa_prompt_text(&e->w, m->content);
+        dsa_v3_1_write_calls(&e->w, m);
+
+    } else {
+        dsa_prompt_text(&e->w, dsa_v3_1_content(e, m));
     }
 
     dsa_prompt_template(&e->w, DSA_DEEPSEEK_EOS);
@@ -200,21 +213,26 @@ dsa_v3_1_prefix(dsa_v3_1_encoder_t *e, const dsa_message_t *m)
 }
 
 
-/* The text up to the first </think> is reasoning. */
+/*
+ * The text up to the first </think> is reasoning, but not behind results, where
+ * there is none.
+ */
 
 static dsa_str_t
-dsa_v3_1_content(dsa_str_t content)
+dsa_v3_1_content(const dsa_v3_1_encoder_t *e, const dsa_message_t *m)
 {
     const char  *end;
 
-    end = memmem(content.data, content.len, DSA_DEEPSEEK_THINK_END,
+    end = memmem(m->content.data, m->content.len, DSA_DEEPSEEK_THINK_END,
                  sizeof(DSA_DEEPSEEK_THINK_END) - 1);
 
-    if (end == NULL) {
-        return content;
+    if (end == NULL
+        || (e->before != NULL && e->before->role == DSA_ROLE_TOOL))
+    {
+        return m->content;
     }
 
     end += sizeof(DSA_DEEPSEEK_THINK_END) - 1;
 
-    return dsa_str(end, content.len - (size_t) (end - content.data));
+    return dsa_str(end, m->content.len - (size_t) (end - m->content.data));
 }
