@@ -393,4 +393,65 @@ for (0, 'inf', 'nan', -1) {
                  )number above 0/, 'the reason');
 }
 
+# the layout of TensorRT-LLM: scales of activations have other names
+
+int4_twins($model, undef, $t->path('w1'),
+           int4_config(moe_activation_scheme => 'static'), sub {
+    my ($raw) = @_;
+    my %w = (gate_proj => 'w1', down_proj => 'w2', up_proj => 'w3');
+
+    for (grep { is_expert($_) } keys %$raw) {
+        my ($name) = /^(.*)\.weight$/;
+
+        $name =~ s/(\w+_proj)$/$w{$1}/;
+        $raw->{"$name.input_scale"} = [ 'F32', [ 1 ], pack 'f<', 0.01 ];
+    }
+});
+
+{
+    my ($got, $why, $status) = logits($t->path('w1'));
+
+    is($status, 1, 'refused: names of TensorRT-LLM');
+    like($why, qr/tensor "(\S+\.experts\.0\.)w1\.input_scale" has a name of (?#
+                 )TensorRT-LLM's W4AFP8 layout, which is not supported; (?#
+                 )expected "\g{1}gate_proj\.input_scale" \(and /,
+         'the reason');
+}
+
+
+# a quantization that another file than config.json describes
+
+my $bf16 = "$DSA::Test::root/t/data/golden/b-bf16";
+my $method = qr/expected "quantization_config" in config\.json, with the (?#
+               )quant_method "fp8" or "w4afp8"$/m;
+
+$tokens = "$bf16/golden.safetensors";
+
+for (
+    [ 'hf_quant_config.json', '{"quantization":{"quant_algo":"W4A8_AWQ"}}',
+      qr/: "quantization\.quant_algo" is "W4A8_AWQ"; $method/ ],
+    [ 'hf_quant_config.json', '{"quantization":{"quant_algo":null}}' ],
+    [ 'hf_quant_config.json', '{"producer":{}}' ],
+    [ 'hf_quant_config.json', '{"quantization":1}',
+      qr/: "quantization" is 1; expected an object$/m ],
+    [ 'hf_quant_config.json', '', qr/: the file is empty; / ],
+    [ 'quant_config.json', '{"w_bit":4}',
+      qr/: the file describes a format of AutoAWQ; $method/ ],
+    [ 'quantize_config.json', '{"bits":4}',
+      qr/: the file describes a format of AutoGPTQ; $method/ ],
+) {
+    my ($file, $text, $reason) = @$_;
+    my $dir = $t->path('beside' . $n++);
+
+    mkdir $dir or die "mkdir: $!\n";
+    symlink $_, "$dir/" . s{.*/}{}r or die "symlink: $!\n"
+        for grep { !/xz$/ } glob "$bf16/*";
+    write_file("$dir/$file", $text);
+
+    my ($got, $why, $status) = logits($dir);
+
+    is($status, $reason ? 1 : 0, "$file: $text") or diag($why);
+    like($why, qr/\Q$file\E$reason/, 'the reason') if $reason;
+}
+
 $t->done;

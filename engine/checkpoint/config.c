@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "engine/checkpoint/config_parts.h"
+#include "engine/checkpoint/formats.h"
 #include "engine/checkpoint/generation_config.h"
 
 
@@ -68,6 +69,7 @@ static int dsa_config_rope_theta(dsa_model_config_t *config,
 static int dsa_config_yarn(dsa_model_config_t *config,
     const dsa_fields_t *rope);
 static float dsa_config_softmax(const dsa_model_config_t *config);
+static int dsa_config_quantized(const dsa_model_config_t *config);
 static int dsa_config_quantization(dsa_model_config_t *config,
     const dsa_fields_t *top);
 static int dsa_config_w4afp8(dsa_model_config_t *config,
@@ -232,16 +234,21 @@ dsa_model_config_read(dsa_model_config_t *config, const char *dir,
 
     dsa_buf_free(&text);
 
-    return rc == DSA_OK ? dsa_model_config_ends(config, dir, err) : rc;
+    return rc == DSA_OK ? dsa_model_config_beside(config, dir, err) : rc;
 }
 
 
 int
-dsa_model_config_ends(dsa_model_config_t *config, const char *dir,
+dsa_model_config_beside(dsa_model_config_t *config, const char *dir,
     dsa_err_t *err)
 {
     uint32_t                 i;
     dsa_generation_config_t  generation;
+
+    if (!dsa_config_quantized(config) && dsa_formats_check(dir, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
 
     if (dsa_generation_config_read(&generation, dir, err) != DSA_OK) {
         return DSA_ERROR;
@@ -706,11 +713,39 @@ dsa_config_softmax(const dsa_model_config_t *config)
 }
 
 
+/* Returns 1 if config.json has a quantization_config. */
+
+static int
+dsa_config_quantized(const dsa_model_config_t *config)
+{
+    uint32_t  i;
+
+    for (i = 0; i < DSA_MATRICES; i++) {
+        if (config->format[i] != DSA_FORMAT_FLOAT) {
+            return 1;
+        }
+    }
+
+    return 0;
+}
+
+
 static int
 dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
 {
-    uint32_t      i;
-    dsa_fields_t  f;
+    uint32_t           i;
+    dsa_fields_t       f;
+    const dsa_json_t  *v;
+
+    /* an older name, under which other libraries read the same object */
+
+    v = dsa_field(top, "compression_config");
+
+    if (v != NULL) {
+        return dsa_field_reject(top, "compression_config", v,
+                                "none, and quantization_config instead, with "
+                                "the quant_method " DSA_FORMATS_METHODS);
+    }
 
     if (dsa_fields_inner(&f, top, "quantization_config",
                          "quantization_config.")
@@ -730,7 +765,7 @@ dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
     if (!dsa_field_is(&f, "quant_method", "fp8")) {
         return dsa_field_reject(&f, "quant_method",
                                 dsa_field(&f, "quant_method"),
-                                "\"fp8\" or \"w4afp8\"");
+                                DSA_FORMATS_METHODS);
     }
 
     for (i = 0; i < dsa_nelts(dsa_config_fp8); i++) {

@@ -251,9 +251,9 @@ dsa_model_config_topk(const dsa_model_config_t *config)
 void dsa_model_config_resize(dsa_model_config_t *config, uint32_t n);
 
 /*
- * Reads dir/config.json, and the ids that end an answer also from
- * dir/generation_config.json, which may be missing.  DSA_ERROR: err names the
- * file, the field, its value and the values that are supported.
+ * Reads dir/config.json and the files beside it, of which
+ * dir/generation_config.json may be missing.  DSA_ERROR: err names the file,
+ * the field, its value and the values that are supported.
  */
 int dsa_model_config_read(dsa_model_config_t *config, const char *dir,
     dsa_err_t *err);
@@ -265,8 +265,12 @@ int dsa_model_config_read(dsa_model_config_t *config, const char *dir,
 int dsa_model_config_parse(dsa_model_config_t *config, const char *name,
     const void *json, size_t len, dsa_err_t *err);
 
-/* Adds the ids that end an answer from dir/generation_config.json. */
-int dsa_model_config_ends(dsa_model_config_t *config, const char *dir,
+/*
+ * Reads the files beside config.json: adds the ids that end an answer from
+ * dir/generation_config.json, and rejects a directory whose weights are
+ * quantized by another file than config.json (formats.h).
+ */
+int dsa_model_config_beside(dsa_model_config_t *config, const char *dir,
     dsa_err_t *err);
 
 

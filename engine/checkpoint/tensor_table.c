@@ -26,6 +26,8 @@ static int dsa_tensors_dtype(dsa_tensor_table_t *table,
     const dsa_st_tensor_t *s, dsa_tensor_kind_e kind, dsa_dtype_e *dtype);
 static void dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, const dsa_st_tensor_t *scale);
+static int dsa_tensors_other_input(dsa_tensor_table_t *table,
+    const char *name);
 static void dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const dsa_st_tensor_t *scale);
 static void dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
@@ -175,6 +177,10 @@ dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
         return;
     }
 
+    if (stored && s[2] == NULL && dsa_tensors_other_input(table, name)) {
+        return;
+    }
+
     for (i = 0; i < (stored ? 3 : 2); i++) {
         if (s[i] == NULL) {
             dsa_tensors_fault(table, "tensor \"%s\" is missing", full[i]);
@@ -215,6 +221,45 @@ dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
     if (stored) {
         dsa_tensors_input(table, t, s[2]);
     }
+}
+
+
+/*
+ * The scales of activations that TensorRT-LLM's script writes have the older
+ * names w1, w2 and w3 of the matrices, beside weights with the usual ones.
+ * Returns 1, and records a fault, if there is one for a matrix.
+ */
+
+static int
+dsa_tensors_other_input(dsa_tensor_table_t *table, const char *name)
+{
+    char      full[256];
+    uint32_t  i;
+
+    static const char *const  names[][2] = {
+        { "gate_proj", "w1" },
+        { "down_proj", "w2" },
+        { "up_proj", "w3" }
+    };
+
+    for (i = 0; i < 3 && strcmp(name, names[i][0]) != 0; i++) { /* void */ }
+
+    if (i == 3) {
+        return 0;
+    }
+
+    (void) snprintf(full, sizeof(full), "%s%s.input_scale", table->prefix,
+                    names[i][1]);
+
+    if (dsa_tensors_find(table, full) == NULL) {
+        return 0;
+    }
+
+    dsa_tensors_fault(table, "tensor \"%s\" has a name of TensorRT-LLM's "
+                      "W4AFP8 layout, which is not supported; expected "
+                      "\"%s%s.input_scale\"", full, table->prefix, name);
+
+    return 1;
 }
 
 

@@ -153,7 +153,7 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_model_config_ends(&ck->weights.config, dir, err);
+        rc = dsa_model_config_beside(&ck->weights.config, dir, err);
     }
 
     if (rc == DSA_OK) {

@@ -244,6 +244,17 @@ test_rejected(void **state)
         { "\"quantization_config\": {",
           "\"quantization_config\": \"fp8\", \"was\": {",
           "\"quantization_config\" is \"fp8\"; expected an object" },
+        { "\"use_cache\": true",
+          "\"compression_config\": { \"quant_method\": \"x\" }",
+          "\"compression_config\" is {\"quant_method\": \"x\"}; expected "
+          "none, and quantization_config instead, with the quant_method "
+          "\"fp8\" or \"w4afp8\"" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"w4a8_awq\"",
+          "\"quantization_config.quant_method\" is \"w4a8_awq\"; expected "
+          "\"fp8\" or \"w4afp8\"" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"modelopt\"",
+          "\"quantization_config.quant_method\" is \"modelopt\"; expected "
+          "\"fp8\" or \"w4afp8\"" },
         { "\"quant_method\": \"fp8\"", "\"quant_method\": \"awq\"",
           "\"quantization_config.quant_method\" is \"awq\"; expected \"fp8\" "
           "or \"w4afp8\"" },
@@ -262,6 +273,13 @@ test_rejected(void **state)
           "\"zero_point\": true",
           "\"quantization_config.zero_point\" is not a supported field; "
           "expected quant_method, fmt, group_size, weight_block_size, "
+          "activation_scheme, linear_activation_scheme, "
+          "moe_activation_scheme, scale_fmt, modules_to_not_convert, "
+          "ignored_layers, ignore" },
+        { "\"quant_method\": \"fp8\"", "\"quant_method\": \"w4afp8\", "
+          "\"moe_weight_format\": \"mxfp4\"",
+          "\"quantization_config.moe_weight_format\" is not a supported "
+          "field; expected quant_method, fmt, group_size, weight_block_size, "
           "activation_scheme, linear_activation_scheme, "
           "moe_activation_scheme, scale_fmt, modules_to_not_convert, "
           "ignored_layers, ignore" },
