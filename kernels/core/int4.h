@@ -18,7 +18,7 @@
  * INT4 weights [rows, cols] with a BF16 scale for each group of 128 columns of
  * a row, as SGLang's W4AFP8 checkpoints have them
  * (python/sglang/srt/layers/quantization/w4afp8.py, and vLLM's file of the
- * same name, which documents the nibbles):
+ * same name, which documents the nibbles; docs/engine.md has other layouts):
  *
  *     value [row, col] = q [row, col] * scale [row, col / 128]
  *     q = -8 .. 7, in two's complement
