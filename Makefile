@@ -454,7 +454,7 @@ install: all
 	    conf/systemd/*.service
 	install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/doc/nginx-dsa/examples \
 	    conf/nginx.conf conf/nginx-front.conf conf/engine.conf \
-	    conf/engine-v3.2-8gpu.conf \
+	    conf/engine-v3.2-8gpu.conf conf/engine-v3.2-int4-*.conf \
 	    conf/redis.conf conf/logrotate.d/dsa \
 	    conf/prometheus/dsa.rules.yml
 	install -D -m 644 conf/grafana/dsa.json \

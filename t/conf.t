@@ -2,7 +2,8 @@
 #
 # The shipped configurations are accepted by nginx, dsa-engine and redis-server.
 # Only paths, ports and the user are changed here.  The numbers in
-# docs/operate/deepseek-v3.2.md are those that dsa-engine prints.
+# docs/operate/deepseek-v3.2.md and deepseek-v3.2-int4.md are those that
+# dsa-engine prints.
 
 use strict;
 use warnings;
@@ -65,21 +66,36 @@ write_file("$v32/config.json", read_file("$root/bench/v3.2/config.json"));
 write_file("$v32/tokenizer.json", read_file($t->model . '/tokenizer.json'));
 sparse_weights($v32);
 
+# the same model as "dsa quantize" makes it
+
+my $int4 = $t->path('v32-int4');
+my $config = json_decode(read_file("$v32/config.json"));
+
+$config->{quantization_config} = {
+    quant_method => 'w4afp8', fmt => 'e4m3', group_size => 128,
+    scale_fmt => 'ue8m0', weight_block_size => [ 128, 128 ],
+    activation_scheme => 'dynamic', moe_activation_scheme => 'dynamic' };
+
+mkdir $int4 or die "mkdir: $!\n";
+write_file("$int4/config.json", json_encode($config));
+write_file("$int4/tokenizer.json", read_file($t->model . '/tokenizer.json'));
+sparse_weights($int4);
+
 my ($machine) = map { $_ * 1024 }
                 read_file('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB$/m;
 
 
-# (exit status, output) of dsa-engine -t
+# (exit status, output) of dsa-engine -t with more arguments
 
 sub engine_test {
-    my ($conf) = @_;
+    my ($conf, @args) = @_;
 
     $conf =~ s{unix:/run/dsa/}{unix:$dir/}g;
 
     write_file($t->path('test.conf'), $conf);
 
     open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
-        $t->build . '/dsa-engine', '-t', '-c', $t->path('test.conf')
+        $t->build . '/dsa-engine', '-t', @args, '-c', $t->path('test.conf')
         or die "sh: $!\n";
     my $out = do { local $/; <$fh> };
     close $fh;
@@ -101,7 +117,9 @@ for my $name (@engines) {
     my ($drain) = $conf =~ /^drain_timeout\s+(\d+)s;/m;
     cmp_ok($drain, '<', $stop, "$name: the unit lets answers finish");
 
-    $conf =~ s{^model\s.*}{model $v32;}m;
+    my $dir = $name =~ /int4/ ? $int4 : $v32;
+
+    $conf =~ s{^model\s.*}{model $dir;}m;
     $conf =~ s{^socket_group\s.*}{}m if $> != 0;
 
     # a machine for tests has less memory than one for this model
@@ -198,6 +216,40 @@ for my $attention (sort keys %column) {
 
     is_deeply(\@have, \@want, "the table of memory: $attention")
         or diag($out);
+}
+
+
+# The tables of memory with INT4 experts: the numbers of a host with GPUs of
+# this size.  The first column is one of four H200, then eight H100 and H200.
+
+my $pages = read_file("$root/docs/operate/deepseek-v3.2-int4.md");
+my $column = 1;
+
+for (['4xh200', '139g'], ['8xh100', '79g'], ['8xh200', '139g']) {
+    my ($name, $memory) = @$_;
+    my $conf = read_file("$root/conf/engine-v3.2-int4-$name.conf");
+
+    $conf =~ s{^(?:model|socket_group|host_memory)\s.*\n}{}mg;
+
+    my ($rc, $out) = engine_test("$conf model $int4;", '--gpu-memory', $memory);
+
+    last if $out =~ /built without nvcc/;
+
+    my ($sum, @want) = $out =~ /:\ ([\d.]+)\ GB\ =\ weights\ ([\d.]+)
+        \ \+\ workspace\ ([\d.]+)\ \+\ exchange\ ([\d.]+)
+        \ \+\ graphs\ and\ driver\ ([\d.]+)\ \+\ pages\ ([\d.]+)\ /x;
+    my ($n, $all) = $out =~ /(\d+) pages of 64 tokens on each GPU, ([\d.]+) M/;
+
+    is($rc, 0, "$name fits") or diag($out);
+    push @want, sprintf('%.2f million', $n * 64e-6), "$all million";
+
+    my @have = map { (split / *\| */)[$column + 1] }
+               map { s/ \|$//r }
+               ($pages =~ /^(\|\ (?:weights|workspace|buffers|graphs|pages
+                             |tokens)\ [^|]*\|\ [\d.].*)$/mgx)[0 .. 6];
+
+    is_deeply(\@have, \@want, "the table of memory: $name") or diag($out);
+    $column++;
 }
 
 

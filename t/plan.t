@@ -28,10 +28,10 @@ write_file("$v32/tokenizer.json", read_file("$small/tokenizer.json"));
 sparse_weights($v32);
 
 
-# (exit status, output) of dsa-engine -t
+# (exit status, output) of dsa-engine -t with more arguments
 
 sub check {
-    my ($model, $text) = @_;
+    my ($model, $text, @args) = @_;
 
     # there is no chat_template.jinja by which the engine finds the format
 
@@ -44,7 +44,8 @@ sub check {
                           . "; $format$text");
 
     open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', '-',
-        $t->build . '/dsa-engine', '-t', '-c', $conf or die "sh: $!\n";
+        $t->build . '/dsa-engine', '-t', @args, '-c', $conf
+        or die "sh: $!\n";
     my $out = do { local $/; <$fh> };
     close $fh;
 
@@ -328,6 +329,38 @@ my $int4 = variant('int4', quantization_config => {
 weighs($_, 'data', $int4, %v32, experts => \&int4) for 1, 4, 8;
 weighs(8, 'tensor', $int4, %v32, experts => \&int4);
 weighs(4, 'data', $int4, %v32, experts => \&int4, speculate => 5);
+
+# The tokens of KV that INT4 experts leave on a GPU of each shipped
+# configuration, with the weights of above: what is left of its memory has pages
+# of 64 tokens.  An H200 has 139g, an H100 79g.
+
+for (['4xh200', 4, 139, 0.77], ['8xh100', 8, 79, 0.29],
+     ['8xh200', 8, 139, 1.63])
+{
+    my ($name, $n, $memory, $million) = @$_;
+    my $conf = read_file("$DSA::Test::root/conf/engine-v3.2-int4-$name.conf");
+
+    $conf =~ s{^(?:model|listen|socket_group|host_memory)\s.*\n}{}mg;
+
+    my ($rc, $out) = check($int4, $conf, '--gpu-memory', "${memory}g");
+
+    is($rc, 0, "$name: fits") or diag($out);
+
+    my ($other) = $out =~ /( \+ workspace .*) \+ pages /;
+    my $left = $memory * 2**30 - weights($n, 0, %v32, experts => \&int4);
+
+    $left -= $_ * 1e9 for $other =~ /([\d.]+)/g;
+
+    my ($pages) = $out =~ /; (\d+) pages of 64 tokens on each GPU, /;
+
+    # three numbers have two digits behind the point
+
+    cmp_ok(abs($pages - $left / (64 * (656 + 132) * 61)), '<', 6,
+           "$name: pages") or diag($out);
+    is(sprintf('%.2f', $pages * 64e-6), $million,
+       "$name: $million million tokens on a GPU");
+    cmp_ok($pages * 64, '>', 163840, "$name: a sequence of the whole context");
+}
 
 weighs(8, $_, $dense, %v32, indexers => 0) for qw/ data tensor /;
 

@@ -40,13 +40,24 @@ sub sparse_weights {
                               map { int(($_ + 127) / 128) } $rows, $cols ];
     };
 
+    my $int4 = sub {
+        my ($name, $rows, $cols) = @_;
+
+        push @{ $list{1} }, [ "$name.weight", 'I8', $rows, $cols / 2 ];
+        push @{ $list{2} }, [ "$name.weight_scale_inv", 'BF16', $rows,
+                              $cols / 128 ];
+    };
+
     my ($hidden, $heads) = @$c{qw/ hidden_size num_attention_heads /};
+    my $experts = ($c->{quantization_config}{quant_method} // '') eq 'w4afp8'
+                  ? $int4 : $linear;
 
     my $mlp = sub {
-        my ($name, $inter) = @_;
+        my ($name, $inter, $write) = @_;
 
-        $linear->("$name.$_", $inter, $hidden) for qw/ gate_proj up_proj /;
-        $linear->("$name.down_proj", $hidden, $inter);
+        $write //= $linear;
+        $write->("$name.$_", $inter, $hidden) for qw/ gate_proj up_proj /;
+        $write->("$name.down_proj", $hidden, $inter);
     };
 
     $matrix->($_, $c->{vocab_size}, $hidden)
@@ -89,7 +100,7 @@ sub sparse_weights {
                   $c->{n_routed_experts});
         $mlp->("$layer.mlp.shared_experts",
                $c->{n_shared_experts} * $c->{moe_intermediate_size});
-        $mlp->("$layer.mlp.experts.$_", $c->{moe_intermediate_size})
+        $mlp->("$layer.mlp.experts.$_", $c->{moe_intermediate_size}, $experts)
             for 0 .. $c->{n_routed_experts} - 1;
     }
 
