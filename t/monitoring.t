@@ -209,6 +209,13 @@ for my $panel (@{ $board->{panels} }) {
 
 is_deeply(\@twice, [], 'the panels of the dashboard do not overlap');
 
+# experts that are not equally popular are seen as docs/metrics.md says
+
+is((grep { $_->{expr} =~ m{^rate\(dsa_engine_fullest_expert_rows_total\{.*?\}
+                           .*\ /\ \(rate\(dsa_engine_expert_rows_total\{.*
+                           \ >\ 0\)$}x } @targets), 1,
+   'the dashboard has the multiple of the mean of the fullest GPU');
+
 
 # promtool checks the whole syntax, and what the rules make of samples
 
