@@ -283,9 +283,10 @@ $(SAMPLE): $(BUILD)/obj/t/ajv/sample_grammar.o $(BUILD)/libdsa.a
 	$(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
 $(BUILD)/bench/load: $(BUILD)/obj/bench/observe.o $(BUILD)/obj/bench/http.o
-$(BUILD)/bench/chat: $(BUILD)/obj/bench/http.o \
-                     $(BUILD)/obj/bench/draft_share.o
-$(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
+$(BUILD)/bench/chat $(BUILD)/bench/replay: \
+                     $(patsubst %.c,$(BUILD)/obj/%.o,bench/http.c \
+                     bench/counts.c bench/draft_share.c bench/stream_times.c)
+$(BUILD)/bench/replay: $(patsubst %.c,$(BUILD)/obj/%.o,\
                        $(wildcard bench/replay_*.c)) $(BUILD)/libdsa.a
 $(BUILD)/bench/cpu: $(BUILD)/libdsa.a
 $(BUILD)/bench/grammar: $(BUILD)/libdsa.a

@@ -14,8 +14,10 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 
+#include "bench/counts.h"
 #include "bench/draft_share.h"
 #include "bench/http.h"
+#include "bench/stream_times.h"
 #include "engine/backend.h"
 
 
@@ -25,19 +27,15 @@
  * at random times with this mean, at most so many at once; one that finds all
  * streams in use waits, and this time is a part of its time to the first token.
  *
- * Prints a row of a Markdown table: output tokens per second, time to the first
- * token, time between events with tokens, and time per token of a request: from
- * its first event to its last one, divided by its tokens after the first.  An
- * event may have several tokens, so the time between events is not that of a
- * token.  Token counts are those of the server's usage.
+ * Prints a row of a Markdown table: output tokens per second, and the times of
+ * bench/stream_times.h.  Token counts are those of the server's usage.
  *
  * With a number of seconds the row ends then, and has what was measured until
  * then.  Requests that still run are aborted and are not counted as requests,
  * but tokens per second include their tokens: these are the difference of the
- * engines' counters, which are up to 0.1 s old, between begin and end.
+ * engines' counters between begin and end (bench/counts.h).
  */
 
-#define CHAT_EVENTS     (1U << 24)  /* most intervals that are kept */
 #define CHAT_TIMEOUT_MS 60000       /* without any event */
 #define CHAT_PROMPT     1024        /* most tokens of a prompt, and with its */
 #define CHAT_TOTAL      2048        /* answer, where lengths vary */
@@ -50,9 +48,7 @@ typedef struct {
     int             done;           /* 1: "[DONE]" */
     uint32_t        prompt_tokens;
     uint32_t        tokens;
-    uint64_t        begun;          /* ns: arrival */
-    uint64_t        first;          /* of the first event with tokens */
-    uint64_t        last;           /* of the last one; 0: none */
+    stream_time_t   time;
 } chat_stream_t;
 
 
@@ -73,14 +69,6 @@ typedef struct {
 } chat_conf_t;
 
 
-/* What the engines have read and generated. */
-
-typedef struct {
-    uint64_t        prompt;
-    uint64_t        completion;
-} chat_counts_t;
-
-
 static const char *const  chat_word[] = {
     "white", "along", "country", "oldest", "answered", "try", "turn",
     "machines", "work", "yesterday", "voices", "simple", "everywhere",
@@ -94,8 +82,7 @@ static chat_conf_t      conf = { .uri = "/v1/chat/completions",
 static uint64_t         seed = 1;
 static uint32_t         begun, ended, failed;
 static uint64_t         prompt_tokens, tokens;
-static float           *first_ms, *interval_ms, *token_ms;
-static uint32_t         n_first, n_interval, n_token;
+static stream_times_t   times;
 static uint64_t        *arrival;    /* [requests] ns, with a rate */
 static chat_stream_t  **idle;       /* [streams] */
 static uint32_t         n_idle;
@@ -209,8 +196,7 @@ chat_begin(chat_stream_t *s)
     s->done = 0;
     s->prompt_tokens = 0;
     s->tokens = 0;
-    s->last = 0;
-    s->begun = at;
+    stream_begin(&s->time, at);
 
     return http_open(&s->http, ep, conf.port, s->request, s->request_len, s);
 }
@@ -227,9 +213,8 @@ chat_end(chat_stream_t *s)
         }
     }
 
-    if (s->done && s->tokens > 1 && s->last > s->first) {
-        token_ms[n_token++] = (float) (s->last - s->first) * 1e-6f
-                              / (float) (s->tokens - 1);
+    if (s->done) {
+        stream_end(&times, &s->time, http_now(), s->tokens);
     }
 
     http_close(&s->http);
@@ -309,40 +294,13 @@ chat_line(void *data, const char *line, uint64_t now)
     }
 
     if (http_has_text(line)) {
-        if (s->last == 0) {
-            s->first = now;
-            first_ms[n_first++] = (float) (now - s->begun) * 1e-6f;
-
-        } else if (n_interval < CHAT_EVENTS) {
-            interval_ms[n_interval++] = (float) (now - s->last) * 1e-6f;
-        }
-
-        s->last = now;
+        stream_text(&times, &s->time, now);
     }
 
     if (strstr(line, "\"usage\":{") != NULL) {
         s->prompt_tokens = (uint32_t) http_number(line, "\"prompt_tokens\":");
         s->tokens = (uint32_t) http_number(line, "\"completion_tokens\":");
     }
-}
-
-
-static int
-chat_order(const void *a, const void *b)
-{
-    float  x, y;
-
-    x = *(const float *) a;
-    y = *(const float *) b;
-
-    return (x > y) - (x < y);
-}
-
-
-static double
-chat_quantile(float *v, uint32_t n, double q)
-{
-    return n == 0 ? 0 : v[(uint32_t) (q * (n - 1))];
 }
 
 
@@ -422,47 +380,17 @@ chat_options(int argc, char **argv)
 }
 
 
-/* The sums of the engines' counters; -1: they cannot be read. */
+/* The engines' counters; -1: they cannot be read. */
 
 static int
-chat_count(chat_counts_t *counts)
+chat_count(counts_t *counts)
 {
-    char     *text, *line, *next;
-    uint64_t  n;
+    memset(counts, 0, sizeof(counts_t));
 
-    static const char  prompt[] = "dsa_engine_prompt_tokens_total{";
-    static const char  completion[] = "dsa_engine_completion_tokens_total{";
-
-    memset(counts, 0, sizeof(chat_counts_t));
-    text = http_get(conf.port, "/metrics");
-
-    if (text == NULL) {
+    if (counts_read(counts, conf.port, NULL) == -1) {
         (void) fprintf(stderr, "chat: /metrics: %s\n", strerror(errno));
         return -1;
     }
-
-    for (line = text; line != NULL; line = next) {
-        next = strchr(line, '\n');
-
-        if (next != NULL) {
-            *next++ = '\0';
-        }
-
-        if (strrchr(line, ' ') == NULL) {
-            continue;
-        }
-
-        n = strtoull(strrchr(line, ' '), NULL, 10);
-
-        if (strncmp(line, prompt, sizeof(prompt) - 1) == 0) {
-            counts->prompt += n;
-
-        } else if (strncmp(line, completion, sizeof(completion) - 1) == 0) {
-            counts->completion += n;
-        }
-    }
-
-    free(text);
 
     return 0;
 }
@@ -471,19 +399,15 @@ chat_count(chat_counts_t *counts)
 /* The row's tokens; all: those of the engines, and not of complete requests. */
 
 static void
-chat_print(double seconds, const chat_counts_t *all)
+chat_print(double seconds, const counts_t *all)
 {
     double         cpu, whole;
+    counts_t       sum;
     struct rusage  use;
-    chat_counts_t  sum;
 
     (void) getrusage(RUSAGE_SELF, &use);
     cpu = (double) (use.ru_utime.tv_sec + use.ru_stime.tv_sec)
           + (double) (use.ru_utime.tv_usec + use.ru_stime.tv_usec) * 1e-6;
-
-    qsort(first_ms, n_first, sizeof(float), chat_order);
-    qsort(interval_ms, n_interval, sizeof(float), chat_order);
-    qsort(token_ms, n_token, sizeof(float), chat_order);
 
     sum.prompt = prompt_tokens;
     sum.completion = tokens;
@@ -501,12 +425,12 @@ chat_print(double seconds, const chat_counts_t *all)
                   (double) prompt_tokens / whole, (double) tokens / whole,
                   (double) sum.completion / seconds,
                   (double) (sum.prompt + sum.completion) / seconds,
-                  chat_quantile(first_ms, n_first, 0.5),
-                  chat_quantile(first_ms, n_first, 0.99),
-                  chat_quantile(interval_ms, n_interval, 0.5),
-                  chat_quantile(interval_ms, n_interval, 0.99),
-                  chat_quantile(token_ms, n_token, 0.5),
-                  chat_quantile(token_ms, n_token, 0.99), seconds, failed,
+                  stream_quantile(&times.first, 0.5),
+                  stream_quantile(&times.first, 0.99),
+                  stream_quantile(&times.interval, 0.5),
+                  stream_quantile(&times.interval, 0.99),
+                  stream_quantile(&times.token, 0.5),
+                  stream_quantile(&times.token, 0.99), seconds, failed,
                   cpu / seconds);
 }
 
@@ -575,10 +499,10 @@ chat_loop(uint64_t end, uint64_t *now)
 static int
 chat_run(chat_stream_t *s)
 {
-    int             rc;
-    uint32_t        k;
-    uint64_t        start, end, now;
-    chat_counts_t   before, after;
+    int        rc;
+    uint32_t   k;
+    uint64_t   start, end, now;
+    counts_t   before, after;
 
     for (k = 0; k < conf.streams; k++) {
         if (http_init(&s[k].http, chat_line, &s[k]) == -1) {
@@ -613,8 +537,10 @@ chat_run(chat_stream_t *s)
             return 1;
         }
 
-        after.prompt -= before.prompt;
-        after.completion -= before.completion;
+        if (counts_since(&after, &before) == -1) {
+            (void) fprintf(stderr, "chat: an engine has ended\n");
+            return 1;
+        }
     }
 
     if (rc != -1) {
@@ -654,24 +580,20 @@ main(int argc, char **argv)
     }
 
     s = calloc(conf.streams, sizeof(chat_stream_t));
-    first_ms = calloc(conf.requests, sizeof(float));
-    interval_ms = calloc(CHAT_EVENTS, sizeof(float));
-    token_ms = calloc(conf.requests, sizeof(float));
     arrival = calloc(conf.requests, sizeof(uint64_t));
     idle = calloc(conf.streams, sizeof(chat_stream_t *));
     ep = epoll_create1(EPOLL_CLOEXEC);
 
-    if (s == NULL || first_ms == NULL || interval_ms == NULL
-        || token_ms == NULL || arrival == NULL || idle == NULL || ep == -1)
-    {
+    if (s == NULL || arrival == NULL || idle == NULL || ep == -1) {
         (void) fprintf(stderr, "chat: no memory\n");
         return 1;
     }
 
     rc = chat_run(s);
 
-    if (rc == -1) {
-        (void) fprintf(stderr, "chat: %s\n", strerror(errno));
+    if (rc == -1 || times.failed) {
+        (void) fprintf(stderr, "chat: %s\n",
+                       strerror(rc == -1 ? errno : ENOMEM));
     }
 
     for (k = 0; k < conf.streams; k++) {
@@ -680,11 +602,10 @@ main(int argc, char **argv)
     }
 
     free(s);
-    free(first_ms);
-    free(interval_ms);
-    free(token_ms);
     free(arrival);
     free(idle);
+    rc = rc != 0 || failed != 0 || times.failed;
+    stream_times_free(&times);
 
-    return rc == 0 && failed == 0 ? 0 : 1;
+    return rc;
 }
