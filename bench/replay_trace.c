@@ -46,6 +46,8 @@ static FILE *trace_open(const char *path, int *piped);
 static int trace_lines(trace_reader_t *r, FILE *f, uint32_t limit);
 static int trace_line(trace_reader_t *r, const char *text, size_t len);
 static int trace_request(trace_reader_t *r);
+static int trace_times(trace_reader_t *r, trace_request_t *request);
+static int trace_ms(trace_reader_t *r, const char *name, double *out);
 static int trace_integer(trace_reader_t *r, const char *name, int64_t max,
     uint32_t *out);
 static int trace_ids(trace_reader_t *r, trace_request_t *request);
@@ -207,9 +209,8 @@ trace_line(trace_reader_t *r, const char *text, size_t len)
 static int
 trace_request(trace_reader_t *r)
 {
-    trace_t           *t;
-    trace_request_t   *request;
-    const dsa_json_t  *time;
+    trace_t          *t;
+    trace_request_t  *request;
 
     t = r->trace;
 
@@ -227,27 +228,9 @@ trace_request(trace_reader_t *r)
     request = &t->request[t->n];
     memset(request, 0, sizeof(trace_request_t));
 
-    time = dsa_json_get(r->object, "timestamp");
-
-    if (time == NULL) {
-        return trace_fail(r, "\"timestamp\" is missing");
-    }
-
-    if (dsa_json_double(time, &request->arrival_ms) != DSA_OK
-        || !(request->arrival_ms >= 0 && request->arrival_ms <= TRACE_TIME))
-    {
-        return trace_fail(r, "\"timestamp\" must be a number of ms from 0 to "
-                          "%.0f", TRACE_TIME);
-    }
-
-    if (t->n > 0 && request->arrival_ms < request[-1].arrival_ms) {
-        return trace_fail(r, "\"timestamp\" is %.0f, less than %.0f in the "
-                          "line before; expected the order of arrival",
-                          request->arrival_ms, request[-1].arrival_ms);
-    }
-
-    if (trace_integer(r, "input_length", TRACE_TOKENS, &request->input)
-        != DSA_OK
+    if (trace_times(r, request) != DSA_OK
+        || trace_integer(r, "input_length", TRACE_TOKENS, &request->input)
+           != DSA_OK
         || trace_integer(r, "output_length", TRACE_TOKENS, &request->output)
            != DSA_OK
         || trace_ids(r, request) != DSA_OK
@@ -256,7 +239,56 @@ trace_request(trace_reader_t *r)
         return DSA_ERROR;
     }
 
+    t->n_first += request->previous == TRACE_NONE;
     t->n++;
+
+    return DSA_OK;
+}
+
+
+static int
+trace_times(trace_reader_t *r, trace_request_t *request)
+{
+    if (trace_ms(r, "timestamp", &request->arrival_ms) != DSA_OK
+        || trace_ms(r, "pause_ms", &request->pause_ms) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    if (request->arrival_ms < 0) {
+        return trace_fail(r, "\"timestamp\" is missing");
+    }
+
+    if (r->trace->n > 0 && request->arrival_ms < request[-1].arrival_ms) {
+        return trace_fail(r, "\"timestamp\" is %.0f, less than %.0f in the "
+                          "line before; expected the order of arrival",
+                          request->arrival_ms, request[-1].arrival_ms);
+    }
+
+    return DSA_OK;
+}
+
+
+/* A member that is a time; -1 if it is absent. */
+
+static int
+trace_ms(trace_reader_t *r, const char *name, double *out)
+{
+    const dsa_json_t  *v;
+
+    *out = -1;
+    v = dsa_json_get(r->object, name);
+
+    if (v == NULL) {
+        return DSA_OK;
+    }
+
+    if (dsa_json_double(v, out) != DSA_OK
+        || !(*out >= 0 && *out <= TRACE_TIME))
+    {
+        return trace_fail(r, "\"%s\" must be a number of ms from 0 to %.0f",
+                          name, TRACE_TIME);
+    }
 
     return DSA_OK;
 }
@@ -346,6 +378,7 @@ trace_names(trace_reader_t *r, trace_request_t *request)
 
     request->tenant = TRACE_NONE;
     request->previous = TRACE_NONE;
+    request->next = TRACE_NONE;
 
     if (trace_name(r, "tenant", &name) != DSA_OK) {
         return DSA_ERROR;
@@ -448,6 +481,7 @@ trace_conversation(trace_t *t, dsa_str_t name, trace_request_t *request)
 
     if (last != NULL) {
         request->previous = (uint32_t) *last;
+        t->request[*last].next = t->n;
         *last = t->n;
         return DSA_OK;
     }

@@ -25,6 +25,12 @@
  *     tenant         a name; optional
  *     conversation   a name; optional.  A request begins when the one before
  *                    it in its conversation has ended
+ *     pause_ms       optional, ms from the end of the one before it in its
+ *                    conversation, for example while a tool runs: replaces the
+ *                    timestamp, which can only assume how long answers take.
+ *                    That of a conversation's first request counts only where
+ *                    an agent has one conversation after another
+ *                    (bench/replay_order.h)
  */
 
 #define TRACE_BLOCK         512         /* tokens */
@@ -33,6 +39,7 @@
 
 typedef struct {
     double              arrival_ms;
+    double              pause_ms;       /* -1: none */
     uint32_t            input;          /* tokens */
     uint32_t            output;         /* tokens */
     uint32_t            n_ids;          /* ceil(input / TRACE_BLOCK) */
@@ -40,6 +47,7 @@ typedef struct {
     uint32_t            tenant;         /* in names; TRACE_NONE: none */
     uint32_t            previous;       /* the request before it in its
                                            conversation, or TRACE_NONE */
+    uint32_t            next;           /* the one after it, or TRACE_NONE */
     uint32_t            best;           /* tokens that a cache of any size
                                            would hold when it arrives */
 } trace_request_t;
@@ -53,6 +61,7 @@ typedef struct {
     char              **tenant;         /* [n_tenants], names */
     uint32_t            n;
     uint32_t            n_tenants;
+    uint32_t            n_first;        /* requests without one before them */
     size_t              n_ids;
     size_t              id_size;        /* ids that there is room for */
     uint32_t            size;           /* requests that there is room for */

@@ -79,6 +79,27 @@ sub common {
 sub commons { my ($all) = @_; return map { common($all, $_) } 0 .. $#$all }
 
 
+# The share, in per cent, of prompts behind the first of a conversation that is
+# in the prompt before.
+
+sub turns {
+    my ($all) = @_;
+
+    my ($prompt, $kept, %last) = (0, 0);
+
+    for my $r (@$all) {
+        my $last = $last{$r->{conversation}};
+        $last{$r->{conversation}} = $r;
+        next if !$last;
+
+        $prompt += $r->{input_length};
+        $kept += common([ $last, $r ], 1);
+    }
+
+    return 100 * $kept / $prompt;
+}
+
+
 # The lines of a file that --list wrote.
 
 sub listed {
@@ -134,8 +155,10 @@ for ([ qw/ --tenants 3 --conversations 5 --system 1500 --tool 400 / ],
     my (%last, @wrong);
 
     is($err, sprintf("%d requests, %d prompt tokens, at best %d hits, "
-                     . "%.2f %%\n", scalar @$all, $prompt, $hits,
-                     100 * $hits / $prompt), "agents @$_");
+                     . "%.2f %%\n%.2f %% of the prompts behind a "
+                     . "conversation's first were in the prompt before\n",
+                     scalar @$all, $prompt, $hits, 100 * $hits / $prompt,
+                     turns($all)), "agents @$_");
 
     for my $i (0 .. $#$all) {
         my $r = $all->[$i];
