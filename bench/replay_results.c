@@ -32,53 +32,47 @@ typedef struct {
 static void replay_add(replay_sum_t *sum, const trace_request_t *request,
     const replay_result_t *result);
 static void replay_hits(const replay_sum_t *sum, const char *label);
-static void replay_times(const replay_sum_t *sum, const char *label,
-    const replay_prices_t *prices, float *first, double seconds);
+static void replay_times(const replay_sum_t *sum, replay_window_t *w,
+    const replay_options_t *o);
+static void replay_rates(const replay_window_t *w, const replay_options_t *o);
 static double replay_cpu(void);
-static int replay_order(const void *a, const void *b);
-static double replay_quantile(const float *v, uint32_t n, double q);
 
 
 uint32_t
 replay_print(const trace_t *t, const replay_result_t *result,
-    const char *label, const replay_prices_t *prices, double seconds)
+    replay_window_t *w, const replay_options_t *o)
 {
-    float         *first;
     uint32_t       i;
     replay_sum_t   sum;
 
     memset(&sum, 0, sizeof(sum));
     sum.added_min = UINT32_MAX;
-    first = calloc(t->n, sizeof(float));
 
-    if (first == NULL) {
+    for (i = 0; i < t->n; i++) {
+        sum.failed += result[i].state == REPLAY_FAILED;
+
+        if (result[i].state == REPLAY_ENDED
+            && result[i].ended >= w->times.from)
+        {
+            replay_add(&sum, &t->request[i], &result[i]);
+        }
+    }
+
+    if (w->times.failed) {
         (void) fprintf(stderr, "replay: out of memory\n");
         return t->n;
     }
 
-    for (i = 0; i < t->n; i++) {
-        if (result[i].state != REPLAY_ENDED) {
-            sum.failed += result[i].state == REPLAY_FAILED;
-            continue;
-        }
-
-        first[sum.ended] = result[i].first_ms;
-        replay_add(&sum, &t->request[i], &result[i]);
-    }
-
-    if (sum.ended == 0) {
+    if (sum.ended == 0 && w->times.first.n == 0 && w->times.interval.n == 0) {
         (void) fprintf(stderr, sum.failed != 0
                                ? "replay: all requests failed\n"
-                               : "replay: no request has ended\n");
-        sum.failed = t->n;
-
-    } else {
-        qsort(first, sum.ended, sizeof(float), replay_order);
-        replay_hits(&sum, label);
-        replay_times(&sum, label, prices, first, seconds);
+                               : "replay: no token has arrived\n");
+        return t->n;
     }
 
-    free(first);
+    replay_hits(&sum, o->label);
+    replay_times(&sum, w, o);
+    replay_rates(w, o);
 
     return sum.failed;
 }
@@ -123,8 +117,15 @@ replay_hits(const replay_sum_t *sum, const char *label)
 {
     uint32_t  i;
 
-    (void) printf("| %s | %u | %llu | %.2f |", label, sum->ended,
-                  (unsigned long long) sum->prompt,
+    (void) printf("| %s | %u | %llu |", label, sum->ended,
+                  (unsigned long long) sum->prompt);
+
+    if (sum->ended == 0) {
+        (void) printf(" - | - | - | - | - | - | %u |\n", sum->failed);
+        return;
+    }
+
+    (void) printf(" %.2f |",
                   100.0 * (double) sum->cached / (double) sum->prompt);
 
     for (i = 0; i < REPLAY_TIERS; i++) {
@@ -152,26 +153,73 @@ replay_hits(const replay_sum_t *sum, const char *label)
 
 
 static void
-replay_times(const replay_sum_t *sum, const char *label,
-    const replay_prices_t *prices, float *first, double seconds)
+replay_times(const replay_sum_t *sum, replay_window_t *w,
+    const replay_options_t *o)
 {
-    double  miss, cost, most;
+    double           miss, cost, most;
+    stream_times_t  *t;
 
+    t = &w->times;
     miss = (double) (sum->prompt - sum->cached);
-    cost = miss * prices->miss + (double) sum->cached * prices->hit
-           + (double) sum->output * prices->output;
-    most = (double) sum->prompt * prices->miss
-           + (double) sum->output * prices->output;
+    cost = miss * o->prices.miss + (double) sum->cached * o->prices.hit
+           + (double) sum->output * o->prices.output;
+    most = (double) sum->prompt * o->prices.miss
+           + (double) sum->output * o->prices.output;
 
-    (void) printf("| %s | %.1f / %.1f / %.1f | %.0f | %.0f | %.4f | %.4f "
-                  "| %.1f | %.1f |\n", label,
-                  replay_quantile(first, sum->ended, 0.5),
-                  replay_quantile(first, sum->ended, 0.9),
-                  replay_quantile(first, sum->ended, 0.99),
-                  (double) sum->prompt / seconds,
-                  (double) sum->output / seconds,
-                  cost / REPLAY_MILLION, most / REPLAY_MILLION, seconds,
-                  replay_cpu());
+    (void) printf("| %s | %.1f / %.1f / %.1f | %.1f / %.1f | ", o->label,
+                  stream_quantile(&t->first, 0.5),
+                  stream_quantile(&t->first, 0.9),
+                  stream_quantile(&t->first, 0.99),
+                  stream_quantile(&t->interval, 0.5),
+                  stream_quantile(&t->interval, 0.99));
+
+    if (t->token.n != 0) {
+        (void) printf("%.2f / %.2f", stream_quantile(&t->token, 0.5),
+                      stream_quantile(&t->token, 0.99));
+
+    } else {
+        (void) printf("-");
+    }
+
+    (void) printf(" | %.4f | %.4f | %.1f |\n", cost / REPLAY_MILLION,
+                  most / REPLAY_MILLION, replay_cpu());
+}
+
+
+/* By the engines' counters, for each GPU. */
+
+static void
+replay_rates(const replay_window_t *w, const replay_options_t *o)
+{
+    double           gpu;
+    const counts_t  *c;
+
+    c = &w->counts;
+    gpu = w->seconds * o->gpus;
+
+    (void) printf("| %s | ", o->label);
+
+    if (o->agents != 0) {
+        (void) printf("%u", o->agents);
+
+    } else {
+        (void) printf("-");
+    }
+
+    (void) printf(" | %u | ", o->gpus);
+
+    if (w->counted) {
+        (void) printf("%.1f | %.1f | %.1f | %.1f",
+                      (double) c->completion / gpu,
+                      (double) (c->prompt + c->completion) / gpu,
+                      (double) c->cached / gpu,
+                      (double) (c->prompt - c->cached) / gpu);
+
+    } else {
+        (void) printf("- | - | - | -");
+    }
+
+    (void) printf(" | %.1f |\n", w->seconds);
 }
 
 
@@ -189,29 +237,9 @@ replay_cpu(void)
 }
 
 
-static int
-replay_order(const void *a, const void *b)
-{
-    float  x, y;
-
-    x = *(const float *) a;
-    y = *(const float *) b;
-
-    return (x > y) - (x < y);
-}
-
-
-/* v [n] is sorted. */
-
-static double
-replay_quantile(const float *v, uint32_t n, double q)
-{
-    return v[(uint32_t) (q * (n - 1))];
-}
-
-
 int
-replay_list(const trace_t *t, const replay_result_t *result, const char *path)
+replay_list(const trace_t *t, const replay_result_t *result, uint64_t start,
+    const char *path)
 {
     int                     rc;
     FILE                   *f;
@@ -225,7 +253,7 @@ replay_list(const trace_t *t, const replay_result_t *result, const char *path)
     }
 
     (void) fprintf(f, "ok,input,best,prompt,cached,gpu,host,redis,output,"
-                   "first_ms,total_ms\n");
+                   "due_ms,first_ms,total_ms\n");
 
     for (i = 0; i < t->n; i++) {
         r = &result[i];
@@ -243,8 +271,11 @@ replay_list(const trace_t *t, const replay_result_t *result, const char *path)
             }
         }
 
-        (void) fprintf(f, ",%u,%.2f,%.2f\n", r->output, r->first_ms,
-                       r->total_ms);
+        (void) fprintf(f, ",%u,%.2f,%.2f,%.2f\n", r->output,
+                       r->due != 0 ? (double) (r->due - start) * 1e-6 : 0,
+                       (double) r->first_ms,
+                       r->ended != 0 ? (double) (r->ended - r->due) * 1e-6
+                                     : 0);
     }
 
     rc = ferror(f) ? -1 : 0;

@@ -9,6 +9,7 @@
 
 
 #include "bench/replay_trace.h"
+#include "bench/replay_window.h"
 
 
 /* The results of a replay, and the rows that are printed of them. */
@@ -33,33 +34,28 @@ typedef struct {
     uint32_t            cached;
     int64_t             tier[REPLAY_TIERS];     /* cached tokens of GPU, host,
                                            Redis; -1: not in the usage */
+    uint64_t            due;            /* ns */
     uint64_t            ended;          /* ns */
-    float               first_ms;       /* until the first token */
-    float               total_ms;
+    float               first_ms;       /* from due until the first token */
 } replay_result_t;
 
 
-/* USD for a million tokens */
-
-typedef struct {
-    double              miss;
-    double              hit;
-    double              output;
-} replay_prices_t;
-
-
 /*
- * Prints two rows of Markdown tables: hits and times.  Both begin with label;
- * bench/replay has the names of the columns.  Requests that have not ended are
- * left out.  Returns the number of requests that failed; all, if none has
- * ended.
+ * Prints three rows of Markdown tables: hits, times and rates.  They begin with
+ * the label; bench/replay has the names of the columns.  Hits, the times of a
+ * token of a request, and costs are those of requests that have ended in the
+ * window.  What is not known is "-".  Returns the number of requests that
+ * failed, also before the window; all, if no token has arrived in it.
  */
 uint32_t replay_print(const trace_t *t, const replay_result_t *result,
-    const char *label, const replay_prices_t *prices, double seconds);
+    replay_window_t *w, const replay_options_t *o);
 
-/* A CSV file with a line for each request.  -1 with errno. */
+/*
+ * A CSV file with a line for each request; start, ns, is that of the run.  -1
+ * with errno.
+ */
 int replay_list(const trace_t *t, const replay_result_t *result,
-    const char *path);
+    uint64_t start, const char *path);
 
 
 #endif /* _DSA_BENCH_REPLAY_RESULTS_H_INCLUDED_ */

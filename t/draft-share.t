@@ -2,9 +2,9 @@
 #
 # Random weights whose drafts are right as often as a load wants them to be
 # (bench/draft_share.h): a small model of GLM-4.7-Flash's architecture with
-# random head and draft layer, in BF16, on the CPU.  "bench/serve -d" gets that
-# share, the tokens of a step follow from it, and each request is billed for the
-# tokens that it has.
+# random head and draft layer, in BF16, on the CPU.  "bench/serve -d" and
+# "bench/replay --drafts" get that share, the tokens of a step follow from it,
+# and each request is billed for the tokens that it has.
 
 use strict;
 use warnings;
@@ -200,5 +200,35 @@ is(grown('dsa_engine_completion_tokens_total'), $want{completion},
 is(grown('dsa_engine_decodes_total')
    + grown('dsa_engine_accepted_draft_tokens_total') + CHATS,
    $want{completion}, 'drafts that are wrong are not billed');
+
+
+# ------------------------------------------------- the share of a replay
+
+my $file = write_file($t->path('trace'), join '', map {
+    json_encode({ timestamp => 0, input_length => 20, output_length => ANSWER,
+                  hash_ids => [ $_ ] }) . "\n" } 1 .. CHATS);
+
+for my $share (0.5, 0.85) {
+    $before = $t->metrics;
+
+    my $run = $t->spawn("replay$share", $t->build . '/bench/replay', '--port',
+                        $t->port, '--tokenizer', "$model/tokenizer.json",
+                        '--model', 'random', '--concurrency', 6, '--drafts',
+                        $share, $file);
+
+    is($run->wait_end(120), 0, "a replay with share $share has ended")
+        or diag($run->output);
+    wait_until(sub {
+        $after = $t->metrics;
+        grown('dsa_engine_completion_tokens_total') == CHATS * ANSWER;
+    }, 30, 'the counters of the engine');
+
+    my ($first) = map { $after->{$_} - $before->{$_} }
+                  grep { /accepted_draft_tokens_total\{.*position="0"/ }
+                  keys %$after;
+
+    cmp_ok(abs($first / grown('dsa_engine_decodes_total') - $share), '<',
+           0.07, "the first draft is right in a share of $share");
+}
 
 $t->done;

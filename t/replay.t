@@ -2,7 +2,9 @@
 #
 # bench/agents and bench/replay.  The best hit rate that the generator prints
 # is checked by comparing each request with all before it, and the hits that
-# the replay measures by the same numbers, rounded to pages.
+# the replay measures by the same numbers, rounded to pages.  Times at which
+# requests are due follow from those at which others ended, and are compared
+# with these; tokens are compared with usages and with the engine's times.
 
 use strict;
 use warnings;
@@ -172,6 +174,13 @@ for ([ qw/ --tenants 3 --conversations 5 --system 1500 --tool 400 / ],
             if $last && $r->{input_length}
                <= $last->{input_length} + $last->{output_length};
         push @wrong, "$i: tenant" if $last && $r->{tenant} ne $last->{tenant};
+        push @wrong, "$i: pause" if defined $r->{pause_ms} != defined $last;
+
+        # with 50 tokens/s; both times are whole ms
+
+        push @wrong, "$i: the time is not that of the answer and the pause"
+            if $last && abs($r->{timestamp} - $last->{timestamp}
+                            - $last->{output_length} * 20 - $r->{pause_ms}) > 2;
         $last{$r->{conversation}} = $r;
     }
 
@@ -184,6 +193,10 @@ isnt((agents('--seed', 5))[2], (agents('--seed', 6))[2],
      'other seeds make other traces');
 is((agents(qw/ --context 3000 --system 2000 /))[0]
    ->[-1]{input_length} <= 3000, 1, 'no prompt exceeds the context');
+cmp_ok(abs(turns((agents(qw/ --conversations 100 --turns 1 --rounds 8
+                             --system 47000 --user 2500 --tool 2500
+                             --answer 400 --run 5 /))[0]) - 95), '<', 0.3,
+       'the options of bench/README.md: turns share 95 % of their prompt');
 like((run('bench/agents', '--tenants', 0))[2],
      qr/^bench\/agents: --tenants is 0; expected at least 1$/m,
      'a wrong number');
@@ -212,6 +225,8 @@ for ([ '{"timestamp":3,', qr/:2: .*(?:parse error|premature)/i ],
        qr/:2: "hash_ids" must be an array with 2 numbers, one for each 512 / ],
      [ $good =~ s/\[1,2\]/[1,-2]/r,
        qr/:2: "hash_ids" must contain integers from 0 / ],
+     [ $good =~ s/\}/,"pause_ms":-1}/r,
+       qr/:2: "pause_ms" must be a number of ms from 0 / ],
      [ $good =~ s/\}/,"tenant":"a b"}/r, qr/:2: "tenant" must consist of / ],
      [ $good =~ s/\}/,"conversation":7}/r,
        qr/:2: "conversation" must be a string of 1 to 64 bytes$/ ])
@@ -237,6 +252,15 @@ like((replay([], '--speed', 'fast'))[2],
 like((replay([], '--prices', '1,2'))[2],
      qr/^replay: the prices are "1,2"; expected three numbers/m,
      'wrong prices');
+like((replay([], '--drafts', '0.95'))[2],
+     qr/^replay: the share of drafts is "0\.95"; expected a number above 0 /m,
+     'a share of drafts that no temperature has');
+like((replay([ request(10, 1, [ 1 ]) ], '--agents', 2))[2],
+     qr/^replay: --agents is 2, but the trace has 1 conversations; /m,
+     'more agents than conversations');
+like((replay([], '--agents', 2, '--concurrency', 2))[2],
+     qr/^replay: --agents and --concurrency: expected one of them$/m,
+     'agents and requests at a time');
 like((replay([], '--requests', '-1'))[2],
      qr/^replay: "-1" is not a number; expected an integer from 1 /m,
      'a wrong number');
@@ -286,6 +310,37 @@ is($rows->[0][9], sprintf('%.2f', 100 * sum(@common)
    'so is the best share');
 is($rows->[0][11], 0, 'and that no request failed');
 
+# the rates are in the ratio of the usages, and of each GPU
+
+my %sum = map { my $k = $_; ($k => sum(map { $_->{$k} } @list)) }
+          qw/ prompt cached output /;
+
+
+# Compares the tokens that rates are of with what is expected; the time of a
+# run is printed with a digit only, so that ratios are compared.
+
+sub rates {
+    my ($row, $gpus, $want, $what) = @_;
+
+    my ($n, @rate) = @$row[4 .. 8];
+    my ($output, $all, $cached, $computed) = @rate;
+    my $tokens = $want->{prompt} + $want->{output};
+
+    is($n, $gpus, "$what: GPUs");
+
+    for ([ output => $output, $want->{output} ],
+         [ cached => $cached, $want->{cached} ],
+         [ computed => $computed, $want->{prompt} - $want->{cached} ])
+    {
+        my ($name, $is, $tokens_of) = @$_;
+
+        cmp_ok(abs($is / $all - $tokens_of / $tokens), '<', 0.001,
+               "$what: $name") or diag("@$row");
+    }
+}
+
+rates($rows->[2], 1, \%sum, 'rates of one GPU');
+
 # the rounding to pages, where a common prefix ends within one
 
 my @odd = (request(12 * PAGE - $before - 1, 1, [ 911, 912 ]),
@@ -330,6 +385,86 @@ is_deeply([ map { $_->{cached} } listed() ],
           [ map { pages($_ * BLOCK) } 0 .. 19 ],
           'a request waits for the one before it in its conversation');
 
+# Requests are due when the one before them has ended, and after a pause if the
+# trace has one, whatever the time of arrival.
+
+
+sub end_ms { my ($r) = @_; return $r->{due_ms} + $r->{total_ms} }
+
+
+# 1 if two times are the same; each was rounded to 0.01 ms.
+
+sub same_ms { my ($a, $b) = @_; return abs($a - $b) < 0.04 }
+
+my @paused = map { request(10, 30, [ 1900 ], conversation => 'p',
+                           timestamp => $_->[0],
+                           defined $_->[1] ? (pause_ms => $_->[1]) : ()) }
+             [ 0, 5000 ], [ 1, 300 ], [ 2 ], [ 40_000, 200 ];
+
+for my $speed (1, 2) {
+    ($rc, $rows, $err) = replay(\@paused, '--speed', $speed);
+    is($rc, 0, "pauses, speed $speed") or diag($err);
+    @list = listed();
+    is_deeply([ grep { !same_ms($list[$_]{due_ms}, end_ms($list[$_ - 1])
+                                + ($paused[$_]{pause_ms} // 0) / $speed) }
+                1 .. 3 ], [], 'they begin when the request before has ended');
+    ok(same_ms($list[0]{due_ms}, 0), 'the first one is due when it arrives');
+}
+
+my @late = map { request(10, 1, [ 1901 ], conversation => 'l',
+                         timestamp => 500 * $_) } 0, 1;
+replay(\@late, '--speed', 1);
+@list = listed();
+ok(same_ms($list[1]{due_ms}, max(500, end_ms($list[0]))),
+   'without a pause the time of arrival counts');
+
+$_->{pause_ms} = 3_600_000 for @paused;
+is((replay(\@paused))[0], 0, 'without a speed pauses are ignored');
+
+# So many agents are active, also in their pauses: a conversation begins when
+# another one has ended.  The run ends when none is left, before the end of the
+# ninth, which is long.
+
+for my $agents (1, 3) {
+    my $pause = 20;
+    my @active = map { my $n = $_; map {
+        request(10, 10, [ 1910 + $n ], conversation => "a$n", timestamp => 0,
+                pause_ms => $_ == 1 ? $pause : 40)
+    } 1 .. ($n == 9 ? 10 : 2 + $n % 3) } 1 .. 9;
+
+    ($rc, $rows, $err) = replay(\@active, '--agents', $agents, '--speed', 1);
+    is($rc, 0, "$agents agents") or diag($err);
+
+    my (%first, %last, %left);
+    my @r = listed();
+
+    for my $i (0 .. $#r) {
+        my $name = $active[$i]{conversation};
+
+        $left{$name} += !$r[$i]{ok};
+        next if $r[$i]{due_ms} == 0;
+        $first{$name} //= $r[$i]{due_ms};
+        $last{$name} = end_ms($r[$i]);
+    }
+
+    my @begun = sort { $a <=> $b } values %first;
+    my @ended = sort { $a <=> $b } map { $last{$_} }
+                grep { !$left{$_} } keys %last;
+
+    # the last ones may be in their pauses when the run ends
+
+    cmp_ok(scalar @begun, '>', 9 - $agents, 'conversations began');
+    is_deeply([ grep { !same_ms($begun[$_], $pause
+                                + ($_ < $agents ? 0
+                                                : $ended[$_ - $agents])) }
+                0 .. $#begun ], [],
+              'each one after its pause, when another one has ended');
+    cmp_ok(scalar @ended, '>=', 9 - $agents + 1,
+           'the run ends when an agent finds no other');
+    cmp_ok(scalar @ended, '<', 9, 'and not later') if $agents == 3;
+    is($rows->[2][3], $agents, 'their number is printed');
+}
+
 # times of arrival
 
 my @times = map { request(10, 1, [ 2000 + $_ ], timestamp => 40_000 * $_) }
@@ -347,6 +482,11 @@ cmp_ok(time - $start, '<', 60, 'and are ignored without one');
 is("$rc $rows->[0][3] $rows->[0][11]", '0 1 0',
    'a run that has ended counts the requests that have');
 is(join(' ', map { $_->{ok} } listed()), '1 0 0', 'and lists them');
+
+($rc, $rows, $err) = replay(\@times, '--warm', 600);
+is($rc, 1, 'a trace that ends before the measurement');
+like($err, qr/^replay: the trace ended before the 600 s of --warm$/m,
+     'is an error');
 
 # --requests, and a packed trace
 
@@ -376,6 +516,7 @@ is($rows->[0][3], 1, 'the others too');
 # the tokens of tiers, from a server that sends them in small pieces
 
 my $port = $t->free_port();
+my $bodies = $t->path('bodies');
 my $usage = '{"choices":[],"usage":{"prompt_tokens":110,'
             . '"completion_tokens":1,"prompt_tokens_details":'
             . '{"cached_tokens":99,"gpu_tokens":55,"host_tokens":33,'
@@ -393,7 +534,18 @@ $t->daemon('tiers', sub {
             sysread $s, $in, 65536, length $in or last;
             $length = $+[0] + $1
                 if $in =~ /Content-Length: (\d+)\r\n.*?\r\n\r\n/s;
+            $length = $+[0] if $in =~ /^GET .*?\r\n\r\n/s;
         }
+
+        if ($in !~ /^POST /) {
+            print $s "HTTP/1.1 404 Not Found\r\n\r\n" if $in ne '';
+            close $s;
+            next;
+        }
+
+        open my $to, '>>', $bodies or die "open: $!\n";
+        print $to $in =~ s/^.*?\r\n\r\n//sr, "\n";
+        close $to;
 
         my $events = join '', map { "data: $_\n\n" }
                      '{"choices":[{"delta":{"content":"x"}}],"usage":null}',
@@ -412,6 +564,16 @@ wait_until(sub { IO::Socket::INET->new(PeerAddr => "127.0.0.1:$port") }, 10,
 is($rc, 0, 'a server with tiers') or diag($err);
 is_deeply([ @{ $rows->[0] }[5 .. 8] ], [ '90.00', '50.00', '30.00', '10.00' ],
           'the shares of the tiers');
+is_deeply([ @{ $rows->[2] }[3 .. 8] ], [ '-', 1, ('-') x 4 ],
+          'without /metrics the rates are not known');
+
+# bench/draft_share.h: 0.85 at temperature 1, 0.3 at 0.16
+
+replay([ request(100, 1, [ 1 ]) ], '--port', $port, '--drafts', $_)
+    for 0.85, 0.3;
+is_deeply([ map { sprintf '%.2f', json_decode($_)->{temperature} }
+            split /\n/, read_file($bodies) ], [ '1.00', '1.01', '0.16' ],
+          'the temperature, and those of shares of drafts');
 ($rc, $rows, $err) = replay([ request(100, 2, [ 1 ]) ], '--port', $port);
 like($err, qr/^replay: request 1: the answer has 1 tokens; expected 2$/m,
      'an answer of another length');
@@ -448,7 +610,14 @@ sub cells {
 my @cells = cells($out);
 
 is_deeply([ map { "@$_[1, 2]" } @cells ],
-          [ ('1 default', '2 1mt') x 2 ], 'rows of both tables');
+          [ ('1 default', '2 1mt') x 4 ], 'rows of all tables');
+is_deeply([ map { $_->[3] } @cells[6, 7] ],
+          [ (sum(map { $_->{output_length} - 1 } @$all)) x 2 ],
+          'the engines have a time for each token but the first of an answer');
+rates($cells[$_ + 4], $_ + 1, { prompt => $sum{prompt}, cached =>
+                                $cells[$_][5] / 100 * $sum{prompt},
+                                output => $sum{output} },
+      "rates of " . ($_ + 1) . ' replicas') for 0, 1;
 
 $prompt = sum(map { $_->{input_length} + $list[0]{prompt} - $list[0]{input} }
               @$all);
@@ -463,6 +632,47 @@ my @routed = cells($out);
 is($rc, 0, 'bench/replay with messages') or diag($err);
 is("@{ $routed[0] }[5, 10]", "@{ $cells[0] }[5, 10]",
    'two replicas have the hits of one, of prompts of the same length');
+
+# Answers of 50 tokens/s that do not end.  Their tokens are counted, but only
+# those of the measurement, and times of tokens are those of the pace.
+
+my $endless = write_trace([ map { request(10, 20000, [ 4000 + $_ ]) } 1, 2 ]);
+
+for my $warm (0, 2) {
+    ($rc, $out, $err) = run('bench/replay', '--port', $t->free_port(),
+                            '--workers', 1, '--rate', 50, '--gpus', 2,
+                            '--seconds', 3, $warm ? ('--warm', $warm) : (),
+                            $endless, '1');
+    is($rc, 0, "answers that do not end, from $warm s on") or diag($err);
+
+    my ($hits, $times, $rates, $engine) = cells($out);
+    my $tokens = $rates->[5] * $rates->[4] * $rates->[9];
+
+    is("@$hits[3, 5] $times->[5]", '0 - -', 'no request has ended');
+    cmp_ok($tokens, '>', 0, 'their tokens are counted');
+    cmp_ok(abs($tokens - $engine->[3] - ($warm ? 0 : 2)), '<',
+           0.03 * $tokens + 2, 'as the engine has times of them');
+    cmp_ok($rates->[5] * $rates->[4], '<', 2 * 70,
+           'and not those before the measurement');
+    cmp_ok((split / /, $times->[4])[0], '>', 5, 'the time between events');
+    cmp_ok((split / /, $engine->[4])[0], '>', 5,
+           'the time between tokens in the engine') or diag($out);
+}
+
+# one answer that does
+
+($rc, $out, $err) = run('bench/replay', '--port', $t->free_port(),
+                        '--workers', 1, '--rate', 50,
+                        write_trace([ request(10, 50, [ 5000 ]) ]), '1');
+cmp_ok((split / /, (cells($out))[1][5])[0], '>', 5,
+       'the time per token of a request') or diag($out, $err);
+
+# engines without times of tokens, as those before they had them
+
+my $metrics = write_file($t->path('metrics'),
+                         "dsa_engine_prompt_tokens_total{engine=\"a\"} 7\n");
+is((run('bench/token_times', $metrics, $t->path('counts'), 'a | b'))[1],
+   "| a | b | - | - | - | - | - |\n", 'times that engines do not have');
 
 ($rc, $out, $err) = run('bench/replay', $file, 'x');
 is($rc, 1, 'a wrong configuration');
