@@ -193,10 +193,18 @@ isnt((agents('--seed', 5))[2], (agents('--seed', 6))[2],
      'other seeds make other traces');
 is((agents(qw/ --context 3000 --system 2000 /))[0]
    ->[-1]{input_length} <= 3000, 1, 'no prompt exceeds the context');
-cmp_ok(abs(turns((agents(qw/ --conversations 100 --turns 1 --rounds 8
-                             --system 47000 --user 2500 --tool 2500
-                             --answer 400 --run 5 /))[0]) - 95), '<', 0.3,
-       'the options of bench/README.md: turns share 95 % of their prompt');
+# the options of bench/README.md
+
+my ($load) = agents(qw/ --conversations 100 --turns 1 --rounds 8 --run 5
+                        --system 47000 --user 2500 --tool 2500
+                        --answer 400 /);
+my @pauses = grep { defined } map { $_->{pause_ms} } @$load;
+
+cmp_ok(abs(turns($load) - 95), '<', 0.3, 'turns share 95 % of their prompt');
+cmp_ok(abs(sum(@pauses) / @pauses / 5000 - 1), '<', 0.1,
+       'tools run for 5 seconds');
+cmp_ok(abs(sum(map { $_->{output_length} } @$load) / @$load / 400 - 1), '<',
+       0.1, 'answers have 400 tokens');
 like((run('bench/agents', '--tenants', 0))[2],
      qr/^bench\/agents: --tenants is 0; expected at least 1$/m,
      'a wrong number');
