@@ -154,6 +154,8 @@ test_cuts_dense(void **state)
 {
     check_cuts("v3", DSA_EXACT);
     check_cuts("v3", DSA_SERVED);
+    check_cuts("joyai", DSA_EXACT);
+    check_cuts("joyai", DSA_SERVED);
     check_cuts("glm-4.7-flash", DSA_EXACT);
     check_cuts("glm-4.7-flash", DSA_SERVED);
     check_cuts("moonlight", DSA_EXACT);
@@ -265,7 +267,7 @@ check_batched(const char *name)
                 continue;
             }
 
-            k = turn % 3 == i ? 1 + dsa_t_random(100) : 1;
+            k = turn % 3 == i ? 1 + dsa_t_random(f.n / 3) : 1;
             k = k < f.n - n[i] ? k : f.n - n[i];
 
             rows[left].tokens = tokens[i] + n[i];
@@ -323,6 +325,8 @@ test_batched(void **state)
 {
     check_batched("a-fp8");
     check_batched("v3");
+    check_batched("joyai");
+    check_batched("glm-4.7-flash");
     check_batched("moonlight");
 }
 

@@ -106,6 +106,8 @@ test_bits(void **state)
     check_bits("b-bf16", DSA_SERVED);
     check_bits("v3", DSA_EXACT);
     check_bits("v3", DSA_SERVED);
+    check_bits("joyai", DSA_EXACT);
+    check_bits("joyai", DSA_SERVED);
     check_bits("glm-4.7-flash", DSA_SERVED);
     check_bits("moonlight", DSA_EXACT);
     check_bits("moonlight", DSA_SERVED);
@@ -262,6 +264,8 @@ test_threads(void **state)
     check_threads("b-bf16", DSA_SERVED);
     check_threads("v3", DSA_EXACT);
     check_threads("v3", DSA_SERVED);
+    check_threads("joyai", DSA_EXACT);
+    check_threads("joyai", DSA_SERVED);
     check_threads("glm-4.7-flash", DSA_SERVED);
     check_threads("moonlight", DSA_EXACT);
     check_threads("moonlight", DSA_SERVED);

@@ -606,9 +606,12 @@ static void
 test_dense(void **state)
 {
     check_model("v3", DSA_SERVED, 0);
+    check_model("joyai", DSA_EXACT, 0);
+    check_model("joyai", DSA_SERVED, 0);
     check_model("glm-4.7-flash", DSA_EXACT, 0);
     check_model("moonlight", DSA_SERVED, 0);
     check_model("drafts-v3", DSA_SERVED, 3);
+    check_model("drafts-joyai", DSA_SERVED, 3);
     check_model("drafts-glm-4.7-flash", DSA_EXACT, 3);
 }
 

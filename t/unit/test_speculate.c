@@ -860,7 +860,8 @@ test_dense(void **state)
     size_t  i;
 
     static const char  *const models[] = {
-        GOLDEN "drafts-v3", GOLDEN "drafts-glm-4.7-flash"
+        GOLDEN "drafts-v3", GOLDEN "drafts-joyai",
+        GOLDEN "drafts-glm-4.7-flash"
     };
 
     for (i = 0; i < sizeof(models) / sizeof(models[0]); i++) {
