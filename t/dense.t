@@ -111,13 +111,15 @@ for my $name (@wide) {
 }
 
 
-# Four times as many heads and columns, which GPUs can share; of these
-# models there are only the logits.
+# N times as many heads and columns, which GPUs can share.  Logits are compared,
+# because all of these models have them.
 
-for ([ 'drafts-v3', 2, 4 ], [ 'drafts-glm-4.7-flash', 2 ]) {
-    my ($name, @gpus) = @$_;
+for ([ 'drafts-v3', 4, 2, 4 ], [ 'drafts-glm-4.7-flash', 4, 2 ],
+     [ 'joyai-wide', 2, 2 ], [ 'moonlight-wide', 2, 2 ])
+{
+    my ($name, $n, @gpus) = @$_;
     my $golden = "$data/$name/golden.safetensors";
-    my $wide = widen_all("$data/$name", $t->path($name), 4);
+    my $wide = widen_all("$data/$name", $t->path($name), $n);
 
     for my $gpus (@gpus) {
         my @args = ('--exact', '--gpus', $gpus, '--attention', 'tensor');

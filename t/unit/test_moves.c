@@ -29,9 +29,16 @@ test_cpu(void **state)
         { DSA_BACKEND_CPU, GOLDEN "glm-5.2", DSA_SERVED, data2 },
         { DSA_BACKEND_CPU, GOLDEN "glm-4.7-flash", DSA_EXACT, one },
         { DSA_BACKEND_CPU, GOLDEN "glm-4.7-flash", DSA_SERVED, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "v3", DSA_EXACT, data2 },
         { DSA_BACKEND_CPU, GOLDEN "v3", DSA_SERVED, one },
+        { DSA_BACKEND_CPU, GOLDEN "joyai", DSA_EXACT, one },
+        { DSA_BACKEND_CPU, GOLDEN "joyai", DSA_SERVED, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "moonlight", DSA_EXACT, data2 },
+        { DSA_BACKEND_CPU, GOLDEN "moonlight", DSA_SERVED, one },
         { DSA_BACKEND_CPU, wide, DSA_EXACT, tensor2 },
-        { DSA_BACKEND_CPU, wide, DSA_SERVED, tensor2 }
+        { DSA_BACKEND_CPU, wide, DSA_SERVED, tensor2 },
+        { DSA_BACKEND_CPU, wide_dense, DSA_EXACT, tensor2 },
+        { DSA_BACKEND_CPU, wide_dense, DSA_SERVED, tensor2 }
     };
 
     for (i = 0; i < sizeof(setups) / sizeof(setups[0]); i++) {
@@ -288,5 +295,5 @@ main(void)
         cmocka_unit_test(test_fingerprint)
     };
 
-    return cmocka_run_group_tests(tests, wide_make, wide_remove);
+    return cmocka_run_group_tests(tests, both_make, both_remove);
 }

@@ -294,6 +294,7 @@ test_exact(void **state)
     check_exact(GOLDEN "moonlight", data2);
     check_exact(wide, tensor2);
     check_exact(wide, tensor4);
+    check_exact(wide_dense, tensor2);
 }
 
 
@@ -418,9 +419,13 @@ test_bits(void **state)
     check_bits(GOLDEN "a-fp8", DSA_SERVED, data4);
     check_bits(GOLDEN "b-bf16", DSA_SERVED, data2);
     check_bits(GOLDEN "v3", DSA_SERVED, data2);
+    check_bits(GOLDEN "joyai", DSA_SERVED, data2);
+    check_bits(GOLDEN "glm-4.7-flash", DSA_EXACT, data4);
     check_bits(GOLDEN "moonlight", DSA_EXACT, data2);
     check_bits(wide, DSA_EXACT, tensor4);
     check_bits(wide, DSA_SERVED, tensor2);
+    check_bits(wide_dense, DSA_EXACT, tensor2);
+    check_bits(wide_dense, DSA_SERVED, tensor2);
 }
 
 
@@ -677,9 +682,12 @@ test_served(void **state)
     check_served(GOLDEN "a-fp8", data4, 1);
     check_served(GOLDEN "b-bf16", data2, 1);
     check_served(GOLDEN "v3", data2, 1);
+    check_served(GOLDEN "joyai", data2, 0);
     check_served(GOLDEN "glm-4.7-flash", data2, 0);
+    check_served(GOLDEN "moonlight", data2, 1);
     check_served(wide, tensor2, 0);
     check_served(wide, tensor4, 0);
+    check_served(wide_dense, tensor2, 0);
 }
 
 
@@ -748,5 +756,5 @@ main(void)
         cmocka_unit_test(test_answer)
     };
 
-    return cmocka_run_group_tests(tests, wide_make, wide_remove);
+    return cmocka_run_group_tests(tests, both_make, both_remove);
 }

@@ -224,7 +224,7 @@ sub widen_tensor {
     my ($rows, $cols) = @{$t->{shape}};
     my @copies = 0 .. $#$weights;
 
-    if ($name =~ /\.(?:q_b_proj|kv_b_proj)\.weight\z/) {
+    if ($name =~ /\.(?:q_proj|q_b_proj|kv_b_proj)\.weight\z/) {
         more_rows($t, $scale,
                   map { [ heads($_, $pairs, $rows / $pairs) ] } @copies);
 
