@@ -22,10 +22,12 @@ my $data = "$DSA::Test::root/t/data/golden";
 my @models = qw/ v3 joyai glm-4.7-flash moonlight /;
 my @wide = map { "$_-wide" } @models;   # with the published sizes of a head
 
-# Bounds of the median distance between "served" and "exact".  The cache rounds
-# latents, and with FP8 weights activations are rounded as well.  A random model
-# is rougher than a trained one: v3 chooses other groups of experts.  0.094,
-# 0.050, 0.019 and 0.020 were seen.
+# Bounds of the median distance between "served" and "exact", for each kind of
+# model.  The cache rounds latents, and with FP8 weights activations are rounded
+# as well.  A random model is rougher than a trained one: v3 chooses other
+# groups of experts.  0.094, 0.050, 0.019 and 0.020 were seen, with the
+# published sizes of a head 0.096, 0.050, 0.019 and 0.019: the sizes do not
+# matter, because a rounding is relative.
 
 my %served = (v3 => 0.12, joyai => 0.07, 'glm-4.7-flash' => 0.03,
               moonlight => 0.03);
@@ -88,26 +90,39 @@ sub cut {
 }
 
 
+# "served" is near the logits of "exact", and the same in chunks.
+
+sub served {
+    my ($name, $golden, $exact) = @_;
+
+    my $served = logits("$data/$name", $golden);
+    my $median = quantile(0.5, distances($served->{logits}, $exact));
+    my $bound = $served{$name =~ s/-wide\z//r};
+
+    ok($median > 1e-4, "$name, served: is rounded");
+    at_most($median, $bound, "$name, served: logits");
+    note(sprintf '%s, served: median %.4f', $name, $median);
+    cut("$name, served", "$data/$name", $golden, $served);
+}
+
+
 for my $name (@models) {
     my $golden = "$data/$name/golden.safetensors";
     my $exact = exact($name, "$data/$name", $golden);
 
     exact("$name, 2 GPUs", "$data/$name", $golden, '--gpus', 2);
 
-    my $served = logits("$data/$name", $golden);
-    my $median = quantile(0.5, distances($served->{logits}, $exact));
-
-    ok($median > 1e-4, "$name, served: is rounded");
-    at_most($median, $served{$name}, "$name, served: logits");
-    note(sprintf '%s, served: median %.4f', $name, $median);
-    cut("$name, served", "$data/$name", $golden, $served);
+    served($name, $golden, $exact);
 }
 
 
 # These are also computed on GPUs (t/gpu/families.t).
 
 for my $name (@wide) {
-    exact($name, "$data/$name", "$data/$name/golden.safetensors");
+    my $golden = "$data/$name/golden.safetensors";
+    my $exact = exact($name, "$data/$name", $golden);
+
+    served($name, $golden, $exact);
 }
 
 
