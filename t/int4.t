@@ -16,6 +16,7 @@ use DSA::Golden;
 use DSA::Int4;
 use DSA::Tensors;
 use DSA::Test;
+use DSA::Widen;
 
 my $t = DSA::Test->new('int4');
 my $dsa = $t->build . '/dsa';
@@ -51,6 +52,32 @@ int4_twins($model, $t->path('twin-fp8'), $t->path('twin'), int4_config());
 
 same($t->path('twin'), $t->path('twin-fp8'), 'twins @$_', @$_)
     for [], ['--exact'], ['--gpus', 4, '--attention', 'data'];
+
+
+# Experts of 256 columns, which "attention tensor" splits between two GPUs.
+# Those in FP8 are compared with transformers (t/golden.t).  One GPU adds up the
+# same products in another order; in served precision it rounds them once, not
+# in two parts, and the bound is that of t/unit/test_ranks.c.
+
+my $wide = widen_all($model, $t->path('wide'), 2);
+my @tensor = ('--gpus', 2, '--attention', 'tensor');
+
+int4_twins($wide, $t->path('wide-fp8'), $t->path('wide-int4'), int4_config());
+
+for ([ 'served', 0.1 ], [ 'exact', 1e-5, '--exact' ]) {
+    my ($precision, $bound, @args) = @$_;
+    my $what = "wide twins, tensor, $precision";
+
+    my $two = same($t->path('wide-int4'), $t->path('wide-fp8'), $what, @args,
+                   @tensor);
+    my ($one) = logits($t->path('wide-int4'), @args);
+    my $far = quantile($precision eq 'exact' ? 1 : 0.5,
+                       distances($two->{logits}, $one->{logits}));
+
+    at_most($far, $bound, "$what: near one GPU");
+    note(sprintf '%s: %.3g from one GPU', $what, $far);
+    ok($far > 0, "$what: two parts");
+}
 
 
 # Stored scales of activations: the greatest of a layer counts, and those that
