@@ -20,16 +20,16 @@ our @EXPORT = qw/ same_sums same_experts exact_logits dsa_logits variant_of
                   in_bf16 in_fp8 near /;
 
 
-# Checks that each row is within 1e-4 of the oracle's, by sums.  The bound for
-# sums is half of that, because they may be nearer than the rows.  Returns the
-# largest distance.
+# Checks that each row is within $bound, or 1e-4, of the oracle's, by sums.  The
+# bound for sums is half of that, because they may be nearer than the rows.
+# Returns the largest distance.
 
 sub same_sums {
-    my ($got, $want, $name) = @_;
+    my ($got, $want, $name, $bound) = @_;
 
     my ($most) = sort { $b <=> $a } distances(sums($got), $want);
 
-    at_most($most, 0.5e-4, $name);
+    at_most($most, 0.5 * ($bound // 1e-4), $name);
 
     return $most;
 }
