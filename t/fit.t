@@ -2,8 +2,9 @@
 #
 # "dsa-engine -t --gpu-memory" says from config.json alone whether a model fits
 # GPUs, and with how many tokens of KV.  The expected bytes of weights and of a
-# token are the published models' numbers of parameters, and the sizes of their
-# latents (t/data/golden/README.md has the sources of their config.json).
+# token are the published models' numbers of parameters, with FP8 or INT4
+# experts the sums that t/plan.t computes, and the sizes of their latents
+# (bench/README.md has the sources of their config.json).
 
 use strict;
 use warnings;
@@ -53,6 +54,14 @@ my $joyai8 = "$bench/joyai-llm-flash";
 my $joyai = model('JoyAI', $joyai8, quantization_config => undef);
 my $moonlight = "$bench/moonlight";
 
+# GLM-5.2 with a context that the kernels compute, and INT4 experts as
+# "dsa quantize" writes them
+
+my $glm = model('GLM-5.2', "$bench/glm-5.2", max_position_embeddings => 262144);
+my $int4 = model('INT4', "$bench/v3.2",
+                 quantization_config => { quant_method => 'w4afp8',
+                                          moe_activation_scheme => 'dynamic' });
+
 my ($rc, $out, $errors) = fit('--gpus', 1, '--gpu-memory', '139g', $flash);
 
 if ($errors =~ /built without nvcc/) {
@@ -84,7 +93,15 @@ for (
     [ 'DeepSeek-V3.2', "$bench/v3.2", 8, '139g', 103.80,
       { fp8 => (656 + 132) * 61 }, 0 ],
     [ 'DeepSeek-V3.2, config.json', "$bench/v3.2/config.json", 8, '139g',
-      103.80, { fp8 => (656 + 132) * 61 }, 0 ]
+      103.80, { fp8 => (656 + 132) * 61 }, 0 ],
+    [ 'DeepSeek-V3.1', "$bench/v3.1", 8, '139g', 102.89,
+      { bf16 => 1152 * 61, fp8 => 656 * 61 }, 0 ],
+    [ 'GLM-5.2', $glm, 8, '139g', 113.55,
+      { fp8 => 656 * 78 + 132 * 21 }, 0 ],
+    [ 'DeepSeek-V3.2 with INT4 experts', $int4, 4, '139g', 106.33,
+      { fp8 => (656 + 132) * 61 }, 0 ],
+    [ 'DeepSeek-V3.2 with INT4 experts, 8 GPUs', $int4, 8, '79g', 64.19,
+      { fp8 => (656 + 132) * 61 }, 0 ]
 ) {
     my ($what, $model, $gpus, $memory, $weights, $bytes, $hidden) = @$_;
     my ($rc, $out, $errors) = fit('--gpus', $gpus, '--gpu-memory', $memory,
@@ -153,7 +170,17 @@ for (
     [ $joyai8, 1, '47g', qr/weights 49\.9\d .*: 2 such GPUs with/ ],
     [ $joyai8, 3, '139g', qr/256 experts cannot be shared out equally/ ],
     [ "$bench/v3.2", 4, '139g', qr/: 8 such GPUs with "attention data"/ ],
-    [ "$bench/v3.2", 3, '139g', qr/256 experts cannot be shared out equally/ ]
+    [ "$bench/v3.2", 3, '139g', qr/256 experts cannot be shared out equally/ ],
+    [ "$bench/v3.1", 8, '79g',
+      qr/weights 102\.89 .*: 16 such GPUs with "attention data"/ ],
+    [ $glm, 4, '139g',
+      qr/weights 204\.17 .*: 8 such GPUs with "attention data"/ ],
+    [ "$bench/glm-5.2", 8, '139g',
+      qr/a context of 1048576 tokens is too long .* at most 393216$/ ],
+    [ $int4, 4, '79g',
+      qr/weights 106\.33 .*: 8 such GPUs with "attention data"/ ],
+    [ $int4, 2, '139g',
+      qr/weights 190\.62 .*: 4 such GPUs with "attention data"/ ]
 ) {
     my ($model, $gpus, $memory, $reason) = @$_;
     my ($rc, $out, $errors) = fit('--gpus', $gpus, '--gpu-memory', $memory,
