@@ -68,6 +68,40 @@ test_elsewhere(void **state)
 }
 
 
+/*
+ * Models that attend to all positions have pages of two layers of latents in
+ * BF16, without scales and index keys.
+ */
+
+static void
+test_dense(void **state)
+{
+    uint32_t        i;
+    setup_t         s;
+    dsa_backend_t  *b;
+
+    const setup_t  setups[] = {
+        { DSA_BACKEND_CUDA, GOLDEN "v3-wide", DSA_SERVED, one },
+        { DSA_BACKEND_CUDA, GOLDEN "joyai-wide", DSA_SERVED, data2 },
+        { DSA_BACKEND_CUDA, GOLDEN "glm-4.7-flash-wide", DSA_SERVED, data2 },
+        { DSA_BACKEND_CUDA, GOLDEN "moonlight-wide", DSA_SERVED, one },
+        { DSA_BACKEND_CUDA, GOLDEN "moonlight-wide", DSA_SERVED, data4 },
+        { DSA_BACKEND_CUDA, wide_dense, DSA_SERVED, tensor2 }
+    };
+
+    for (i = 0; i < sizeof(setups) / sizeof(setups[0]); i++) {
+        s = setups[i];
+
+        b = backend_open(&s, 0);
+        assert_int_equal(b->kv_bf16, 1);
+        assert_int_equal(b->page_bytes, 64 * 2 * (512 + 64) * 2);
+        b->close(b);
+
+        check_moves(&s);
+    }
+}
+
+
 static void
 test_limits(void **state)
 {
@@ -664,6 +698,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_dense),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_after_copy),
         cmocka_unit_test(test_beside),
@@ -674,5 +709,5 @@ main(void)
 
     dsa_cuda_load_all();
 
-    return cmocka_run_group_tests(tests, wide_make, wide_remove);
+    return cmocka_run_group_tests(tests, both_make, both_remove);
 }
