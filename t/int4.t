@@ -8,7 +8,7 @@ use strict;
 use warnings;
 
 use Fcntl qw/ :flock /;
-use List::Util qw/ max min sum0 /;
+use List::Util qw/ max min reduce sum0 /;
 use Test::More;
 
 use lib 't/lib';
@@ -243,8 +243,42 @@ my ($fp8) = logits($model, '--exact');
 my $distance = max(distances($exact->{logits}, $fp8->{logits}));
 
 cmp_ok($distance, '>', 1e-3, 'another model than in FP8');
-diag(sprintf 'logits of the INT4 model: at most %.3f from those in FP8',
-     $distance);
+
+
+# the table of docs/engine.md
+
+sub best {
+    my ($row) = @_;
+
+    return reduce { $row->[$b] > $row->[$a] ? $b : $a } 0 .. $#$row;
+}
+
+my $page = read_file("$DSA::Test::root/docs/engine.md");
+
+for my $name (qw/ a-fp8 glm-5 glm-5.2 v3-wide joyai-wide /) {
+    my $fp8 = "$DSA::Test::root/t/data/golden/$name";
+    my $int4 = $t->path("$name-int4");
+    my ($rc, $log) = quantize(variant_of($fp8, $t->path("$name-in")), $int4);
+
+    is($rc, 0, "$name: quantized") or diag($log);
+
+    my ($loss) = $log =~ /changed by ([0-9.]+) %/;
+    my ($one, $two) = map {
+        (dsa_logits($dsa, $t->path('got'), $_, "$fp8/golden.safetensors",
+                    '--exact'))[0]{logits}
+    } $fp8, $int4;
+
+    my @far = distances($two, $one);
+    my $same = grep { best($one->[$_]) == best($two->[$_]) } 0 .. $#far;
+    my $row = join ' | ', map({ sprintf '%.1f %%', $_ } $loss, map { 100 * $_ }
+                              quantile(0.5, @far), quantile(0.9, @far),
+                              max(@far)),
+                          sprintf('%.0f %%', 100 * $same / @far);
+
+    my ($shown) = $page =~ /^\| `\Q$name\E`[^|]*\| (.*) \|$/m;
+
+    is($shown, $row, "docs/engine.md: $name");
+}
 
 
 # interrupted at each file, and continued: the same bytes
