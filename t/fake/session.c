@@ -656,11 +656,9 @@ session_step(session_t *s)
             return 0;
         }
 
-        live++;
-    }
-
-    if (dsa_link_commit(&s->link.event)) {
-        wake(s);
+        if (r->script != NULL) {
+            live++;
+        }
     }
 
     if (fake.alive) {
@@ -672,6 +670,12 @@ session_step(session_t *s)
     atomic_store(&s->link.control->running, fake.running + live);
     atomic_store(&s->link.control->waiting, fake.waiting);
     atomic_store(&s->link.control->ended, fake.ended);
+
+    /* last, so that nginx finds a request that has ended in no count */
+
+    if (dsa_link_commit(&s->link.event)) {
+        wake(s);
+    }
 
     return live;
 }
