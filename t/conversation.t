@@ -424,22 +424,37 @@ is(join(' ', map { $_->{content} } @{ messages($id) }),
 
 
 # The end of an answer waits until its turn is stored, so that the client's next
-# turn finds it.
+# turn finds it.  If Redis hangs for longer than timeout=, because the machine
+# is slow, this is tried again.
 
-$id = create({});
-$s = $t->stream(script($lines, conversation => $id));
-$s->next_event;
-$server->signal('STOP');
-ctl($fake, 'go 1');
+sub unconfirmed {
+    my ($c) = @_;
 
-my @events;
-eval { while (my $e = $s->next_event(0.3)) { push @events, $e } };
-like($@, qr/nothing to read/, 'no end while Redis hangs');
+    return $c && !$c->{stored} && $c->{reason} =~ /did not confirm/;
+}
+
+my (@events, @rest, $waits);
+
+wait_until(sub {
+    $id = create({});
+    $s = $t->stream(script($lines, conversation => $id));
+    $s->next_event;
+    $server->signal('STOP');
+    ctl($fake, 'go 1');
+
+    @events = ();
+    eval { while (my $e = $s->next_event(0.3)) { push @events, $e } };
+    $waits = $@;
+    $server->signal('CONT');
+    @rest = $s->events;
+
+    return !grep { unconfirmed($_->{json}{conversation}) } @events, @rest;
+}, 60, 'a turn that is stored in time');
+
+like($waits, qr/nothing to read/, 'no end while Redis hangs');
 is(scalar(grep { ($_->{data} || '') eq '[DONE]' } @events), 0,
    'but the text so far is there');
-
-$server->signal('CONT');
-is(DSA::HTTP->gather($s->events)->{done}, 1, 'then it ends');
+is(DSA::HTTP->gather(@rest)->{done}, 1, 'then it ends');
 is(version($id), 2, 'and is written');
 
 
@@ -519,9 +534,9 @@ $redis->cmd(qw/ CONFIG SET maxmemory 1 /);
 ctl($fake, 'go 1');
 $r = $one->response;
 is($r->{status}, 200, 'Redis is full');
-is_deeply($r->{json}{conversation},
-          { id => $id, stored => JSON::PP::false,
-            reason => 'Redis refuses to write at present' },
+like(delete $r->{json}{conversation}{reason},
+     qr/^Redis (?:refuses to write at present|is nearly full)\z/, 'why');
+is_deeply($r->{json}{conversation}, { id => $id, stored => JSON::PP::false },
           'the answer reports that the turn is not stored');
 $n = submitted($fake);
 $r = $one->request(POST => $chat, @ask);
@@ -541,14 +556,15 @@ is(scalar @{ messages($id) }, 2, 'and what was refused does not appear');
 # and still serves reads: an answered turn is stored unless its answer says
 # that it is not, and the next turn has all that is stored.
 
-# 1 unless the answer reports that its turn is not stored.
+# 1 unless the answer reports that its turn is not stored; undef if it reports
+# that this is not known.
 
 sub says_stored {
     my ($r) = @_;
 
     my $c = $r->{json}{conversation};
 
-    return $c && !$c->{stored} ? 0 : 1;
+    return unconfirmed($c) ? undef : $c && !$c->{stored} ? 0 : 1;
 }
 
 
@@ -647,17 +663,18 @@ sub refusing {
         my $text = join ' ', map { $_->{content} } @{ $r->{json}{messages} };
         my ($prompt) = grep { /\]q2-$i\[/ } @prompts;
         my ($one, $two) = @{ $stored[$i] }[1, 2];
+        my @has = map { $text =~ $_ ? 1 : 0 } qr/t a1-$i\n/, qr/q2-$i\b/;
 
         push @bad, "$i: turn 1 " . ($one ? 'is lost' : 'appears')
-            if $one != ($text =~ /t a1-$i\n/ ? 1 : 0);
+            if defined $one && $one != $has[0];
         push @bad, "$i: turn 2 " . ($two ? 'is lost' : 'appears')
-            if $two != ($text =~ /q2-$i\b/ ? 1 : 0);
+            if defined $two && $two != $has[1];
         push @bad, "$i: turn 2 does not see turn 1"
             if $prompt && $one && $prompt !~ /a1-$i\b/;
         push @bad, "$i: version $r->{json}{version}"
-            if $r->{json}{version} != 1 + $one + $two;
+            if $r->{json}{version} != 1 + $has[0] + $has[1];
 
-        $kept += $one + $two;
+        $kept += $has[0] + $has[1];
     }
 
     is_deeply(\@bad, [], "$name: answers and conversations agree, "
@@ -691,7 +708,9 @@ is_deeply([ grep { !/^dsa1:\{[0-9a-f]{32}\}:(?:[cl]:conv_[0-9a-f]{32}
                      |rolled|stored)$/x } $redis->keys ], [],
           'no other keys');
 
-my @forever = grep { $redis->cmd('TTL', $_) < 0 } $redis->keys;
+# -1: it has no end; -2: it has ended since it was listed
+
+my @forever = grep { $redis->cmd('TTL', $_) == -1 } $redis->keys;
 my $ledger = qr/:(?:ledger:[\d-]+|rolled)$/;
 is_deeply([ grep { !/$ledger/ } @forever ], [],
           'every key but those of the ledger expires');
