@@ -48,7 +48,7 @@ sub agent {
 
     push @{ $t->{procs} }, $proc;
 
-    my $status = $proc->wait_end(60);
+    my $status = $proc->wait_end(300);
 
     my (undef, @choices) = split /\n/, $model->output;
 

@@ -35,6 +35,7 @@ openai_base_url = "http://127.0.0.1:@{[ $t->port ]}/v1"
 [mcp_servers.text]
 command = "node"
 args = ["$dir/mcp.mjs"]
+startup_timeout_sec = 120
 END
 
 # The answers come from files, each of which Codex's commands can select as the
@@ -65,7 +66,7 @@ sub codex {
 
     push @{ $t->{procs} }, $proc;
 
-    my $status = $proc->wait_end(120);
+    my $status = $proc->wait_end(300);
 
     return (defined $status ? $status >> 8 : 'it runs on', $proc->output);
 }

@@ -266,7 +266,7 @@ SKIP: {
 EOC
 
     my $home = $t->path('chromium');
-    my $out = qx{timeout 60 '$browser' --headless --no-sandbox --disable-gpu \\
+    my $out = qx{timeout 300 '$browser' --headless --no-sandbox --disable-gpu \\
                  --user-data-dir='$home' --virtual-time-budget=10000 \\
                  --dump-dom '$origin/static/page.html' 2>/dev/null};
 
