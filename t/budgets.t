@@ -268,7 +268,7 @@ change($fault{full}{begin});
 
     $_->send_request('POST', $chat, auth('many'), body => $body) for @held;
     wait_until(sub { ctl($fake, 'live') eq '12' }, slow(30), '12 in flight');
-    ctl($fake, 'go 100');
+    ctl($fake, 'go 12');
     is((grep { $_->response->{status} == 200 } @held), 12, 'in flight');
 
     $_->send_request('POST', $chat, auth('many'), body => $body) for @c;
@@ -415,15 +415,17 @@ is(status('upgrade'), 402, 'and they count once');
 
 {
     my $redis = $t->redis($server);
-    my ($ledger) = grep { /:ledger:\d{4}-\d\d-\d\d$/
-                          && grep { /^\Q${\id('many')}\E/ }
-                             keys %{ $redis->hgetall($_) } }
-                   $redis->keys('dsa1:*');
     my $field = id('lost') . '|deepseek-chat|requests';
 
     is(status('lost'), 200, 'an entry of the ledger') for 1 .. 3;
     wait_until(sub { pending() == 0 }, slow(30), 'the ledger');
     is(spent('lost'), 3 * $cost, 'three requests');
+
+    # of the day of these requests
+
+    my ($ledger) = reverse sort grep {
+        /:ledger:\d{4}-\d\d-\d\d$/ && exists $redis->hgetall($_)->{$field}
+    } $redis->keys('dsa1:*');
 
     $redis->cmd('HSET', $ledger, $field, 'x');
     is(row('lost', 0), 7, 'lost entries count');
@@ -551,11 +553,20 @@ is(spent($_), 10 * $cost, "$_: each entry once") for qw/ damaged removed /;
        'a request waits for a second, and is refused');
     is($s->response->{status}, 503, 'and so is another one');
 
-    $s = $slow->connect;
-    $s->send_request('POST', $chat, auth('late'),
-                     body => json_encode(script_of()));
-    $redis->signal('CONT');
-    is($s->response->{status}, 200, 'or until it is known');
+    # on a busy machine Redis may need more than this second
+
+    my $status;
+
+    wait_until(sub {
+        $s = $slow->connect;
+        $s->send_request('POST', $chat, auth('late'),
+                         body => json_encode(script_of()));
+        $redis->signal('CONT');
+        $status = $s->response->{status};
+
+        return $status != 503;
+    }, slow(30), 'an answer');
+    is($status, 200, 'or until it is known');
 
     $slow->done;
 }
