@@ -43,7 +43,8 @@ $t->start_engine(name => 'engine', conf => {
     name => 'null', backend => 'null rate=100', token_budget => 128,
     max_running => 24, kv_memory => '200m', host_memory => '4m',
     journal => $t->path('journal') });
-$t->start_nginx(workers => 2, http => $format, redis => 'timeout=1s');
+$t->start_nginx(workers => 2, http => $format, redis => 'timeout=1s',
+                server => 'location = /stub { stub_status; }');
 
 
 sub tenant { substr sha256_hex($_[0]), 0, 32 }
@@ -175,6 +176,13 @@ is(clients_died(map { my $p = $_;
                       [ $seed + $p, sub {
                           client($_, "p$p-$_") for 1 .. $requests } ] }
                 1 .. $processes), 0, 'the clients did what they had to');
+
+# Only then all have been accepted and have ended: a worker counts a request in
+# flight when it has read its header.
+
+wait_until(sub {
+    $t->get('/stub')->{body} =~ /^Active connections: 1 $/m
+}, slow(60), 'the end of all connections but this one');
 settled($t);
 
 my @bad = differences($t);
