@@ -461,9 +461,11 @@ load_step(const uint64_t *ticks, size_t n, uint64_t time)
  * known.  Each token votes for one: its own step minus its number.  The
  * earliest step with more than a twentieth of the votes is taken, because late
  * tokens vote for later steps.  The observer may see a step late itself, so a
- * token may precede its step by up to a quarter of a step.  If a stall near the
- * end delays many tokens, the vote may be too late; it is bounded so that the
- * last token belongs to a step that the observer has seen.
+ * token may precede its step by up to a quarter of a step.  If the observer was
+ * stopped near the beginning, the vote may be too early; the streams are opened
+ * after its first step, which bounds it.  If a stall near the end delays many
+ * tokens, the vote may be too late; it is bounded so that the last token
+ * belongs to a step that the observer has seen.
  */
 
 static size_t
@@ -481,6 +483,10 @@ load_delays(load_stream_t *s, const uint64_t *ticks, size_t n_ticks,
 
     qsort(delay, s->tokens, sizeof(int64_t), load_compare);
     first = delay[s->tokens / 20];
+
+    if (first < 0) {
+        first = 0;
+    }
 
     if (first + s->tokens > (int64_t) n_ticks) {
         first = (int64_t) n_ticks - s->tokens;
