@@ -359,6 +359,9 @@ wait_until(sub { $t->metrics->{dsa_sessions} == 2 }, 10, 'the sessions');
 is(up($hung), 1, 'the engine is up');
 
 ctl($good, 'load 5 0');
+wait_until(sub { $t->metrics->{'dsa_engine_requests_running{pool="v32",'
+                 . 'engine="unix:' . $good->sock . '"}'} == 5 }, 10,
+           'the load');
 my $s = $t->stream(@held);
 wait_until(sub { ctl($hung, 'live') eq '1' }, 10, 'the submit');
 is(scalar(submitted($good)), 0, 'one engine has the request');

@@ -683,6 +683,9 @@ ctl($engines[$one], 'load 0 0');
 ctl($engines[1 - $one], 'load 100 100');
 wait_until(sub { $pair->metrics->{'dsa_engine_draining{pool="v32",engine="unix:'
                  . $engines[$one]->sock . '"}'} == 0 }, 10, 'no draining');
+wait_until(sub { $pair->metrics->{'dsa_engine_requests_running{pool="v32",'
+                 . 'engine="unix:' . $engines[1 - $one]->sock . '"}'} == 100
+               }, 10, 'the load');
 
 $s = $pair->stream(script("only 100 t a\nonly 101 noaccept\n"
     . "only 102 noaccept\nwait\nonly 101 error overloaded x\n"
