@@ -463,7 +463,9 @@ SKIP: {
             push @{ $request[$request{$1}] }, $2 =~ s/ $//r;
         }
 
-        grep { /lost/ } @session }, 10, 'the end of the session');
+        return (grep { /lost/ } @session)
+               && 3 == grep { /^finalized$/ } map { @$_ } @request;
+    }, 10, 'the end of the session and of the requests');
 
     is("@session[0 .. 2]", 'connecting ready submit', 'a session');
     is_deeply(\@request, [
