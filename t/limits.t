@@ -381,7 +381,9 @@ is((grep { /^200 -$/ } @lines), 5, 'five of twenty run at the same time');
 is((grep { /^429 1$/ } @lines), 15, 'the others try again')
     or diag("@lines");
 
-wait_until(sub { ctl($fake, 'live') =~ /^0\b/ }, slow(10), 'cancel');
+wait_until(sub { ctl($fake, 'live') =~ /^0\b/
+                 && $t->metrics->{dsa_requests_in_flight} == 0 }, slow(10),
+           'cancel');
 @open = ();
 hold('many', n => 3);
 hold('many') for 1 .. 4;

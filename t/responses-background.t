@@ -447,7 +447,11 @@ is($t->post($uri, { model => 'deepseek-chat', input => 'x',
                     background => undef }, @alice)->{json}{background}, $false,
    'null is false');
 
-my %progress = map { $_ => 1 } $redis->keys('dsa1:*:p:resp_*');
+my %progress;
+
+wait_until(sub { %progress = map { $_ => 1 } $redis->keys('dsa1:*:p:resp_*');
+                 keys %progress == 3 }, 20, 'the end of the others');
+
 my @kept = map { $redis->hgetall($_)->{state} } keys %progress;
 
 is_deeply([ sort @kept ], [ qw/ cancelled cancelled failed / ],

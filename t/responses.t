@@ -265,7 +265,9 @@ is($json[-1]{response}{status}, 'failed', 'its status');
 is($json[-1]{response}{error}{code}, 'server_error', 'its code');
 is_deeply([ map { $_->{sequence_number} } @json ], [ 0 .. $#json ],
           'its number');
-is($t->get("$uri/$json[0]{response}{id}")->{status}, 404, 'is not stored');
+wait_until(sub { $t->get("$uri/$json[0]{response}{id}")->{status} == 404 }, 20,
+           'the end of the response');
+pass('is not stored');
 
 
 # What items become.
