@@ -48,11 +48,16 @@ ok($new =~ s/\Q$message\E/$other/g, 'the text is in the file');
 write_file($t->path('module.new'), $new);
 rename $t->path('module.new'), $t->{module} or die "rename: $!\n";
 
-# The first words of the error for a model that does not exist.
+# The first words of the error for a model that does not exist, from a worker
+# that has reached the engine.
 
 sub error {
-    return substr $t->get('/v1/models/none')->{json}{error}{message}, 0,
-                  length $message;
+    my $r;
+
+    wait_until(sub { $r = $t->get('/v1/models/none'); $r->{status} != 503 }, 20,
+               'the worker to reach the engine');
+
+    return substr $r->{json}{error}{message}, 0, length $message;
 }
 
 
