@@ -21,7 +21,7 @@ my $fake = $t->start_fake();
 my $true = JSON::PP::true;
 
 $t->start_nginx(
-    redis => 'ttl=1h timeout=2s', workers => 4,
+    redis => 'ttl=1h', workers => 4,
     server => 'location /keep/ { dsa_pass v32; dsa_ignore_client_abort on; }
                location /brief/ { dsa_pass v32; dsa_timeout 6s; }');
 

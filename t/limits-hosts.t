@@ -35,7 +35,8 @@ for my $t ($a, $b) {
         workers => 2,
         http => 'dsa_keys file=%%DIR%%/keys zone=keys:1m;
                  dsa_price deepseek-chat miss=1 hit=1 output=1;'
-                . ($t == $b ? 'dsa_redis 127.0.0.1:' . $redis->port . ';'
+                . ($t == $b ? 'dsa_redis 127.0.0.1:' . $redis->port
+                              . ' timeout=10s;'
                             : ''));
     wait_until(sub { connections($t) == 2 }, slow(10), 'Redis');
 }

@@ -150,7 +150,7 @@ $client->cmd('SELECT', 3);
 is_deeply([ sort map { s/.*:(?:c:)?//r } $client->keys ],
           [ $made->{json}{id}, 'stored' ], 'in database 3');
 
-$t->reload(conf => conf('dsa_redis unix:%%DIR%%/redis.sock '
+$t->reload(conf => conf('dsa_redis unix:%%DIR%%/redis.sock timeout=10s '
                         . 'password_file=%%DIR%%/secret;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 served(404);
@@ -158,7 +158,7 @@ is($t->post('/v1/conversations', '{}')->{status}, 200, 'by unix socket');
 
 $client->cmd(qw/ ACL SETUSER dsa on >other ~dsa1:* +@all -acl /);
 write_file($t->path('other'), 'other');
-$t->reload(conf => conf('dsa_redis %%REDIS%% user=dsa '
+$t->reload(conf => conf('dsa_redis %%REDIS%% user=dsa timeout=10s '
                         . 'password_file=%%DIR%%/other;'));
 wait_until(sub { $t->workers == 1 }, 10, 'the old worker to leave');
 served(404);

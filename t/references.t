@@ -21,7 +21,7 @@ my $redis = $t->redis;
 my $fake = $t->start_fake();
 my $false = JSON::PP::false;
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 2,
+$t->start_nginx(redis => 'ttl=1h', workers => 2,
                 http => 'client_max_body_size 8m;');
 
 my $uri = '/v1/responses';

@@ -21,8 +21,7 @@ my $chat = '/v1/chat/completions';
 $t->start_fake();
 chmod 0600, write_file($t->path('redis.pw'), "a-password\n");
 $redis->cmd(qw/ ACL SETUSER nginx on >a-password ~* +@all /);
-$t->start_nginx(redis => 'timeout=3s user=nginx '
-                         . 'password_file=%%DIR%%/redis.pw');
+$t->start_nginx(redis => 'user=nginx password_file=%%DIR%%/redis.pw');
 $t->wait_redis(1);
 
 

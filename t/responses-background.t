@@ -28,7 +28,7 @@ my $t = DSA::Test->new('background');
 my $server = $t->start_redis(appendonly => 1);
 my $redis = $t->redis;
 my $fake = $t->start_fake;
-my %nginx = (redis => 'ttl=1h timeout=2s', workers => 2,
+my %nginx = (redis => 'ttl=1h timeout=5s', workers => 2,
              http => 'client_max_body_size 8m;', server => 'send_timeout 10m;');
 
 $t->start_nginx(%nginx);
@@ -711,7 +711,7 @@ ended($id, 'cancelled');
 
 # quota
 
-reloaded(redis => 'ttl=1h timeout=2s quota=60k');
+reloaded(redis => 'ttl=1h quota=60k');
 wait_until(sub { $t->get("$uri/$id", @alice)->{status} == 200 }, 20, 'Redis')
     for 1 .. 8;
 

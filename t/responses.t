@@ -20,10 +20,12 @@ my $server = $t->start_redis();
 my $redis = $t->redis;
 my $fake = $t->start_fake();
 
-$t->start_nginx(redis => 'ttl=1h timeout=2s', workers => 2,
-                http => 'client_max_body_size 8m;',
-                server => 'location /keep/ { dsa_pass v32;
-                                             dsa_ignore_client_abort on; }');
+my %nginx = (redis => 'ttl=1h', workers => 2,
+             http => 'client_max_body_size 8m;',
+             server => 'location /keep/ { dsa_pass v32;
+                                          dsa_ignore_client_abort on; }');
+
+$t->start_nginx(%nginx);
 
 my $uri = '/v1/responses';
 my @alice = (headers => [ Authorization => 'Bearer alice' ]);
@@ -55,7 +57,7 @@ sub wait_for_redis {
 sub reloaded {
     my %old = map { $_ => 1 } $t->workers;
 
-    $t->reload;
+    $t->reload(%nginx, @_);
     wait_until(sub { !grep { $old{$_} } $t->workers }, 20, 'the old workers');
     wait_for_redis();
 }
@@ -656,6 +658,8 @@ like($r->{json}{error}{message}, qr/larger than 4 MB/, 'which is said');
 
 # Redis hangs, is full, is gone: the stream goes on and reports that it is not
 # stored; what needs Redis gets an error.
+
+reloaded(redis => 'ttl=1h timeout=2s');
 
 for my $case (
     [ 'hangs', sub { $server->signal('STOP') },

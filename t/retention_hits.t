@@ -20,8 +20,7 @@ my $rounds = 4;
 
 $t->start_redis();
 $t->start_engine(conf => { model => "$root/demo/model" });
-$t->start_nginx(redis => 'timeout=5s',
-                server => 'location /off/ { dsa_pass v32;
+$t->start_nginx(server => 'location /off/ { dsa_pass v32;
                                             dsa_retention off; }');
 $t->wait_redis(1);
 

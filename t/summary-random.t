@@ -29,7 +29,7 @@ $t->start_redis();
 
 my $fake = $t->start_fake('context=' . WINDOW);
 
-$t->start_nginx(redis => 'timeout=5s', http => 'dsa_tenant $http_x_tenant;');
+$t->start_nginx(http => 'dsa_tenant $http_x_tenant;');
 
 
 # A number below n; the sequence of a seed is the same everywhere.
