@@ -166,7 +166,7 @@ sub fakes {
     script_of($t, $_, 'error internal unexpected') for 0 .. $#fake;
 
     $t->start_nginx(server => 'location /short/ { dsa_pass v32;
-                                                  dsa_timeout 6s; }
+                                                  dsa_timeout 20s; }
                                location /rollout/ { dsa_pass v32;
                                                     dsa_rollout 1m; }');
     $t->wait_sessions(scalar @fake);
