@@ -32,7 +32,7 @@ chmod 0600, $secret or die "chmod: $!\n";
 sub follower {
     my ($name, @more) = @_;
 
-    my $port = DSA::Test::free_port();
+    my $port = $t->free_port();
     my $file = write_file($t->path("$name.conf"), join '', map { "$_;\n" }
                           "model $own{model}", 'backend cpu',
                           "listen 127.0.0.1:$port", "host_secret $secret",
@@ -122,13 +122,27 @@ is($tokens->{gpu} + $tokens->{host} + $tokens->{redis}, 0,
    'and nothing was cached');
 
 
-# Host memory: the ranks have pages for two of the prompts.
+# Host memory: the ranks have pages for two of the prompts.  Pages that do not
+# come in time are computed, which may be all on a busy machine: several
+# attempts.
 
-($got) = chats('leader', @other);
-is_deeply($got, $want_other, 'others overwrite their pages');
+sub loaded {
+    my ($log) = @_;
 
-($got, $tokens) = chats('leader', @text);
-is_deeply($got, $want, 'from host memory: the same answers');
+    return grep { $log =~ /loaded from host memory on rank $_\n/ } 0, 1;
+}
+
+for (1 .. 10) {
+    ($got) = chats('leader', @other);
+    is_deeply($got, $want_other, 'others overwrite their pages');
+
+    ($got, $tokens) = chats('leader', @text);
+    is_deeply($got, $want, 'from host memory: the same answers');
+
+    last if $tokens->{host} >= $tokens->{hit} / 2
+            && loaded($leader->output) == 2;
+}
+
 cmp_ok($tokens->{host}, '>=', $tokens->{hit} / 2, 'most is found there');
 
 for my $rank (0, 1) {
@@ -175,11 +189,12 @@ sub restart {
 # steps of others.  Two at a time are on both hosts, and read before they begin.
 # On a busy machine all may be given up; then both hosts start once more.
 
-my ($from, $read);
+my $read = 0;
+my %rank;
 
-for (1 .. 5) {
-    $from = restart($follower);
-    $read = 0;
+for (1 .. 20) {
+    my $from = restart($follower);
+
     $got = [];
 
     for my $i (map { 2 * $_ } 0 .. $prompts / 2 - 1) {
@@ -191,39 +206,45 @@ for (1 .. 5) {
 
     is_deeply($got, $want, 'from Redis after a restart: the same answers');
 
-    my $log = substr $leader->output, $from;
+    $rank{$_} = 1 for loaded(substr $leader->output, $from);
 
-    last if $read != 0
-            && 2 == grep { $log =~ /loaded from host memory on rank $_\n/ }
-                         0, 1;
+    last if $read != 0 && keys %rank == 2;
 }
 
 cmp_ok($read, '>', 0, 'some tokens are found there');
-like(substr($leader->output, $from), qr/loaded from host memory on rank $_\n/,
-     "on rank $_") for 0, 1;
+ok($rank{$_}, "on rank $_") for 0, 1;
 
 
-# A leader that is drained ends when both hosts have written their pages.
+# A leader that is drained ends when both hosts have written their pages.  A
+# write is given up if Redis takes long, as on a busy machine: several attempts.
 
-my @late = map { "late $_ " . 'dog ' x 700 } 1 .. $prompts;
-my ($want_late) = chats('one', @late);
+my (@late, $want_late, $written);
 
-my $keys = kv_keys();
+for my $n (1 .. 10) {
+    @late = map { "late $n.$_ " . 'dog ' x 700 } 1 .. $prompts;
+    ($want_late) = chats('one', @late);
 
-(undef, $tokens) = chats('leader', @late);
-$leader->stop('TERM', 60);
-cmp_ok(kv_keys() - $keys, '>=', $tokens->{hit} / $page,
+    my $keys = kv_keys();
+
+    (undef, $tokens) = chats('leader', @late);
+    $leader->stop('TERM', 60);
+    $written = kv_keys() - $keys;
+    $leader->restart();
+    sessions(2);
+
+    last if $written >= $tokens->{hit} / $page;
+}
+
+cmp_ok($written, '>=', $tokens->{hit} / $page,
        'after a drain Redis has all pages of both hosts');
 
-$leader->restart();
-sessions(2);
 ($got, $tokens) = chats('leader', @late);
 is_deeply($got, $want_late, 'and from there: the same answers');
 
 
 # Pages of Redis that are damaged or gone are computed.
 
-$from = restart($leader);
+restart($leader);
 
 for my $key (kv_keys()) {
     $t->redis($redis)->cmd('SETRANGE', $key, 5000, 'damaged');
