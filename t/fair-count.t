@@ -26,7 +26,9 @@ $t->start_engine(conf => { backend => 'null rate=0', context_length => 4000,
 $t->start_nginx(workers => 2, http => 'dsa_tenant $http_x_tenant;',
                 server => 'location /anthropic/ { dsa_pass v32; }');
 
-sub tenant { return headers => [ 'X-Tenant' => $_[0] x 64 ] }
+# The flood delays an answer for seconds, and on a busy machine for many.
+
+sub tenant { return timeout => 120, headers => [ 'X-Tenant' => $_[0] x 64 ] }
 sub user { return { role => 'user', content => $_[0] } }
 
 

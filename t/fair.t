@@ -68,9 +68,9 @@ sub rows {
 
 
 # Two keys with weights 3 and 1 have 80 requests each; half of them have ended
-# before one of the keys has nothing to do.
+# seconds before one of the keys has nothing to do.
 
-my $t = start('weights', 100, key_entry('heavy', weight => 300),
+my $t = start('weights', 25, key_entry('heavy', weight => 300),
               key_entry('light', weight => 100));
 my @all = map { ask($t, 'heavy', TOKENS), ask($t, 'light', TOKENS) } 1 .. 80;
 my $rows;
