@@ -89,7 +89,11 @@ ngx_http_dsa_keys_incomplete(ngx_http_dsa_keys_zone_t *zone)
         return "not all keys fit into the zone of dsa_keys";
     }
 
-    if (ngx_current_msec - zone->current > NGX_HTTP_DSA_KEYS_FRESH) {
+    /* the time of the worker that updates the keys may be ahead of ours */
+
+    if ((ngx_msec_int_t) (ngx_current_msec - zone->current)
+        > NGX_HTTP_DSA_KEYS_FRESH)
+    {
         return "the keys cannot be updated";
     }
 
