@@ -352,9 +352,11 @@ ngx_http_dsa_keys_sync_lead(ngx_http_dsa_keys_sync_t *sync)
 
     lead = 0;
 
+    /* the time of the process that leads may be ahead of this one's */
+
     if (sync->cycle == source->cycle) {
         lead = source->pid == ngx_pid || source->pid == 0
-               || ngx_current_msec - source->renewed
+               || (ngx_msec_int_t) (ngx_current_msec - source->renewed)
                   > NGX_HTTP_DSA_KEYS_LEASE
                || (kill(source->pid, 0) == -1 && ngx_errno == NGX_ESRCH);
     }
