@@ -259,8 +259,11 @@ ngx_http_dsa_keys_warn_full(ngx_http_dsa_keys_t *keys, const dsa_key_t *entry)
 
     zone = keys->zone;
 
+    /* the time of a process that has led before may be ahead of this one's */
+
     if (zone->warned
-        && ngx_current_msec - zone->full < NGX_HTTP_DSA_KEYS_FULL)
+        && (ngx_msec_int_t) (ngx_current_msec - zone->full)
+           < NGX_HTTP_DSA_KEYS_FULL)
     {
         return;
     }
