@@ -23,7 +23,7 @@ my $fake = $t->start_fake();
 $t->start_nginx(
     server => 'location /small/ { dsa_pass v32; dsa_output_limit 64k; }
                location /short/ { dsa_pass v32; dsa_timeout 300ms; }
-               location /cut/ { dsa_pass v32; dsa_timeout 5s; }');
+               location /cut/ { dsa_pass v32; dsa_timeout 10s; }');
 
 sub body { json_encode($_[0]) }
 sub streaming { json_encode({ %{ $_[0] }, stream => $true }) }
@@ -155,7 +155,7 @@ $a = $h->request('POST', '/cut/chat/completions',
 $b = $h->request('POST', '/cut/chat/completions',
                  streaming(script("t a\nhold\n")));
 wait_until(sub { ctl($fake, 'live') eq '2' }, 10, 'the submits');
-wait_until(sub { ctl($fake, 'live') eq '0' }, 10, 'them to be cancelled');
+wait_until(sub { ctl($fake, 'live') eq '0' }, 40, 'them to be cancelled');
 $h->window($_, 10000) for $a, $b;
 $h->until(sub { $h->ended($a) && $h->ended($b) });
 is($h->status($a), 200, 'an answer that has begun');

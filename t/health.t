@@ -59,9 +59,9 @@ ctl($fake, 'drain 0');
 reaches($t, 200, 200, 'and is ready again');
 
 
-# the step clock of a supervisor that ends a step after 60 s
+# the step clock of a supervisor that ends a step after 600 s, and after 60 s
 
-ctl($fake, 'step 59000 60000');
+ctl($fake, 'step 59000 600000');
 reaches($t, 200, 200, 'a long step');
 $engine = $t->get('/livez')->{json}{engines}[0];
 cmp_ok($engine->{step_age_ms}, '>=', 59000, 'its age');
@@ -90,7 +90,8 @@ my $redis = $kept->start_redis();
 $kept->start_fake();
 $kept->start_nginx();
 reaches($kept, 200, 200, 'with Redis');
-is($kept->get('/readyz')->{json}{status}, 'ok', 'it is used');
+ok(wait_until(sub { $kept->get('/readyz')->{json}{status} eq 'ok' }, slow(20),
+              'the connection'), 'it is used');
 $kept->allow_alert(qr/Redis/);
 $redis->stop;
 

@@ -82,7 +82,7 @@ sub counter {
 # A chat that goes on, and long prompts that arrive in the middle.  Each begins
 # with another word, so that none is found in the cache.
 
-my $chat = $t->stream(ask('Count for ever.', max_tokens => 3500, seed => 1,
+my $chat = $t->stream(ask('Count for ever.', max_tokens => 7500, seed => 1,
                           ignore_eos => JSON::PP::true,
                           logprobs => JSON::PP::true));
 my $n = tokens($chat, sub { $_[0] >= 20 });

@@ -16,7 +16,7 @@ use lib 't/lib';
 use DSA::Fake qw/ ask /;
 use DSA::Test;
 
-use constant CHUNK => 16;
+use constant CHUNK => 4;
 
 my $t = DSA::Test->new('leave');
 
