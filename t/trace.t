@@ -25,7 +25,8 @@ my $engine = $t->start_engine(conf => {
 
 $t->start_nginx(http => $format);
 
-my $n = grep { /./ } split /\n/, read_file($t->path('trace.log'));
+
+sub lines { return split /\n/, read_file($t->path($_[0])) }
 
 
 # Sends a chat with these headers, and returns its line in nginx's log, its
@@ -36,25 +37,28 @@ sub chat {
 
     my $r = $t->post('/v1/chat/completions', ask('x', max_tokens => 2),
                      headers => \@headers);
-    my @lines;
+    my $id = $r->{json}{id};
+    my (@lines, @plain, $n);
 
     is($r->{status}, 200, 'a chat') or diag $r->{body};
-    wait_until(sub { @lines = split /\n/, read_file($t->path('trace.log'));
-                     @lines > $n }, slow(20), 'its line');
-    $n = @lines;
+    wait_until(sub {
+        @lines = lines('trace.log');
+        @plain = lines('plain.log');
+        ($n) = grep { $lines[$_] =~ /"\Q$id\E"/ } 0 .. $#lines;
+        defined $n && @plain > $n;
+    }, slow(20), 'its lines');
 
-    my $line = json_decode($lines[-1]);
-    my ($entry) = grep { $_->{request} eq $r->{json}{id}
+    my $line = json_decode($lines[$n]);
+    my ($entry) = grep { $_->{request} eq $id
                          && $_->{event} eq 'accepted' }
                   map { json_decode($_) }
-                  split /\n/, read_file($t->path('journal'));
-    my $plain = (split /\n/, read_file($t->path('plain.log')))[-1];
+                  lines('journal');
 
-    is($line->{id}, $r->{json}{id}, 'the id is the one of the answer');
+    is($line->{id}, $id, 'the id is the one of the answer');
     is($entry->{traceparent}, $line->{parent}, 'nginx and engine: traceparent');
     is($entry->{client}, $line->{client}, "nginx and engine: the client's id");
 
-    return ($line, $plain, $r->{json}{id});
+    return ($line, $plain[$n], $id);
 }
 
 
@@ -119,10 +123,11 @@ for my $value (sort keys %ids) {
 
 # requests that are no chats
 
+my $n = lines('trace.log');
+
 $t->get('/v1/models', headers => [traceparent => $good, 'X-Request-ID' => 7]);
-wait_until(sub { (split /\n/, read_file($t->path('trace.log'))) > $n },
-           slow(20), 'its line');
-$line = json_decode((split /\n/, read_file($t->path('trace.log')))[-1]);
+wait_until(sub { lines('trace.log') > $n }, slow(20), 'its line');
+$line = json_decode((lines('trace.log'))[-1]);
 is("$line->{parent} $line->{client}", "$good 7", 'a list of models');
 
 $t->done;
