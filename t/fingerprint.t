@@ -59,7 +59,7 @@ sub expected {
 for my $dir (qw{ t/data/golden/a-fp8 t/data/golden/b-bf16 demo/model },
              $t->build . '/model')
 {
-    next if !glob "$dir/model*.safetensors";
+    next if !(() = glob "$dir/model*.safetensors");
 
     my ($rc, $out) = fingerprint('--model', $dir);
     my $expected = expected($dir);
