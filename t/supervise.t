@@ -44,9 +44,22 @@ sub ready {
 }
 
 
-# Returns the process ids of the replicas, the oldest first.
+# Returns the process ids of the replicas.
 
-sub replicas { sort { $a <=> $b } DSA::Process::children($engine->pid) }
+sub replicas { DSA::Process::children($engine->pid) }
+
+
+# Waits until another replica runs beside the second one.
+
+sub replaced {
+    my ($first, $second) = @_;
+
+    wait_until(sub {
+        my @now = replicas();
+        @now == 2 && !grep({ $_ == $first } @now)
+            && grep { $_ == $second } @now;
+    }, 30, 'another replica');
+}
 
 
 # Starts six streams at once, which the pool spreads over both replicas.
@@ -123,8 +136,7 @@ write_file($t->path("hang/step.$first"), '');
 wait_moved($moved);
 took($start, 'a step hangs: its requests move after step_timeout');
 
-wait_until(sub { my @now = replicas();
-                 @now == 2 && $now[0] == $second }, 30, 'another replica');
+replaced($first, $second);
 ready();
 took($start, 'and another replica serves');
 
@@ -152,8 +164,7 @@ $start = Time::HiRes::time();
 
 write_file($t->path("hang/fail.$first"), '');
 wait_moved($moved);
-wait_until(sub { my @now = replicas();
-                 @now == 2 && $now[0] == $second }, 30, 'another replica');
+replaced($first, $second);
 ready();
 took($start, 'and another replica serves');
 
