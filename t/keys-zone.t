@@ -109,12 +109,14 @@ write_keys($file, @known);
 settles('many1', 401, 'many keys are removed');
 is(status('unknown'), 401, 'all keys fit again');
 
+my $n = $t->logged(qr/is full/);    # once a minute while it is full
+
 for my $round (1 .. 5) {
     write_keys($file, @known, map { key_entry("round$round.$_") } 1 .. 150);
     settles("round$round.150", 200, "other keys, $round");
 }
 
-is($t->logged(qr/is full/), 1, 'they fit in the memory of earlier ones');
+is($t->logged(qr/is full/), $n, 'they fit in the memory of earlier ones');
 
 
 # a request keeps its key until its end, also after the key is removed
@@ -131,7 +133,7 @@ for my $round (6 .. 9) {
 ctl($fake, 'go');
 my $text = join '', map { $_->{data} // '' } $stream->events;
 like($text, qr/"b"/, 'the answer to the request of a removed key');
-is($t->logged(qr/is full/), 1, 'and there was room for others');
+is($t->logged(qr/is full/), $n, 'and there was room for others');
 
 
 # the holder of a reference is killed
@@ -150,7 +152,7 @@ for my $round (10 .. 13) {
     settles("round$round.150", 200, "other keys, $round");
 }
 
-is($t->logged(qr/is full/), 1, 'its keys are freed');
+is($t->logged(qr/is full/), $n, 'its keys are freed');
 
 
 # the text of a key: at the level debug, only nginx's own lines of the headers

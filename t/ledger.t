@@ -1033,7 +1033,7 @@ settled('replies lost, nothing counted twice', 60);
 # An entry that can never be written is logged and does not block the others.
 
 my $r = $t->redis($server);
-my ($key) = keys_of(ledger => '');
+my ($key) = reverse sort(keys_of(ledger => ''));    # of this day
 my ($field) = grep { /\|reasoning_tokens$/ } keys %{ $r->hgetall($key) };
 $r->cmd('HSET', $key, $field, 'many');
 %before = %want;
