@@ -204,45 +204,49 @@ my $late_hit = int(($usage->{prompt_tokens} - 1) / $page) * $page;
 is(tiers($usage), "$late_hit: 0 0 $late_hit", 'found after a drain');
 is($answer, $late_answer, 'the same answer');
 
-# values of Redis that are not this page
+# Values of Redis that are not this page: the turn writes its pages again, and
+# invalid ones are counted.  On a busy machine a page may not be read in time,
+# or not be written: several attempts.
 
 sub spoil {
-    my ($name, $change) = @_;
+    my ($name, $change, $invalid) = @_;
 
     my $r = $t->redis($redis);
+    my $repaired;
 
-    $change->($r, $_) for $r->keys('dsa1:kv:*');
-    restart('KILL');
-    $t->wait_cache;
-    ($answer, $usage) = chat($prompt);
-    is(tiers($usage), '0: 0 0 0', "$name: not used");
-    is($answer, $computed, 'the same answer');
+    for (1 .. 10) {
+        $change->($r, $_) for $r->keys('dsa1:kv:*');
+        restart('KILL');
+        $t->wait_cache;
+        ($answer, $usage) = chat($prompt);
+        is(tiers($usage), '0: 0 0 0', "$name: not used");
+        is($answer, $computed, 'the same answer');
+
+        $repaired = eval { wait_until(sub {
+            redis_metric('written_pages_total') >= $hit / $page
+                && redis_metric('invalid_pages_total') >= $invalid;
+        }, 20, 'the pages in Redis') };
+
+        last if $repaired;
+    }
+
+    ok($repaired, 'and written again');
 
     return;
 }
 
-# After each of them the turn writes its pages again.
-
-sub repaired {
-    wait_until(sub {
-        redis_metric('written_pages_total')
-        >= $hit / $page;
-    }, 20, 'the pages in Redis');
-}
+my %byte;
 
 spoil('one bit', sub {
     my ($r, $key) = @_;
-    my $value = $r->cmd('GETRANGE', $key, 5000, 5000);
-    $r->cmd('SETRANGE', $key, 5000, $value ^ "\1");
-});
-cmp_ok(redis_metric('invalid_pages_total'), '>=', 1, 'and counted');
-repaired();
+    $byte{$key} //= $r->cmd('GETRANGE', $key, 5000, 5000);
+    $r->cmd('SETRANGE', $key, 5000, $byte{$key} ^ "\1");
+}, 1);
 
 spoil('cut short', sub {
     my ($r, $key) = @_;
     $r->cmd('SET', $key, $r->cmd('GETRANGE', $key, 0, 4999));
-});
-repaired();
+}, 0);
 
 my @key = $t->redis($redis)->keys('dsa1:kv:*');
 my $foreign = $t->redis($redis)->cmd('GET', $key[0]);
@@ -251,18 +255,15 @@ spoil('the page of another key', sub {
     my ($r, $key) = @_;
     $r->cmd('SET', $key, $foreign) if $key ne $key[0];
     $r->cmd('DEL', $key) if $key eq $key[0];
-});
-repaired();
+}, 0);
 
 spoil('another type', sub {
     my ($r, $key) = @_;
     $r->cmd('DEL', $key);
     $r->cmd('RPUSH', $key, 'x');
-});
-repaired();
+}, 0);
 
-spoil('nothing', sub { $_[0]->cmd('DEL', $_[1]) });
-repaired();
+spoil('nothing', sub { $_[0]->cmd('DEL', $_[1]) }, 0);
 
 # a Redis that is frozen; another stream goes on meanwhile, whose tokens in the
 # same steps change the roundings of the CPU, so that answers are not compared
