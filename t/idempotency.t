@@ -23,7 +23,7 @@ my $fake = $t->start_fake();
 $t->start_nginx(redis => 'timeout=5s', workers => 2,
                 http => 'client_max_body_size 8m;',
                 server => 'location /short/ { dsa_pass v32;
-                                              dsa_timeout 10s; }
+                                              dsa_timeout 20s; }
                          location /none/ { dsa_pass v32;
                                            dsa_tenant $arg_none; }');
 
@@ -369,6 +369,7 @@ is(scalar cancelled($fake), 0, 'nothing was cancelled');
     is(post($chat, $bad, $key)->{status}, 400, 'a request that is refused');
     wait_until(sub { state($key) eq 'none' }, 30, 'the key to be free');
     is(post($chat, $bad, $key)->{status}, 400, 'and refused again');
+    wait_until(sub { state($key) eq 'none' }, 30, 'the key to be free');
     is(post($chat, ask('x'), $key)->{status}, 200, 'the key is free');
 
     $key = new_key();

@@ -123,8 +123,9 @@ is($r->{headers}{'retry-after'}, 1, 'no engine: another host may have one');
 $t->done;
 
 
-# A real queue: one request runs, each has 8 tokens at 4 steps a second, and
-# four wait.  The test counts the answers that end.
+# A real queue: one request runs, the first four have 8 tokens each at 4 steps a
+# second, and four wait.  The test counts the answers that end.  Later ones do
+# not end before another one is refused.
 
 $real->start_engine(conf => {
     backend => 'null rate=4', name => 'm', max_running => 1, max_waiting => 4,
@@ -140,11 +141,14 @@ $after = time;
 my $ended = 0;
 
 
+my $opened = 0;
+
 sub open_one {
     my $s = $real->connect;
+    my $tokens = $opened++ < 4 ? 8 : 1000;
 
     $s->send_request('POST', $chat, body => json_encode({
-        model => 'm', max_tokens => 8, stream => JSON::PP::true,
+        model => 'm', max_tokens => $tokens, stream => JSON::PP::true,
         messages => [ { role => 'user', content => 'Twice upon a time' } ] }));
 
     return $s;

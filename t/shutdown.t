@@ -26,7 +26,7 @@ my $redis = $t->start_redis();
 my $fake = $t->start_fake('model=m');
 
 my %conf = (
-    main => 'worker_shutdown_timeout 1s;',
+    main => 'worker_shutdown_timeout 4s;',
     http => 'log_format dsa "$request_id $status $dsa_finish_reason '
             . '$dsa_completion_tokens";',
     server => "access_log " . $t->path('dsa.log') . " dsa;

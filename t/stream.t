@@ -25,7 +25,7 @@ $t->start_nginx(
     server => 'location /ping/ { dsa_pass v32; dsa_keepalive 50ms; }
                location /json/ { dsa_pass v32; dsa_keepalive 50ms json=on; }
                location /late/ { dsa_pass v32; dsa_keepalive 50ms;
-                                 dsa_timeout 400ms; }');
+                                 dsa_timeout 4s; }');
 
 
 # The deltas of a stream, with the other members of their choices.
