@@ -15,7 +15,7 @@ use Test::More;
 
 my $t = DSA::Test->new('hosts-serving');
 my $secret = write_file($t->path('secret'), 'f' x 64 . "\n");
-my $port = DSA::Test::free_port();
+my $port = $t->free_port();
 my %conf = (backend => 'cpu', max_running => 16, token_budget => 256,
             kv_memory => '64m', speculate => 'off');
 

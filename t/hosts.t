@@ -27,7 +27,7 @@ chmod 0600, $secret or die "chmod: $!\n";
 sub follower {
     my ($name) = @_;
 
-    my $port = DSA::Test::free_port();
+    my $port = $t->free_port();
     my $file = write_file($t->path("$name.conf"), join '', map { "$_;\n" }
                           "model $own{model}", 'backend cpu',
                           "listen 127.0.0.1:$port", "host_secret $secret");
@@ -172,17 +172,17 @@ is($rc, 1, 'another secret');
 like($out, qr/$where: the secret of the leader is not that of this host/,
      'is named');
 
-my $port = DSA::Test::free_port();
+my $port = $t->free_port();
 
 ($rc, $out) = run_engine([], leader_conf(hosts => "127.0.0.1:$port",
-                                         start_timeout => '2s'));
+                                         start_timeout => '8s'));
 
 is($rc, 1, 'a host that is not there');
 like($out, qr/dsa-engine: host 127\.0\.0\.1:$port: Connection refused/,
      'is named when start_timeout ends');
 
 ($rc, $out) = run_engine([], leader_conf(
-    hosts => "127.0.0.1:$follower[0]{port}", start_timeout => '2s'));
+    hosts => "127.0.0.1:$follower[0]{port}", start_timeout => '8s'));
 
 is($rc, 1, 'a host that follows another leader');
 like($out, qr/dsa-engine: host 127\.0\.0\.1:$follower[0]{port}: Connection/,
