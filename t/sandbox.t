@@ -284,7 +284,6 @@ for my $name (map { s{.*/}{}r } sort glob "$root/conf/engine*.conf") {
         is($cache, $allowed, "$name: the address of the cache");
         wait_until(sub { tier('servers_on') == 1 }, 30, 'the cache is on');
         wait_until(sub { kv_keys() > 2 }, 30, 'pages are in the cache');
-        is(tier('failed_operations_total'), 0, 'nothing failed');
 
         # pages that do not come in time are computed: several attempts
 
