@@ -61,10 +61,14 @@ sub load {
 }
 
 
-# Waits until nginx counts only these requests, and none of the last chat.
+# Waits until nginx counts only these requests, and none of the last chat.  An
+# engine has published the end of that when it answers the second of two
+# commands, because a turn of its loop is between them.
 
 sub settle {
     for my $i (grep { defined $load[$_] } 0 .. $#load) {
+        ctl($engine[$i], 'live') for 1, 2;
+
         my $name = 'dsa_engine_requests_running{pool="v32",engine="unix:'
                    . $engine[$i]->sock . '"}';
 
