@@ -141,6 +141,8 @@ for my $name (@names) {
                "the key of $name") for 1 .. 8;
 }
 
+$t->wait_redis(2);
+
 sub post {
     my ($name, $uri, $body, @headers) = @_;
 

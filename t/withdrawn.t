@@ -30,6 +30,19 @@ wait_for_redis();
 sub wait_for_redis {
     wait_until(sub { $t->get("$uri/resp_" . '0' x 32)->{status} == 404 }, 60,
                'Redis') for 1 .. 8;
+    $t->wait_redis(2);
+}
+
+# The status of a GET, or of a POST with a body, when Redis is there.
+
+sub status {
+    my ($uri, $body) = @_;
+
+    return wait_until(sub {
+        my $r = $body ? $t->post($uri, $body) : $t->get($uri);
+
+        $r->{status} != 503 && $r->{status};
+    }, 60, 'Redis');
 }
 
 # The answer to a request during whose end Redis hangs.
@@ -80,11 +93,10 @@ for my $stream (0, 1) {
 }
 
 for my $id (@gone) {
-    is($t->get("$uri/$id")->{status}, 404, 'cannot be read');
-    is($t->get("$uri/$id/input_items")->{status}, 404, 'nor its input');
-    is($t->post($uri, { model => 'deepseek-chat', input => 'x',
-                        previous_response_id => $id })->{status},
-       404, 'nor continued');
+    is(status("$uri/$id"), 404, 'cannot be read');
+    is(status("$uri/$id/input_items"), 404, 'nor its input');
+    is(status($uri, { model => 'deepseek-chat', input => 'x',
+                      previous_response_id => $id }), 404, 'nor continued');
 }
 
 for my $key ($redis->keys('dsa1:*:r:resp_*')) {
@@ -104,9 +116,9 @@ for my $key ($redis->keys('dsa1:*:r:resp_*')) {
     my $words = save_command();
     my $id = $words->[3] =~ s/.*://r;
 
-    is($t->get("$uri/$id")->{status}, 404, 'withdrawn before it is stored');
+    is(status("$uri/$id"), 404, 'withdrawn before it is stored');
     is($redis->cmd(@$words), 0, 'the command arrives');
-    is($t->get("$uri/$id")->{status}, 404, 'it is not stored');
+    is(status("$uri/$id"), 404, 'it is not stored');
 }
 
 
