@@ -193,6 +193,7 @@ session_map(session_t *s, int fds[DSA_LINK_FDS])
 
     atomic_store(&s->link.control->alive_ms, now_ms());
     atomic_store(&s->link.control->draining, fake.draining);
+    atomic_store(&s->link.control->ended, fake.ended);
     atomic_store(&s->link.control->pages, 100);
     atomic_store(&s->link.control->pages_used, 25);
 }
