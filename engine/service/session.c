@@ -103,6 +103,10 @@ dsa_session_create(dsa_sessions_t *all, int fd, uint32_t version,
         goto failed;
     }
 
+    /* the worker may read the counts as soon as it has the hello */
+
+    dsa_session_publish(s, dsa_clock_ms(), 0);
+
     fds[1] = s->own_wake;
     fds[2] = s->peer_wake;
 

@@ -61,6 +61,34 @@ test_many(void **state)
 }
 
 
+/* A worker has the counts of the engine when it has the hello. */
+
+static void
+test_counts(void **state)
+{
+    reply_t         reply;
+    engine_t        e;
+    uint32_t        i;
+    link_client_t   c, d;
+
+    engine_start(&e, "a.sock", "rate=1000;");
+    connect_to(&c, e.sock);
+    memset(&reply, 0, sizeof(reply));
+    send_text(&c, dsa_link_id(1, 0), "abc", 5);
+    assert_int_equal(collect(&c, &reply, 1), 0);
+
+    for (i = 0; i < 200; i++) {
+        connect_to(&d, e.sock);
+        assert_int_equal(atomic_load(&d.link.control->ended), 1);
+        assert_int_equal(atomic_load(&d.link.control->completion_tokens), 5);
+        link_client_close(&d);
+    }
+
+    link_client_close(&c);
+    engine_stop(&e);
+}
+
+
 /* The heartbeat goes on with nothing to do, and the pace is kept. */
 
 static void
@@ -650,6 +678,7 @@ main(void)
 {
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_counts),
         cmocka_unit_test(test_heart_and_pace),
         cmocka_unit_test(test_cpu),
         cmocka_unit_test(test_bad_workers),
