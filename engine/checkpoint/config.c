@@ -12,9 +12,6 @@
 #include "engine/checkpoint/generation_config.h"
 
 
-#define DSA_CONFIG_REQUIRED      0
-#define DSA_CONFIG_OPTIONAL      1
-
 #define DSA_CONFIG_INDEX_EPS     1e-6f      /* of k_norm, in every published
                                                code */
 
@@ -37,13 +34,6 @@ typedef struct {
     uint32_t        optional;
     double          absent;
 } dsa_config_number_t;
-
-
-typedef struct {
-    const char     *name;
-    const char     *json;           /* the only value that is supported */
-    uint32_t        optional;
-} dsa_config_fixed_t;
 
 
 static int dsa_config_top(dsa_model_config_t *config,
@@ -70,18 +60,10 @@ static int dsa_config_yarn(dsa_model_config_t *config,
     const dsa_fields_t *rope);
 static float dsa_config_softmax(const dsa_model_config_t *config);
 static int dsa_config_quantized(const dsa_model_config_t *config);
-static int dsa_config_quantization(dsa_model_config_t *config,
-    const dsa_fields_t *top);
-static int dsa_config_w4afp8(dsa_model_config_t *config,
-    const dsa_fields_t *f);
-static int dsa_config_check_int4(const dsa_model_config_t *config,
-    const dsa_fields_t *top);
 static int dsa_config_integer(const dsa_fields_t *f,
     const dsa_config_integer_t *field, dsa_model_config_t *config);
 static int dsa_config_number(const dsa_fields_t *f,
     const dsa_config_number_t *field, dsa_model_config_t *config);
-static int dsa_config_fixed(const dsa_fields_t *f,
-    const dsa_config_fixed_t *field);
 static int dsa_config_conflict(const dsa_fields_t *f, const char *field,
     uint32_t value, const char *expected, uint32_t bound);
 
@@ -171,41 +153,6 @@ static const dsa_config_number_t  dsa_config_yarns[] = {
 static const char  *const dsa_config_rope_names[] = {
     "type", "rope_type", "rope_theta", "factor", "beta_fast", "beta_slow",
     "mscale", "mscale_all_dim", "original_max_position_embeddings", NULL
-};
-
-
-#define dsa_text(x)     dsa_text_of(x)
-#define dsa_text_of(x)  #x
-
-static const dsa_config_fixed_t  dsa_config_fp8[] = {
-    { "fmt", "\"e4m3\"", DSA_CONFIG_OPTIONAL },
-    { "weight_block_size", "[" dsa_text(DSA_FP8_BLOCK) ", "
-      dsa_text(DSA_FP8_BLOCK) "]", DSA_CONFIG_REQUIRED },
-    { "activation_scheme", "\"dynamic\"", DSA_CONFIG_REQUIRED },
-    { "scale_fmt", "\"ue8m0\"", DSA_CONFIG_OPTIONAL }
-};
-
-
-/*
- * quant_method w4afp8: routed experts in INT4, other matrices as with fp8.  The
- * names of modules that are not quantized are not used, because the dtype of
- * each tensor says the same.
- */
-
-static const dsa_config_fixed_t  dsa_config_int4[] = {
-    { "fmt", "\"e4m3\"", DSA_CONFIG_OPTIONAL },
-    { "group_size", dsa_text(DSA_INT4_COLUMNS), DSA_CONFIG_OPTIONAL },
-    { "weight_block_size", "[" dsa_text(DSA_FP8_BLOCK) ", "
-      dsa_text(DSA_FP8_BLOCK) "]", DSA_CONFIG_OPTIONAL },
-    { "activation_scheme", "\"dynamic\"", DSA_CONFIG_OPTIONAL },
-    { "linear_activation_scheme", "\"dynamic\"", DSA_CONFIG_OPTIONAL },
-    { "scale_fmt", "\"ue8m0\"", DSA_CONFIG_OPTIONAL }
-};
-
-static const char  *const dsa_config_int4_names[] = {
-    "quant_method", "fmt", "group_size", "weight_block_size",
-    "activation_scheme", "linear_activation_scheme", "moe_activation_scheme",
-    "scale_fmt", "modules_to_not_convert", "ignored_layers", "ignore", NULL
 };
 
 
@@ -731,127 +678,6 @@ dsa_config_quantized(const dsa_model_config_t *config)
 
 
 static int
-dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
-{
-    uint32_t           i;
-    dsa_fields_t       f;
-    const dsa_json_t  *v;
-
-    /* an older name, under which other libraries read the same object */
-
-    v = dsa_field(top, "compression_config");
-
-    if (v != NULL) {
-        return dsa_field_reject(top, "compression_config", v,
-                                "none, and quantization_config instead, with "
-                                "the quant_method " DSA_FORMATS_METHODS);
-    }
-
-    if (dsa_fields_inner(&f, top, "quantization_config",
-                         "quantization_config.")
-        != DSA_OK)
-    {
-        return DSA_ERROR;
-    }
-
-    if (f.object == NULL) {
-        return DSA_OK;
-    }
-
-    if (dsa_field_is(&f, "quant_method", "w4afp8")) {
-        return dsa_config_w4afp8(config, &f);
-    }
-
-    if (!dsa_field_is(&f, "quant_method", "fp8")) {
-        return dsa_field_reject(&f, "quant_method",
-                                dsa_field(&f, "quant_method"),
-                                DSA_FORMATS_METHODS);
-    }
-
-    for (i = 0; i < dsa_nelts(dsa_config_fp8); i++) {
-        if (dsa_config_fixed(&f, &dsa_config_fp8[i]) != DSA_OK) {
-            return DSA_ERROR;
-        }
-    }
-
-    memset(config->format, DSA_FORMAT_FP8, sizeof(config->format));
-    config->ue8m0 = dsa_field(&f, "scale_fmt") != NULL;
-
-    return DSA_OK;
-}
-
-
-/*
- * The format of SGLang's W4AFp8Config.  Without moe_activation_scheme the
- * scales of activations are stored, which is all that SGLang reads; "dynamic"
- * has the meaning of activation_scheme.
- */
-
-static int
-dsa_config_w4afp8(dsa_model_config_t *config, const dsa_fields_t *f)
-{
-    uint32_t  i;
-
-    if (dsa_fields_known(f, dsa_config_int4_names) != DSA_OK) {
-        return DSA_ERROR;
-    }
-
-    for (i = 0; i < dsa_nelts(dsa_config_int4); i++) {
-        if (dsa_config_fixed(f, &dsa_config_int4[i]) != DSA_OK) {
-            return DSA_ERROR;
-        }
-    }
-
-    config->expert_scales = DSA_SCALES_STORED;
-
-    if (dsa_field_is(f, "moe_activation_scheme", "dynamic")) {
-        config->expert_scales = DSA_SCALES_GROUP;
-
-    } else if (dsa_field(f, "moe_activation_scheme") != NULL
-               && !dsa_field_is(f, "moe_activation_scheme", "static"))
-    {
-        return dsa_field_reject(f, "moe_activation_scheme",
-                                dsa_field(f, "moe_activation_scheme"),
-                                "\"static\" or \"dynamic\"");
-    }
-
-    memset(config->format, DSA_FORMAT_FP8, sizeof(config->format));
-    config->format[DSA_MATRICES_EXPERTS] = DSA_FORMAT_INT4;
-    config->ue8m0 = dsa_field(f, "scale_fmt") != NULL;
-
-    return DSA_OK;
-}
-
-
-/* Groups of columns have no remainder. */
-
-static int
-dsa_config_check_int4(const dsa_model_config_t *c, const dsa_fields_t *top)
-{
-    uint32_t  i;
-
-    const struct {
-        const char  *name;
-        uint32_t     value;
-    } size[] = {
-        { "hidden_size", c->hidden_size },
-        { "moe_intermediate_size", c->moe_intermediate_size }
-    };
-
-    for (i = 0; i < dsa_nelts(size); i++) {
-        if (size[i].value % DSA_INT4_COLUMNS != 0) {
-            return dsa_error(top->err, "%s: \"%s\" is %u; expected a multiple "
-                             "of %d, the columns of a scale of INT4 experts",
-                             top->file, size[i].name, size[i].value,
-                             DSA_INT4_COLUMNS);
-        }
-    }
-
-    return DSA_OK;
-}
-
-
-static int
 dsa_config_integer(const dsa_fields_t *f, const dsa_config_integer_t *field,
     dsa_model_config_t *config)
 {
@@ -885,7 +711,7 @@ dsa_config_number(const dsa_fields_t *f, const dsa_config_number_t *field,
 }
 
 
-static int
+int
 dsa_config_fixed(const dsa_fields_t *f, const dsa_config_fixed_t *field)
 {
     if (field->optional && dsa_field(f, field->name) == NULL) {

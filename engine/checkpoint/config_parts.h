@@ -45,4 +45,25 @@ int dsa_config_layers(dsa_model_config_t *config,
     const dsa_model_family_t *family, const dsa_fields_t *top);
 
 
+#define DSA_CONFIG_REQUIRED      0
+#define DSA_CONFIG_OPTIONAL      1
+
+typedef struct {
+    const char          *name;
+    const char          *json;          /* the only value that is supported */
+    uint32_t             optional;
+} dsa_config_fixed_t;
+
+/* DSA_ERROR with f->err: the field is missing or has another value. */
+int dsa_config_fixed(const dsa_fields_t *f, const dsa_config_fixed_t *field);
+
+/* Sets format, ue8m0 and expert_scales from quantization_config. */
+int dsa_config_quantization(dsa_model_config_t *config,
+    const dsa_fields_t *top);
+
+/* DSA_ERROR with top->err: a group of INT4 columns would have a remainder. */
+int dsa_config_check_int4(const dsa_model_config_t *config,
+    const dsa_fields_t *top);
+
+
 #endif /* _DSA_CONFIG_PARTS_H_INCLUDED_ */
