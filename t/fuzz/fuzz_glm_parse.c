@@ -14,11 +14,9 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/json.h"
 #include "context/glm/glm.h"
-#include "context/parse.h"
-#include "t/fuzz/piece.h"
+#include "t/fuzz/output.h"
 
 
 #define FUZZ_THINKING  1            /* in the first byte */
@@ -32,29 +30,16 @@
 #define FUZZ_SOME      0x15555u
 
 
-typedef struct {
-    dsa_buf_t    out;
-    dsa_delta_e  last;
-    uint32_t     calls;
-} fuzz_result_t;
-
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static dsa_types_t *fuzz_types(void);
 static uint32_t fuzz_vocabulary(uint8_t how);
-static void fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut,
-    const dsa_types_t *types, const uint8_t *data, size_t size);
-static int fuzz_delta(void *ctx, dsa_delta_e what, uint32_t call,
-    dsa_str_t text);
+static dsa_types_t *fuzz_types(void);
 
 
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    size_t          i;
-    fuzz_result_t   whole, cut;
-
+    fuzz_output_t        o;
     static dsa_types_t  *types;
 
     if (size < 2) {
@@ -65,23 +50,14 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         types = fuzz_types();
     }
 
-    fuzz_parse(&whole, data[0], 0, types, data + 2, size - 2);
+    o.family = &dsa_glm_5_2;
+    o.types = (data[0] & FUZZ_TYPES) != 0 ? types : NULL;
+    o.vocabulary = fuzz_vocabulary(data[0]);
+    o.thinking = data[0] & FUZZ_THINKING;
+    o.tools = (data[0] & FUZZ_TOOLS) != 0;
+    o.complete = data[0] & FUZZ_COMPLETE;
 
-    for (i = 0; i < 2; i++) {
-        fuzz_parse(&cut, data[0], i == 0 ? 1 : 2 + data[1], types, data + 2,
-                   size - 2);
-
-        if (cut.calls != whole.calls
-            || !dsa_str_eq(dsa_str(cut.out.data, cut.out.len),
-                           dsa_str(whole.out.data, whole.out.len)))
-        {
-            abort();
-        }
-
-        dsa_buf_free(&cut.out);
-    }
-
-    dsa_buf_free(&whole.out);
+    fuzz_same(&o, data[1], data + 2, size - 2);
 
     return 0;
 }
@@ -125,90 +101,4 @@ fuzz_vocabulary(uint8_t how)
     }
 
     return (how & FUZZ_ALL) != 0 ? (1u << DSA_GLM_TOKENS) - 1 : FUZZ_SOME;
-}
-
-
-/* Text in pieces of 1 to cut bytes; 0: up to the next control token. */
-
-static void
-fuzz_parse(fuzz_result_t *r, uint8_t how, uint32_t cut,
-    const dsa_types_t *types, const uint8_t *data, size_t size)
-{
-    int           rc;
-    size_t        n;
-    uint32_t      seed, token;
-    dsa_parse_t  *p;
-
-    memset(r, 0, sizeof(fuzz_result_t));
-
-    p = dsa_parse_create(&dsa_glm_5_2, how & FUZZ_THINKING, how & FUZZ_TOOLS,
-                         fuzz_vocabulary(how), fuzz_delta, r);
-
-    if (p == NULL) {
-        abort();
-    }
-
-    dsa_parse_types(p, (how & FUZZ_TYPES) != 0 ? types : NULL);
-
-    for (seed = cut; size != 0; data += n, size -= n) {
-
-        if (data[0] == 0xff && size >= 2) {
-            token = (data[1] & 31) % (DSA_GLM_TOKENS + 1);
-            n = 2;
-            rc = dsa_parse_feed_control(p, token < DSA_GLM_TOKENS
-                                           ? dsa_glm_tokens[token].name
-                                           : dsa_strz("<|other|>"));
-
-        } else {
-            n = fuzz_piece(&seed, cut, data, size);
-            rc = dsa_parse_feed(p, dsa_str(data, n));
-        }
-
-        if (rc != DSA_OK) {
-            abort();
-        }
-    }
-
-    if (dsa_parse_end(p, how & FUZZ_COMPLETE) != DSA_OK
-        || dsa_parse_calls(p) != r->calls)
-    {
-        abort();
-    }
-
-    dsa_parse_destroy(p);
-
-    if (r->out.failed || ((how & FUZZ_TOOLS) == 0 && r->calls != 0)) {
-        abort();
-    }
-}
-
-
-static int
-fuzz_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
-{
-    char            kind;
-    fuzz_result_t  *r = ctx;
-
-    if (text.len == 0) {
-        abort();
-    }
-
-    if (what != r->last || what == DSA_DELTA_CALL) {
-        kind = (char) ('0' + what);
-        dsa_buf_add(&r->out, "\n", 1);
-        dsa_buf_add(&r->out, &kind, 1);
-        r->last = what;
-    }
-
-    if (what == DSA_DELTA_CALL && call != r->calls++) {
-        abort();
-    }
-
-    if (what == DSA_DELTA_ARGUMENTS && call + 1 != r->calls) {
-        abort();
-    }
-
-    dsa_buf_add(&r->out, text.data, text.len);
-
-    return DSA_OK;
 }

@@ -23,14 +23,11 @@
 #include "context/deepseek/v3.h"
 #include "context/parse.h"
 #include "grammar/grammar.h"
+#include "t/unit/walk.h"
 
 
-#define END        256              /* ids behind those of the bytes */
-#define FIRST      257              /* of the control tokens */
-#define SIZE       (FIRST + DSA_V3_1_TOKENS)
+#define SIZE       (WALK_CONTROL + DSA_V3_1_TOKENS)
 #define WORDS      ((SIZE + 31) / 32)
-#define WALKS      3000
-#define WALK       6000             /* most tokens of an answer */
 
 #define BLOCK(x)   DSA_V3_1_CALLS x DSA_V3_1_CALLS_END
 #define CALL(n, a) DSA_V3_1_CALL n DSA_V3_1_SEPARATOR a DSA_V3_1_CALL_END
@@ -64,11 +61,11 @@ vocabulary(int control)
         assert_int_equal(dsa_vocabulary_add(v, i, dsa_str(&byte, 1)), 0);
     }
 
-    end = END;
+    end = WALK_END;
     assert_int_equal(dsa_vocabulary_add_control(v, end, dsa_strz("<end>")), 0);
 
     for (i = 0; control && i < DSA_V3_1_TOKENS; i++) {
-        assert_int_equal(dsa_vocabulary_add_control(v, FIRST + i,
+        assert_int_equal(dsa_vocabulary_add_control(v, WALK_CONTROL + i,
                                                     dsa_v3_1_tokens[i].name),
                          0);
     }
@@ -109,7 +106,7 @@ token(const char *text, int control, size_t *n)
 
         if (strncmp(text, name.data, name.len) == 0) {
             *n = name.len;
-            return FIRST + i;
+            return WALK_CONTROL + i;
         }
     }
 
@@ -294,213 +291,19 @@ test_refused(void **state)
 }
 
 
-static uint64_t  seed = 20261123;
-
-
-static uint32_t
-dice(uint32_t n)
-{
-    seed ^= seed >> 12;
-    seed ^= seed << 25;
-    seed ^= seed >> 27;
-
-    return (uint32_t) ((seed * 0x2545f4914f6cdd1d) >> 32) % n;
-}
-
-
-/* One of the permitted ids, behind some steps rather a control token. */
-
-static uint32_t
-draw(const uint32_t *mask, uint32_t step)
-{
-    uint32_t  i, n;
-
-    if (dice(100) < step / 4 + 5) {
-        for (i = END; i < SIZE; i++) {
-            if ((mask[i / 32] >> i % 32 & 1) != 0) {
-                return i;
-            }
-        }
-    }
-
-    n = 0;
-
-    for (i = 0; i < SIZE; i++) {
-        n += mask[i / 32] >> i % 32 & 1;
-    }
-
-    assert_int_not_equal(n, 0);
-    n = dice(n);
-
-    for (i = 0; /* void */ ; i++) {
-        if ((mask[i / 32] >> i % 32 & 1) != 0 && n-- == 0) {
-            return i;
-        }
-    }
-}
-
-
-typedef struct {
-    uint32_t    calls;
-    dsa_buf_t   name;
-    dsa_buf_t   arguments;
-} answer_t;
-
-
-static int
-on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
-{
-    answer_t  *a = ctx;
-
-    assert_int_equal(a->calls > 1, 0);
-
-    if (what == DSA_DELTA_CALL) {
-        dsa_buf_add(&a->name, text.data, text.len);
-        a->calls++;
-
-    } else {
-        assert_int_equal(what, DSA_DELTA_ARGUMENTS);
-        dsa_buf_add(&a->arguments, text.data, text.len);
-    }
-
-    return DSA_OK;
-}
-
-
-/* Walks over the masks, and parses what was drawn. */
-
-static void
-walk(dsa_grammar_t *g, dsa_vocabulary_t *v, answer_t *a)
-{
-    char            byte;
-    uint32_t        id, step, mask[WORDS];
-    dsa_parse_t    *p;
-    dsa_matcher_t  *m;
-
-    memset(a, 0, sizeof(answer_t));
-
-    m = dsa_matcher_create(g, v, dsa_str(NULL, 0));
-    p = dsa_parse_create(&dsa_deepseek_v3_1, 0, 1, (1u << DSA_V3_1_TOKENS) - 1,
-                         on_delta, a);
-    assert_true(m != NULL && p != NULL);
-
-    for (step = 0; step < WALK; step++) {
-        memset(mask, 0xff, sizeof(mask));
-        dsa_matcher_mask(m, mask, WORDS);
-        id = draw(mask, step);
-
-        assert_int_equal(dsa_matcher_accept(m, id), 0);
-
-        if (id == END) {
-            break;
-        }
-
-        if (id >= FIRST) {
-            assert_int_equal(dsa_parse_feed_control(p,
-                                 dsa_v3_1_tokens[id - FIRST].name), DSA_OK);
-
-        } else {
-            byte = (char) id;
-            assert_int_equal(dsa_parse_feed(p, dsa_str(&byte, 1)), DSA_OK);
-        }
-    }
-
-    assert_in_range(step, 1, WALK - 1);
-    assert_int_equal(dsa_parse_end(p, 1), DSA_OK);
-
-    dsa_parse_destroy(p);
-    dsa_matcher_free(m);
-}
-
-
-static const dsa_json_t *
-member(const dsa_json_t *object, const char *name)
-{
-    const dsa_json_t  *v;
-
-    v = dsa_json_get(object, name);
-    assert_non_null(v);
-
-    return v;
-}
-
-
 static void
 test_walks(void **state)
 {
-    uint32_t            i;
-    answer_t            a;
-    dsa_err_t           err;
-    dsa_json_t         *root;
-    dsa_arena_t        *arena;
-    dsa_grammar_t      *g;
-    const dsa_json_t   *v;
-    dsa_vocabulary_t   *voc;
+    dsa_grammar_t     *g;
+    dsa_vocabulary_t  *voc;
 
-    static const char  properties[] =
-        "\"s\":{\"type\":\"string\",\"maxLength\":40},"
-        "\"i\":{\"type\":\"integer\"},\"n\":{\"type\":\"number\"},"
-        "\"b\":{\"type\":\"boolean\"},\"e\":{\"enum\":[\"1\",\"true\"]},"
-        "\"sn\":{\"type\":[\"string\",\"null\"],\"maxLength\":9},"
-        "\"o\":{\"type\":\"object\",\"properties\":{\"x\":{\"type\":"
-        "\"string\",\"maxLength\":9}},\"required\":[\"x\"],"
-        "\"additionalProperties\":false},\"a\":{\"type\":\"array\","
-        "\"maxItems\":3,\"items\":{\"type\":\"integer\"}}";
-    static const char  rest[] =
-        ",\"required\":[\"s\",\"i\",\"n\",\"b\",\"e\",\"sn\",\"o\",\"a\"],"
-        "\"additionalProperties\":false";
-
-    dsa_buf_t  spec = { 0 };
-
-    dsa_buf_printf(&spec, SPEC("one", "false", "{\"name\":\"f\","
-                   "\"strict\":true,\"parameters\":{\"type\":\"object\","
-                   "\"properties\":{%s}%s}}"), properties, rest);
-    dsa_buf_add(&spec, "", 1);
-    arena = dsa_arena_create(16 << 20);
-    g = compile(spec.data);
+    g = compile(SPEC("one", "false", STRICT("f", WALK_PROPERTIES, WALK_REST)));
     voc = vocabulary(1);
 
-    for (i = 0; i < WALKS; i++) {
-        walk(g, voc, &a);
+    check_walks(g, voc, &dsa_deepseek_v3_1, NULL);
 
-        assert_int_equal(a.calls, 1);
-        assert_int_equal(a.name.len, 1);
-
-        dsa_arena_destroy(arena);
-        arena = dsa_arena_create(16 << 20);
-        root = dsa_json_parse(arena, a.arguments.data, a.arguments.len, 64,
-                              &err);
-
-        if (root == NULL) {
-            fail_msg("%.*s: %s", (int) a.arguments.len, a.arguments.data,
-                     err.text);
-        }
-
-        assert_int_equal(root->n, 8);
-        assert_int_equal(member(root, "s")->type, DSA_JSON_STRING);
-        assert_int_equal(member(root, "i")->type, DSA_JSON_INTEGER);
-        v = member(root, "n");
-        assert_true(v->type == DSA_JSON_INTEGER || v->type == DSA_JSON_FLOAT);
-        v = member(root, "b");
-        assert_true(v->type == DSA_JSON_TRUE || v->type == DSA_JSON_FALSE);
-        assert_int_equal(member(root, "e")->type, DSA_JSON_STRING);
-        v = member(root, "sn");
-        assert_true(v->type == DSA_JSON_STRING || v->type == DSA_JSON_NULL);
-        assert_int_equal(member(member(root, "o"), "x")->type,
-                         DSA_JSON_STRING);
-
-        for (v = member(root, "a")->first; v != NULL; v = v->next) {
-            assert_int_equal(v->type, DSA_JSON_INTEGER);
-        }
-
-        dsa_buf_free(&a.name);
-        dsa_buf_free(&a.arguments);
-    }
-
-    dsa_arena_destroy(arena);
     dsa_grammar_free(g);
     dsa_vocabulary_free(voc);
-    dsa_buf_free(&spec);
 }
 
 

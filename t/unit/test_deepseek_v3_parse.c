@@ -22,172 +22,17 @@
 #include "context/deepseek/v3.h"
 #include "context/parse.h"
 #include "t/unit/glm.h"
+#include "t/unit/pieces.h"
 
 
+#define FAMILY      &dsa_deepseek_v3_1
 #define ALL         ((1u << DSA_V3_1_TOKENS) - 1)
-
-/* In an input: the name that follows was sampled as text. */
-#define SPELL       "\1"
 
 #define BEGIN       DSA_V3_1_CALLS
 #define END         DSA_V3_1_CALLS_END
 #define SEP         DSA_V3_1_SEPARATOR
 #define CALL(n, a)  DSA_V3_1_CALL n SEP a DSA_V3_1_CALL_END
 #define EOS         DSA_DEEPSEEK_EOS
-
-
-enum {
-    THINK = 1,
-    NOTOOLS = 2,
-    CUT = 4             /* the output was cut off */
-};
-
-
-/* R, C, N and A: reasoning, content, a call's name and its arguments. */
-
-typedef struct {
-    dsa_buf_t    out;
-    dsa_delta_e  last;
-} result_t;
-
-
-static int
-on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
-{
-    result_t  *r = ctx;
-
-    assert_true(text.len != 0);
-
-    if (what != r->last || what == DSA_DELTA_CALL) {
-        if (r->last != 0) {
-            dsa_buf_addz(&r->out, ")");
-        }
-
-        dsa_buf_addz(&r->out, what == DSA_DELTA_REASONING ? "R("
-                              : what == DSA_DELTA_CONTENT ? "C("
-                              : what == DSA_DELTA_CALL ? "N(" : "A(");
-        r->last = what;
-    }
-
-    dsa_buf_add(&r->out, text.data, text.len);
-
-    return DSA_OK;
-}
-
-
-/* The length of the control token's name at the front of a text, or 0. */
-
-static size_t
-name_len(const char *text, size_t len)
-{
-    size_t     i;
-    dsa_str_t  name;
-
-    for (i = 0; i < DSA_V3_1_TOKENS; i++) {
-        name = dsa_v3_1_tokens[i].name;
-
-        if (len >= name.len && memcmp(text, name.data, name.len) == 0) {
-            return name.len;
-        }
-    }
-
-    return 0;
-}
-
-
-/*
- * Parses an output.  vocabulary ALL: names of control tokens are the tokens,
- * except behind SPELL; 0: they are text.  The text is cut at first, and
- * from there on every step bytes.
- */
-
-static void
-parse(result_t *r, int flags, uint32_t vocabulary, const char *in, size_t len,
-    size_t first, size_t step)
-{
-    int           spelled;
-    size_t        n, cut;
-    dsa_parse_t  *p;
-
-    memset(r, 0, sizeof(result_t));
-
-    p = dsa_parse_create(&dsa_deepseek_v3_1, flags & THINK, !(flags & NOTOOLS),
-                         vocabulary, on_delta, r);
-    assert_non_null(p);
-
-    for (cut = first; len != 0; in += n, len -= n) {
-        n = vocabulary != 0 ? name_len(in, len) : 0;
-
-        if (n != 0) {
-            assert_int_equal(dsa_parse_feed_control(p, dsa_str(in, n)),
-                             DSA_OK);
-            continue;
-        }
-
-        spelled = *in == SPELL[0] && vocabulary != 0;
-
-        if (spelled) {
-            in++;
-            len--;
-            n = name_len(in, len);
-
-        } else {
-            for (n = 1; n < len; n++) {
-                if (vocabulary != 0
-                    && (in[n] == SPELL[0] || name_len(in + n, len - n) != 0))
-                {
-                    break;
-                }
-            }
-        }
-
-        if (cut == 0) {
-            cut = step;
-        }
-
-        if (!spelled && n > cut) {
-            n = cut;
-        }
-
-        cut -= n < cut ? n : cut;
-
-        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
-    }
-
-    assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
-    dsa_parse_destroy(p);
-
-    if (r->last != 0) {
-        dsa_buf_addz(&r->out, ")");
-    }
-
-    dsa_buf_add(&r->out, "", 1);
-    assert_false(r->out.failed);
-}
-
-
-/* Every cut of the input in two, and pieces of 1 to 9 bytes. */
-
-static void
-check(int flags, uint32_t vocabulary, const char *in, const char *out)
-{
-    size_t    k, len;
-    result_t  r;
-
-    len = strlen(in);
-
-    for (k = 0; k <= len + 9; k++) {
-        parse(&r, flags, vocabulary, in, len, k <= len ? k : k - len,
-              k <= len ? len + 1 : k - len);
-
-        if (strcmp(r.out.data, out) != 0) {
-            fail_msg("flags %d, vocabulary %x, cut %zu: \"%s\"\nis      %s\n"
-                     "must be %s", flags, vocabulary, k, in, r.out.data, out);
-        }
-
-        dsa_buf_free(&r.out);
-    }
-}
 
 
 /* Adds what the parser must deliver for a message of the history. */
@@ -277,8 +122,8 @@ test_examples(void **state)
             memset(&want, 0, sizeof(dsa_buf_t));
             expect(&want, m);
 
-            check(0, ALL, answer, want.data);
-            check(0, 0, answer, want.data);
+            check(FAMILY, 0, ALL, NULL, answer, want.data);
+            check(FAMILY, 0, 0, NULL, answer, want.data);
 
             dsa_buf_free(&want);
             n++;
@@ -413,10 +258,10 @@ test_calls(void **state)
     };
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        check(lines[i].flags, ALL, lines[i].in, lines[i].out);
+        check(FAMILY, lines[i].flags, ALL, NULL, lines[i].in, lines[i].out);
 
         if (strchr(lines[i].in, SPELL[0]) == NULL) {
-            check(lines[i].flags, 0, lines[i].in, lines[i].out);
+            check(FAMILY, lines[i].flags, 0, NULL, lines[i].in, lines[i].out);
         }
     }
 }
@@ -435,7 +280,7 @@ test_cut(void **state)
 
     for (i = 1; i < sizeof(whole); i++) {
         (void) snprintf(in, sizeof(in), "%.*s", (int) i, whole);
-        parse(&r, CUT, 0, in, i, i, 1);
+        parse(&r, FAMILY, CUT, 0, NULL, in, i, i, 1);
 
         /* a bar is text, a bar and what only a marker has is not */
 
@@ -452,9 +297,9 @@ test_cut(void **state)
 
     /* in arguments, outside of a string, it can only be that */
 
-    check(CUT, 0, BEGIN DSA_V3_1_CALL "f" SEP "{\"a\": 1<",
+    check(FAMILY, CUT, 0, NULL, BEGIN DSA_V3_1_CALL "f" SEP "{\"a\": 1<",
           "N(f)A({\"a\": 1)");
-    check(CUT, ALL, BEGIN DSA_V3_1_CALL "f" SEP "{\"a\": 1<",
+    check(FAMILY, CUT, ALL, NULL, BEGIN DSA_V3_1_CALL "f" SEP "{\"a\": 1<",
           "N(f)A({\"a\": 1<)");
 }
 
@@ -480,7 +325,7 @@ test_limits(void **state)
         (void) snprintf(out, sizeof(out), i == 0
                         ? "N(%s)A({\"a\": 1})N(g)A({})" : "N(g)A({})", name);
 
-        parse(&r, 0, ALL, in, strlen(in), 5, 5);
+        parse(&r, FAMILY, 0, ALL, NULL, in, strlen(in), 5, 5);
         assert_string_equal(r.out.data, out);
         dsa_buf_free(&r.out);
     }
@@ -495,7 +340,7 @@ test_limits(void **state)
     dsa_buf_addz(&many, END);
     assert_false(many.failed);
 
-    parse(&r, 0, ALL, many.data, many.len, 7, 7);
+    parse(&r, FAMILY, 0, ALL, NULL, many.data, many.len, 7, 7);
 
     for (calls = 0, i = 0; i + 1 < r.out.len; i++) {
         calls += r.out.data[i] == 'N';

@@ -23,172 +23,14 @@
 #include "context/glm/glm.h"
 #include "context/parse.h"
 #include "t/unit/glm.h"
+#include "t/unit/pieces.h"
 
 
+#define FAMILY    &dsa_glm_5_2
 #define ALL       ((1u << DSA_GLM_TOKENS) - 1)
-
-/* In an input: the name that follows was sampled as text. */
-#define SPELL     "\1"
 
 #define CALL(x)   "<tool_call>" x "</tool_call>"
 #define ARG(k, v) "<arg_key>" k "</arg_key><arg_value>" v "</arg_value>"
-
-
-enum {
-    THINK = 1,
-    NOTOOLS = 2,
-    CUT = 4             /* the output was cut off */
-};
-
-
-/* R, C, N and A: reasoning, content, a call's name and its arguments. */
-
-typedef struct {
-    dsa_buf_t    out;
-    dsa_delta_e  last;
-} result_t;
-
-
-static int
-on_delta(void *ctx, dsa_delta_e what, uint32_t call, dsa_str_t text)
-{
-    result_t  *r = ctx;
-
-    assert_true(text.len != 0);
-
-    if (what != r->last || what == DSA_DELTA_CALL) {
-        if (r->last != 0) {
-            dsa_buf_addz(&r->out, ")");
-        }
-
-        dsa_buf_addz(&r->out, what == DSA_DELTA_REASONING ? "R("
-                              : what == DSA_DELTA_CONTENT ? "C("
-                              : what == DSA_DELTA_CALL ? "N(" : "A(");
-        r->last = what;
-    }
-
-    dsa_buf_add(&r->out, text.data, text.len);
-
-    return DSA_OK;
-}
-
-
-/* The length of the control token's name at the front of a text, or 0. */
-
-static size_t
-name_len(const char *text, size_t len)
-{
-    size_t     i;
-    dsa_str_t  name;
-
-    for (i = 0; i < DSA_GLM_TOKENS; i++) {
-        name = dsa_glm_tokens[i].name;
-
-        if (len >= name.len && memcmp(text, name.data, name.len) == 0) {
-            return name.len;
-        }
-    }
-
-    return 0;
-}
-
-
-/*
- * Parses an output.  vocabulary ALL: names of control tokens are the tokens,
- * except behind SPELL; 0: they are text.  The text is cut at first, and
- * from there on every step bytes.
- */
-
-static void
-parse(result_t *r, int flags, uint32_t vocabulary, const dsa_types_t *types,
-    const char *in, size_t len, size_t first, size_t step)
-{
-    int           spelled;
-    size_t        n, cut;
-    dsa_parse_t  *p;
-
-    memset(r, 0, sizeof(result_t));
-
-    p = dsa_parse_create(&dsa_glm_5_2, flags & THINK, !(flags & NOTOOLS),
-                         vocabulary, on_delta, r);
-    assert_non_null(p);
-
-    dsa_parse_types(p, types);
-
-    for (cut = first; len != 0; in += n, len -= n) {
-        n = vocabulary != 0 ? name_len(in, len) : 0;
-
-        if (n != 0) {
-            assert_int_equal(dsa_parse_feed_control(p, dsa_str(in, n)),
-                             DSA_OK);
-            continue;
-        }
-
-        spelled = *in == SPELL[0] && vocabulary != 0;
-
-        if (spelled) {
-            in++;
-            len--;
-            n = name_len(in, len);
-
-        } else {
-            for (n = 1; n < len; n++) {
-                if (vocabulary != 0
-                    && (in[n] == SPELL[0] || name_len(in + n, len - n) != 0))
-                {
-                    break;
-                }
-            }
-        }
-
-        if (cut == 0) {
-            cut = step;
-        }
-
-        if (!spelled && n > cut) {
-            n = cut;
-        }
-
-        cut -= n < cut ? n : cut;
-
-        assert_int_equal(dsa_parse_feed(p, dsa_str(in, n)), DSA_OK);
-    }
-
-    assert_int_equal(dsa_parse_end(p, !(flags & CUT)), DSA_OK);
-    dsa_parse_destroy(p);
-
-    if (r->last != 0) {
-        dsa_buf_addz(&r->out, ")");
-    }
-
-    dsa_buf_add(&r->out, "", 1);
-    assert_false(r->out.failed);
-}
-
-
-/* Every cut of the input in two, and pieces of 1 to 9 bytes. */
-
-static void
-check(int flags, uint32_t vocabulary, const dsa_types_t *types,
-    const char *in, const char *out)
-{
-    size_t    k, len;
-    result_t  r;
-
-    len = strlen(in);
-
-    for (k = 0; k <= len + 9; k++) {
-        parse(&r, flags, vocabulary, types, in, len, k <= len ? k : k - len,
-              k <= len ? len + 1 : k - len);
-
-        if (strcmp(r.out.data, out) != 0) {
-            fail_msg("flags %d, vocabulary %x, cut %zu: \"%s\"\nis      %s\n"
-                     "must be %s", flags, vocabulary, k, in, r.out.data, out);
-        }
-
-        dsa_buf_free(&r.out);
-    }
-}
 
 
 /* Adds what the parser must deliver for a message of the history. */
@@ -320,8 +162,8 @@ test_examples(void **state)
             memset(&want, 0, sizeof(dsa_buf_t));
             expect(&want, m, thinking);
 
-            check(thinking ? THINK : 0, ALL, types, answer, want.data);
-            check(thinking ? THINK : 0, 0, types, answer, want.data);
+            check(FAMILY, thinking ? THINK : 0, ALL, types, answer, want.data);
+            check(FAMILY, thinking ? THINK : 0, 0, types, answer, want.data);
 
             dsa_buf_free(&want);
             n[thinking]++;
@@ -436,10 +278,10 @@ test_calls(void **state)
     };
 
     for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-        check(lines[i].flags, ALL, NULL, lines[i].in, lines[i].out);
+        check(FAMILY, lines[i].flags, ALL, NULL, lines[i].in, lines[i].out);
 
         if (strchr(lines[i].in, SPELL[0]) == NULL) {
-            check(lines[i].flags, 0, NULL, lines[i].in, lines[i].out);
+            check(FAMILY, lines[i].flags, 0, NULL, lines[i].in, lines[i].out);
         }
     }
 }
@@ -525,7 +367,7 @@ test_types(void **state)
         (void) snprintf(out, sizeof(out), "N(%s)A({\"%s\": %s})",
                         lines[i].tool, lines[i].key, lines[i].json);
 
-        check(0, ALL, types, in, out);
+        check(FAMILY, 0, ALL, types, in, out);
     }
 
     dsa_types_destroy(types);
@@ -558,7 +400,7 @@ test_long(void **state)
                        quotes[i]);
         dsa_buf_add(&out, "", 1);
 
-        parse(&r, 0, ALL, NULL, in.data, in.len, 7, 7);
+        parse(&r, FAMILY, 0, ALL, NULL, in.data, in.len, 7, 7);
         assert_string_equal(r.out.data, out.data);
 
         dsa_buf_free(&r.out);
@@ -594,7 +436,7 @@ test_names(void **state)
             (void) snprintf(out, sizeof(out), "N(g)A({})");
         }
 
-        parse(&r, 0, ALL, NULL, in, strlen(in), 5, 5);
+        parse(&r, FAMILY, 0, ALL, NULL, in, strlen(in), 5, 5);
         assert_string_equal(r.out.data, out);
         dsa_buf_free(&r.out);
     }
