@@ -236,9 +236,9 @@ sub gone {
 }
 
 
-# Stops a process by SIGSTOP, and returns when it has stopped.  Until then the
-# kernel may wake this worker of nginx, and no other one, for a connection, and
-# nobody accepts it.
+# Stops a process by SIGSTOP, and returns when it has stopped.  The kernel wakes
+# one worker of nginx for a connection.  If it wakes one that is about to stop,
+# no worker accepts the connection.
 
 sub suspend {
     my ($pid) = @_;
