@@ -462,9 +462,17 @@ for (0, 'inf', 'nan', -1) {
 
     my ($got, $why, $status) = logits($dir);
 
+    my $of_it = qr/"\Q$expert\E.input_scale" is -?\w+; expected a finite (?#
+                  )number above 0/;
+
     is($status, 1, "refused: a stored scale of $value");
-    like($why, qr/"\Q$expert\E.input_scale" is -?\w+; expected a finite (?#
-                 )number above 0/, 'the reason');
+    like($why, $of_it, 'the reason');
+
+    # it is read with the headers, as for a GPU, unlike the scales of weights
+
+    $why = `$dsa fingerprint --model $dir 2>&1`;
+    is($? >> 8, 1, "dsa fingerprint: a stored scale of $value");
+    like($why, $of_it, 'the reason');
 }
 
 # the layout of TensorRT-LLM: scales of activations have other names

@@ -497,7 +497,10 @@ dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
 }
 
 
-/* Reads the scale of activations: one number, with or without a dimension. */
+/*
+ * Reads the scale of activations: one number, with or without a dimension.  It
+ * is read in any case, because nothing else has it than t->input.
+ */
 
 static void
 dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
@@ -511,10 +514,6 @@ dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
         || input->size != (f32 ? sizeof(float) : sizeof(uint16_t)))
     {
         dsa_tensors_mismatch(table, input, "F32 or BF16", 0, 1);
-        return;
-    }
-
-    if (table->unread) {
         return;
     }
 

@@ -35,8 +35,9 @@ typedef struct {
 
     uint32_t                    fp8;            /* 1: F8_E4M3 is allowed
                                                    in the next look-ups */
-    uint32_t                    unread;         /* 1: scales are not read, and
-                                                   hence not checked */
+    uint32_t                    unread;         /* 1: scales of weights are not
+                                                   read, and hence not checked;
+                                                   those of activations are */
     uint32_t                    unused;         /* 1: look-ups only mark the
                                                    tensor as known */
     char                        prefix[128];    /* of the names looked up */

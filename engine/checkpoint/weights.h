@@ -111,9 +111,10 @@ typedef struct {
 dsa_weights_t *dsa_weights_open(const char *dir, dsa_err_t *err);
 
 /*
- * The same, but reads only config.json and the headers of the files, for a
- * caller that then reads all files with dsa_scan().  The caller checks the
- * scales.  The sampled fingerprint is empty.
+ * The same, but reads only config.json, the headers of the files and stored
+ * scales of activations, for a caller that then reads all files with
+ * dsa_scan().  The caller checks the scales of weights.  The sampled
+ * fingerprint is empty.
  */
 dsa_weights_t *dsa_weights_open_unread(const char *dir, dsa_err_t *err);
 
