@@ -87,6 +87,7 @@ sub stored {
     my ($name, %scale) = @_;
 
     my $number = 0;
+    my $edit = delete $scale{edit} // sub { };
 
     int4_twins($model, undef, $t->path($name),
                int4_config(moe_activation_scheme => 'static'), sub {
@@ -104,6 +105,8 @@ sub stored {
                   : [ 'BF16', [ 1 ],
                       DSA::Tensors::to_bytes('BF16', $value) ];
         }
+
+        $edit->($raw);
     });
 
     return $t->path($name);
@@ -121,6 +124,58 @@ cmp_ok(quantile(0.5, distances($coarse->{logits}, $dynamic->{logits})), '>',
        0.1, 'and that do not');
 
 same($t->path('coarse'), $t->path('twin-fp8'), 'exact', '--exact');
+
+
+# The layout of TensorRT-LLM's script, with scales that are BF16 numbers, that
+# are between two and round to them, also halfway to the even one, and that are
+# the least one that is above 0.  The scales of the twins are powers of two.
+
+my %scale = (up => 2 ** -4, down => 2 ** -2);
+my @between = map { 1 + $_ } 0, 2 ** -8, -2 ** -9, 2 ** -9, -2 ** -11;
+
+sub script {
+    my ($name, $change) = @_;
+
+    return stored($name, %scale, edit => sub {
+                      int4_of_script($_[0], $change);
+                  });
+}
+
+sub scales {
+    my ($name, $change) = @_;
+
+    return stored($name, %scale, edit => sub {
+        my ($raw) = @_;
+
+        for (grep { is_expert($_) } keys %$raw) {
+            my $of = $raw->{"${_}_scale_inv"};
+            my @value = DSA::Tensors::from_bytes('BF16', $of->[2]);
+
+            $of->[2] = DSA::Tensors::to_bytes('BF16', map { $change->($_) }
+                                                      @value);
+        }
+    });
+}
+
+stored('plain', %scale);
+script('script');
+script('between', sub { $_[0] * $between[$_[1] % @between] });
+
+same($t->path('script'), $t->path('plain'), "of the script @$_", @$_)
+    for [], ['--exact'], ['--gpus', 4, '--attention', 'data'];
+same($t->path('between'), $t->path('plain'), "scales between BF16 numbers @$_",
+     @$_) for [], ['--exact'];
+same(script('odd', sub { $_[0] * (1 + 3 * 2 ** -8) }),
+     scales('even', sub { $_[0] * (1 + 2 ** -6) }), 'halfway, upwards');
+same(script('tiny', sub { 2 ** -134 + 2 ** -149 }),
+     scales('least', sub { 2 ** -133 }), 'the least scale');
+
+int4_twins($wide, undef, $t->path('wide-script'), int4_config(), sub {
+    int4_of_script($_[0], sub { $_[0] * $between[$_[1] % @between] });
+});
+
+same($t->path('wide-script'), $t->path('wide-int4'),
+     'of the script, two parts', @tensor);
 
 
 # dsa quantize
@@ -387,6 +442,10 @@ is($rc, 1, 'an INT4 checkpoint');
 like($log, qr/the experts are INT4 already; expected a checkpoint with (?#
              )"quant_method": "fp8" in config.json$/m, 'the reason');
 
+($rc, $log) = quantize($t->path('script'), $t->path('twice'));
+is($rc, 1, 'one of the script');
+like($log, qr/the experts are INT4 already; /, 'the reason');
+
 ($rc, $log) = quantize("$DSA::Test::root/t/data/golden/b-bf16",
                        $t->path('bf16'));
 is($rc, 1, 'a BF16 checkpoint');
@@ -420,7 +479,7 @@ for (
     [ {}, 'weight_scale_inv', sub { substr $_[0][2], 6, 2, pack 'v', 0xbf80 },
       qr/has the scale -1 at / ],
     [ {}, 'weight_scale_inv', sub { $_[0][0] = 'I8'; $_[0][1][1] *= 2 },
-      qr/is I8 \[\d+, \d+\]; expected BF16 \[/ ],
+      qr/is I8 \[\d+, \d+\]; expected F32 or BF16 \[/ ],
     [ {}, 'weight_scale_inv', sub { $_[0] = undef }, qr/is missing/ ],
     [ {}, 'weight', sub { $_[0][0] = 'F8_E4M3' },
       qr/is F8_E4M3 \[\d+, \d+\]; expected I8, two INT4 numbers in each, \[/ ],
@@ -428,7 +487,8 @@ for (
       qr/is unknown; expected none, because "moe_activation_scheme" of (?#
         )config.json is "dynamic"/ ],
     [ { moe_activation_scheme => 'static' }, '', sub { },
-      qr/tensor "[^"]*\.input_scale" is missing/ ],
+      qr/tensor "[^"]*\.gate_proj\.input_scale" is missing, and so is (?#
+        )"[^"]*\.w1\.input_scale"; expected one of them/ ],
 ) {
     my ($fields, $name, $edit, $reason) = @$_;
     my $dir = $t->path('refused' . $n++);
@@ -475,28 +535,72 @@ for (0, 'inf', 'nan', -1) {
     like($why, $of_it, 'the reason');
 }
 
-# the layout of TensorRT-LLM: scales of activations have other names
+# and in the layout of TensorRT-LLM's script
 
-int4_twins($model, undef, $t->path('w1'),
-           int4_config(moe_activation_scheme => 'static'), sub {
-    my ($raw) = @_;
-    my %w = (gate_proj => 'w1', down_proj => 'w2', up_proj => 'w3');
+my $other = $expert =~ s/down_proj/w2/r;
+my $above = qr/expected a finite number above 0, also when it is rounded to (?#
+              )BF16/;
 
-    for (grep { is_expert($_) } keys %$raw) {
-        my ($name) = /^(.*)\.weight$/;
+for (
+    (map { [ "$expert.weight_scale_inv", $_->[0],
+             qr/ has the scale $_->[1] at \[1, 0\]; $above/ ] }
+         [ 0, 0 ], [ 'inf', 'inf' ], [ 'nan', '-?nan' ], [ -1, -1 ],
+         [ 1e39, 'inf' ], [ 3.4e38, '3\.4e\+38' ],
+         [ 2 ** -149, '1\.4013e-45' ], [ 2 ** -134, '4\.59177e-41' ]),
+    (map { [ "$other.input_scale", $_,
+             qr/ is -?\w+; expected a finite number above 0/ ] }
+         0, 'inf', 'nan', -1),
+    [ "$other.input_scale", undef,
+      qr/ is missing, and so is "\Q$other\E\.input_scale"; expected one of (?#
+        )them/, "$expert.input_scale" ],
+    [ "$expert.input_scale", 0.01,
+      qr/, which is there, too; expected one of them/ ],
+) {
+    my ($name, $value, $reason, $shown) = @$_;
+    my $dir = $t->path('refused' . $n++);
+    my $text = $value // 'none';
 
-        $name =~ s/(\w+_proj)$/$w{$1}/;
-        $raw->{"$name.input_scale"} = [ 'F32', [ 1 ], pack 'f<', 0.01 ];
-    }
-});
+    $shown //= $name;
 
+    stored($dir =~ s{.*/}{}r, %scale, edit => sub {
+        my ($raw) = @_;
+
+        int4_of_script($raw);
+
+        if (!defined $value) {
+            delete $raw->{$name} or die "no $name\n";
+
+        } elsif ($name =~ /weight_scale/) {
+            substr $raw->{$name}[2], 4, 4, pack 'f<', $value;
+
+        } else {
+            $raw->{$name} = [ 'F32', [ 1 ], pack 'f<', $value ];
+        }
+    });
+
+    my ($got, $why, $status) = logits($dir);
+
+    is($status, 1, "of the script, refused: $name is $text");
+    like($why, qr/"\Q$shown\E"$reason/, 'the reason');
+}
+
+# its names with scales of activations that are computed, and of other tensors
+
+for ([ 'w1.input_scale', qr/expected none, because "moe_activation_scheme"/ ],
+     [ 'w1.weight', qr/expected those of the model/ ])
 {
-    my ($got, $why, $status) = logits($t->path('w1'));
+    my ($name, $reason) = @$_;
+    my $dir = $t->path('refused' . $n++);
 
-    is($status, 1, 'refused: names of TensorRT-LLM');
-    like($why, qr/tensor "(\S+\.experts\.0\.)w1\.input_scale" has a name of (?#
-                 )TensorRT-LLM's W4AFP8 layout, which is not supported; (?#
-                 )expected "\g{1}gate_proj\.input_scale" \(and /,
+    int4_twins($model, undef, $dir, int4_config(), sub {
+        $_[0]{"model.layers.2.mlp.experts.5.$name"}
+            = [ 'F32', [ 1 ], pack 'f<', 0.01 ];
+    });
+
+    my ($got, $why, $status) = logits($dir);
+
+    is($status, 1, "refused: $name");
+    like($why, qr/"[^"]*experts\.5\.\Q$name\E" is unknown; $reason/,
          'the reason');
 }
 

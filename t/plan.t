@@ -330,6 +330,27 @@ weighs($_, 'data', $int4, %v32, experts => \&int4) for 1, 4, 8;
 weighs(8, 'tensor', $int4, %v32, experts => \&int4);
 weighs(4, 'data', $int4, %v32, experts => \&int4, speculate => 5);
 
+# Scales in F32 need no more memory than those in BF16, to which they are
+# rounded when they are read.
+
+my $script = variant('script', quantization_config => {
+                         quant_method => 'w4afp8' });
+
+sparse_weights($_) for $int4, $script;
+
+for my $attention (qw/ data tensor /) {
+    my @plan = map {
+        my ($rc, $out) = check($_, "backend cuda; gpus 8; speculate off; "
+                                   . "attention $attention;");
+
+        like($out, qr/ = weights [\d.]+ \+ workspace /,
+             "$_ with attention $attention: a plan");
+        $out =~ / = weights ([\d.]+)/;
+    } $int4, $script;
+
+    is($plan[1], $plan[0], "scales in F32, attention $attention: weights");
+}
+
 # The tokens of KV that INT4 experts leave on a GPU of each shipped
 # configuration, with the weights of above: what is left of its memory has pages
 # of 64 tokens.  An H200 has 139g, an H100 79g.

@@ -30,10 +30,13 @@ typedef struct {
                                    INT4: [rows, cols / 2] bytes, see
                                    kernels/core/int4.h */
     const float    *scale;      /* e4m3: a factor for each block,
-                                   [ceil(rows/128), ceil(cols/128)]; else
-                                   NULL */
+                                   [ceil(rows/128), ceil(cols/128)]; INT4
+                                   whose factors are float32: those, which are
+                                   rounded when they are used, see
+                                   kernels/core/int4.h; else NULL */
     const uint16_t *groups;     /* INT4: a BF16 factor for each group of 128
-                                   columns, [rows, cols/128]; else NULL */
+                                   columns, [rows, cols/128]; else, or if they
+                                   are in scale, NULL */
     float           input;      /* INT4: the scale of the activations that it
                                    multiplies; 0: they have scales of their
                                    own */

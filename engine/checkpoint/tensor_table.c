@@ -13,6 +13,12 @@
 #include "engine/checkpoint/tensor_table.h"
 
 
+/* F32 numbers that are 0 and infinite in BF16: halfway, and ties to even. */
+
+#define DSA_TENSORS_ZERO        0x1p-134f
+#define DSA_TENSORS_INFINITE    0x1.ffp127f
+
+
 typedef enum {
     DSA_TENSOR_VECTOR = 0,          /* F32, BF16 */
     DSA_TENSOR_MATRIX,              /* F32, BF16 */
@@ -26,8 +32,6 @@ static int dsa_tensors_dtype(dsa_tensor_table_t *table,
     const dsa_st_tensor_t *s, dsa_tensor_kind_e kind, dsa_dtype_e *dtype);
 static void dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, const dsa_st_tensor_t *scale);
-static int dsa_tensors_other_input(dsa_tensor_table_t *table,
-    const char *name);
 static void dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const dsa_st_tensor_t *scale);
 static void dsa_tensors_input(dsa_tensor_table_t *table, dsa_tensor_t *t,
@@ -51,15 +55,6 @@ dsa_tensors_bf16(uint16_t v)
     memcpy(&f, &u, sizeof(f));
 
     return f;
-}
-
-
-/* Returns 1 if a BF16 number is finite and above 0. */
-
-static int
-dsa_tensors_positive(uint16_t v)
-{
-    return v > 0 && v < 0x7f80;
 }
 
 
@@ -157,19 +152,22 @@ dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
 
 void
 dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
-    uint32_t rows, uint32_t cols, uint32_t stored)
+    const char *other, uint32_t rows, uint32_t cols, uint32_t stored)
 {
-    char                    full[3][256];
+    char                    full[4][256];
     uint32_t                i;
-    const dsa_st_tensor_t  *s[3];
+    const dsa_st_tensor_t  *s[4], *input;
 
-    static const char *const  ends[] = {
-        "weight", "weight_scale_inv", "input_scale"
+    const char *const  part[][2] = {
+        { name, "weight" },
+        { name, "weight_scale_inv" },
+        { name, "input_scale" },
+        { other, "input_scale" }
     };
 
-    for (i = 0; i < 3; i++) {
+    for (i = 0; i < 4; i++) {
         (void) snprintf(full[i], sizeof(full[i]), "%s%s.%s", table->prefix,
-                        name, ends[i]);
+                        part[i][0], part[i][1]);
         s[i] = dsa_tensors_find(table, full[i]);
     }
 
@@ -177,21 +175,33 @@ dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
         return;
     }
 
-    if (stored && s[2] == NULL && dsa_tensors_other_input(table, name)) {
-        return;
-    }
-
-    for (i = 0; i < (stored ? 3 : 2); i++) {
+    for (i = 0; i < 2; i++) {
         if (s[i] == NULL) {
             dsa_tensors_fault(table, "tensor \"%s\" is missing", full[i]);
             return;
         }
     }
 
-    if (!stored && s[2] != NULL) {
-        dsa_tensors_fault(table, "tensor \"%s\" is unknown; expected none, "
+    input = s[2] != NULL ? s[2] : s[3];
+
+    if (stored && input == NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" is missing, and so is \"%s\"; "
+                          "expected one of them", full[2], full[3]);
+        return;
+    }
+
+    if (!stored && input != NULL) {
+        dsa_tensors_fault(table, "tensor \"%.*s\" is unknown; expected none, "
                           "because \"moe_activation_scheme\" of config.json "
-                          "is \"dynamic\"", full[2]);
+                          "is \"dynamic\"", (int) input->name.len,
+                          input->name.data);
+        return;
+    }
+
+    if (s[2] != NULL && s[3] != NULL) {
+        dsa_tensors_fault(table, "tensor \"%s\" has the meaning of \"%s\", "
+                          "which is there, too; expected one of them",
+                          full[3], full[2]);
         return;
     }
 
@@ -203,10 +213,11 @@ dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
         return;
     }
 
-    if (!dsa_str_eqz(s[1]->dtype, "BF16") || s[1]->n_dims != 2
-        || s[1]->shape[0] != rows || s[1]->shape[1] != cols / DSA_INT4_COLUMNS)
+    if ((!dsa_str_eqz(s[1]->dtype, "F32") && !dsa_str_eqz(s[1]->dtype, "BF16"))
+        || s[1]->n_dims != 2 || s[1]->shape[0] != rows
+        || s[1]->shape[1] != cols / DSA_INT4_COLUMNS)
     {
-        dsa_tensors_mismatch(table, s[1], "BF16", rows,
+        dsa_tensors_mismatch(table, s[1], "F32 or BF16", rows,
                              cols / DSA_INT4_COLUMNS);
         return;
     }
@@ -219,47 +230,8 @@ dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
     dsa_tensors_groups(table, t, s[1]);
 
     if (stored) {
-        dsa_tensors_input(table, t, s[2]);
+        dsa_tensors_input(table, t, input);
     }
-}
-
-
-/*
- * The scales of activations that TensorRT-LLM's script writes have the older
- * names w1, w2 and w3 of the matrices, beside weights with the usual ones.
- * Returns 1, and records a fault, if there is one for a matrix.
- */
-
-static int
-dsa_tensors_other_input(dsa_tensor_table_t *table, const char *name)
-{
-    char      full[256];
-    uint32_t  i;
-
-    static const char *const  names[][2] = {
-        { "gate_proj", "w1" },
-        { "down_proj", "w2" },
-        { "up_proj", "w3" }
-    };
-
-    for (i = 0; i < 3 && strcmp(name, names[i][0]) != 0; i++) { /* void */ }
-
-    if (i == 3) {
-        return 0;
-    }
-
-    (void) snprintf(full, sizeof(full), "%s%s.input_scale", table->prefix,
-                    names[i][1]);
-
-    if (dsa_tensors_find(table, full) == NULL) {
-        return 0;
-    }
-
-    dsa_tensors_fault(table, "tensor \"%s\" has a name of TensorRT-LLM's "
-                      "W4AFP8 layout, which is not supported; expected "
-                      "\"%s%s.input_scale\"", full, table->prefix, name);
-
-    return 1;
 }
 
 
@@ -468,32 +440,43 @@ dsa_tensors_scale(dsa_tensor_table_t *table, dsa_tensor_t *t, const char *name,
 }
 
 
-/* Checks the scales of an INT4 matrix. */
+/*
+ * Checks the scales of an INT4 matrix.  Those in F32 stay as they are; what
+ * uses them rounds them to BF16.
+ */
 
 static void
 dsa_tensors_groups(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const dsa_st_tensor_t *scale)
 {
+    float            value;
     uint32_t         cols;
     uint64_t         i, n;
-    const uint16_t  *value;
+    const float     *f32;
+    const uint16_t  *bf16;
 
-    value = scale->data;
+    f32 = dsa_str_eqz(scale->dtype, "F32") ? scale->data : NULL;
+    bf16 = f32 == NULL ? scale->data : NULL;
     cols = t->cols / DSA_INT4_COLUMNS;
     n = table->unread ? 0 : (uint64_t) t->rows * cols;
 
     for (i = 0; i < n; i++) {
-        if (!dsa_tensors_positive(value[i])) {
+        value = f32 != NULL ? f32[i] : dsa_tensors_bf16(bf16[i]);
+
+        if (!(value > DSA_TENSORS_ZERO && value < DSA_TENSORS_INFINITE)) {
             dsa_tensors_fault(table, "tensor \"%.*s\" has the scale %g at "
-                              "[%u, %u]; expected a finite number above 0",
+                              "[%u, %u]; expected a finite number above 0%s",
                               (int) scale->name.len, scale->name.data,
-                              (double) dsa_tensors_bf16(value[i]),
-                              (uint32_t) (i / cols), (uint32_t) (i % cols));
+                              (double) value, (uint32_t) (i / cols),
+                              (uint32_t) (i % cols),
+                              f32 != NULL ? ", also when it is rounded to BF16"
+                                          : "");
             return;
         }
     }
 
-    t->groups = value;
+    t->scale = f32;
+    t->groups = bf16;
 }
 
 

@@ -79,12 +79,15 @@ void dsa_tensors_linear(dsa_tensor_table_t *table, dsa_tensor_t *t,
 
 /*
  * Looks up an INT4 matrix: PREFIX NAME .weight is I8 [rows, cols / 2], PREFIX
- * NAME .weight_scale_inv is BF16 [rows, cols / 128], and with stored 1 PREFIX
- * NAME .input_scale is one number, F32 or BF16; with stored 0 it must not
- * exist.  All scales are finite and above 0.  cols is a multiple of 128.
+ * NAME .weight_scale_inv is F32 or BF16 [rows, cols / 128], and with stored 1
+ * PREFIX NAME .input_scale, or PREFIX OTHER .input_scale instead, is one
+ * number, F32 or BF16; with stored 0 it must not exist.  All scales are finite
+ * and above 0, those of F32 [rows, cols / 128] also when they are rounded to
+ * BF16.  cols is a multiple of 128.
  */
 void dsa_tensors_int4(dsa_tensor_table_t *table, dsa_tensor_t *t,
-    const char *name, uint32_t rows, uint32_t cols, uint32_t stored);
+    const char *name, const char *other, uint32_t rows, uint32_t cols,
+    uint32_t stored);
 
 /*
  * Faults of the look-ups between these calls are not errors of the checkpoint:

@@ -450,9 +450,13 @@ dsa_weights_mlp(dsa_tensor_table_t *t, const dsa_model_config_t *s,
     if (s->format[kind] == DSA_FORMAT_INT4) {
         stored = s->expert_scales == DSA_SCALES_STORED;
 
-        dsa_tensors_int4(t, &mlp->gate, "gate_proj", inter, hidden, stored);
-        dsa_tensors_int4(t, &mlp->up, "up_proj", inter, hidden, stored);
-        dsa_tensors_int4(t, &mlp->down, "down_proj", hidden, inter, stored);
+        /* TensorRT-LLM's script names the scales of activations w1, w2, w3 */
+
+        dsa_tensors_int4(t, &mlp->gate, "gate_proj", "w1", inter, hidden,
+                         stored);
+        dsa_tensors_int4(t, &mlp->up, "up_proj", "w3", inter, hidden, stored);
+        dsa_tensors_int4(t, &mlp->down, "down_proj", "w2", hidden, inter,
+                         stored);
         return;
     }
 

@@ -63,7 +63,8 @@ dsa_model_decode_rows(float *out, const dsa_tensor_t *t, uint32_t first,
     case DSA_INT4:
         for ( /* void */ ; len != 0; len -= DSA_INT4_GROUP) {
             dsa_int4_decode(out, (const uint8_t *) t->data + at / 2,
-                            dsa_bf16_decode(t->groups[at / DSA_INT4_GROUP]));
+                            dsa_int4_group_scale(t->groups, t->scale,
+                                                 at / DSA_INT4_GROUP));
             out += DSA_INT4_GROUP;
             at += DSA_INT4_GROUP;
         }
@@ -116,7 +117,7 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     w->in = transposed ? slice->rows : slice->cols;
     w->ld = t->cols;
 
-    if (t->scale != NULL) {
+    if (t->dtype == DSA_E4M3) {
 
         /* the blocks of a weight are counted from its first column */
 
@@ -131,7 +132,13 @@ dsa_copy_part(dsa_copier_t *d, dsa_matrix_t *m, const dsa_tensor_t *t,
     if (t->dtype == DSA_INT4) {
         assert(slice->col % DSA_INT4_GROUP == 0);
 
-        m->weight.groups = t->groups + slice->col / DSA_INT4_GROUP;
+        if (t->groups != NULL) {
+            m->weight.groups = t->groups + slice->col / DSA_INT4_GROUP;
+
+        } else {
+            m->weight.scale = t->scale + slice->col / DSA_INT4_GROUP;
+        }
+
         m->weight.ld_scale = t->cols / DSA_INT4_GROUP;
         m->tensor = m->weight;
         return;

@@ -179,6 +179,7 @@ dsa_load_int4(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
     const dsa_load_matrix_t *m)
 {
     dsa_slice_t        part;
+    dsa_bf16_t        *scale;
     dsa_slice_copy_t   copy;
 
     assert(slice->col % DSA_INT4_GROUP == 0);
@@ -198,11 +199,18 @@ dsa_load_int4(dsa_loader_t *ld, const dsa_cuda_matrix_t *w, uint64_t at,
     part.col = slice->col / DSA_INT4_GROUP;
     part.cols = slice->cols / DSA_INT4_GROUP;
 
+    scale = (dsa_bf16_t *) w->int4.scale + at * (w->cols / DSA_INT4_GROUP);
+
+    if (t->groups != NULL) {
+        dsa_slice_copy_values(&copy, &part, m->cols / DSA_INT4_GROUP,
+                              sizeof(dsa_bf16_t));
+        dsa_load_add(ld, scale, t->groups, &copy, DSA_READ_GROUPS);
+        return;
+    }
+
     dsa_slice_copy_values(&copy, &part, m->cols / DSA_INT4_GROUP,
-                          sizeof(dsa_bf16_t));
-    dsa_load_add(ld, (dsa_bf16_t *) w->int4.scale
-                     + at * (w->cols / DSA_INT4_GROUP),
-                 t->groups, &copy, DSA_READ_GROUPS);
+                          sizeof(float));
+    dsa_load_add(ld, scale, t->scale, &copy, DSA_READ_NARROW);
 }
 
 

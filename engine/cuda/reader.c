@@ -15,6 +15,7 @@
 #include "engine/cuda/reader.h"
 #include "kernels/core/bf16.h"
 #include "kernels/core/cuda.h"
+#include "kernels/core/int4.h"
 
 
 /* A task with its position in the files. */
@@ -45,6 +46,7 @@ typedef struct {
                                                small, and are widened once they
                                                are complete */
     uint64_t                    vector;     /* most bytes of one */
+    uint32_t                    narrow;     /* 1: there is DSA_READ_NARROW */
 } dsa_read_t;
 
 
@@ -53,6 +55,9 @@ typedef struct {
 typedef struct {
     const dsa_read_t           *read;
     uint8_t                    *buffer;     /* pinned */
+    dsa_bf16_t                 *narrow;     /* pinned, or NULL: the float32 at
+                                               4i of the buffer, in BF16, is
+                                               narrow[i] */
     cudaStream_t                stream[];   /* of each list, on its device */
 } dsa_read_part_t;
 
@@ -193,6 +198,10 @@ dsa_read_index(dsa_read_t *r, dsa_err_t *err)
                 assert(t->copy.runs == 1);
                 bytes += t->copy.run;
                 r->vector = t->copy.run > r->vector ? t->copy.run : r->vector;
+            }
+
+            if (t->kind == DSA_READ_NARROW) {
+                r->narrow = 1;
             }
         }
     }
@@ -397,9 +406,15 @@ dsa_read_open(void *data, uint8_t **buffer, dsa_err_t *err)
                                             DSA_LEAF_SIZE,
                                             cudaHostAllocPortable);
 
+    if (rc == 0 && r->narrow) {
+        rc = (int) cudaHostAlloc((void **) &part->narrow, DSA_LEAF_SIZE / 2,
+                                 cudaHostAllocPortable);
+    }
+
     if (rc != 0) {
         (void) dsa_error(err, "%u bytes of pinned memory to read weights: %s",
-                         DSA_LEAF_SIZE, dsa_cuda_error(rc));
+                         r->narrow ? DSA_LEAF_SIZE / 2 * 3 : DSA_LEAF_SIZE,
+                         dsa_cuda_error(rc));
         dsa_read_close(part);
         return NULL;
     }
@@ -423,6 +438,7 @@ dsa_read_close(void *data)
         }
     }
 
+    (void) cudaFreeHost(part->narrow);
     (void) cudaFreeHost(part->buffer);
     free(part);
 }
@@ -449,12 +465,13 @@ dsa_read_wait(void *data, dsa_err_t *err)
 
 
 /*
- * Sets err for the scale at an offset of a block, with the name of its tensor.
+ * Sets err for the scale at an offset of a block, with the name of its tensor;
+ * also: what else is expected of it.
  */
 
 static int
 dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,
-    uint64_t at, float value, dsa_err_t *err)
+    uint64_t at, float value, const char *also, dsa_err_t *err)
 {
     uint32_t                i, n;
     uint64_t                size;
@@ -480,10 +497,10 @@ dsa_read_bad_scale(const dsa_read_t *r, const dsa_scan_block_t *block,
     }
 
     return dsa_error(err, "%s: tensor \"%.*s\" has the scale %g at byte %llu "
-                     "of the file; expected a finite number above 0",
+                     "of the file; expected a finite number above 0%s",
                      r->weights->shards->path[block->file], (int) name.len,
                      name.data, (double) value,
-                     (unsigned long long) (block->offset + at));
+                     (unsigned long long) (block->offset + at), also);
 }
 
 
@@ -500,7 +517,7 @@ dsa_read_check_scales(const dsa_read_t *r, const dsa_scan_block_t *block,
             memcpy(&value, block->data + at, sizeof(value));
 
             if (!(value > 0) || isinf(value)) {
-                return dsa_read_bad_scale(r, block, at, value, err);
+                return dsa_read_bad_scale(r, block, at, value, "", err);
             }
         }
     }
@@ -526,8 +543,37 @@ dsa_read_check_groups(const dsa_read_t *r, const dsa_scan_block_t *block,
             value = dsa_bf16_decode(bits);
 
             if (!(value > 0) || isinf(value)) {
-                return dsa_read_bad_scale(r, block, at, value, err);
+                return dsa_read_bad_scale(r, block, at, value, "", err);
             }
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/* Rounds scales to BF16, and checks the results. */
+
+static int
+dsa_read_narrow(const dsa_read_part_t *part, const dsa_scan_block_t *block,
+    const dsa_piece_t *piece, dsa_err_t *err)
+{
+    float     value, scale;
+    uint64_t  row, col, at;
+
+    for (row = 0; row < piece->rows; row++) {
+        for (col = 0; col < piece->width; col += sizeof(float)) {
+            at = piece->from + row * piece->stride + col;
+            memcpy(&value, block->data + at, sizeof(value));
+            scale = dsa_int4_group_scale(NULL, &value, 0);
+
+            if (!(scale > 0) || isinf(scale)) {
+                return dsa_read_bad_scale(part->read, block, at, value,
+                                          ", also when it is rounded to BF16",
+                                          err);
+            }
+
+            part->narrow[at / sizeof(float)] = dsa_bf16_encode(scale);
         }
     }
 
@@ -543,10 +589,13 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
 {
     int             rc;
     uint8_t        *to;
+    uint64_t        width, stride;
     const uint8_t  *from;
 
     to = (uint8_t *) e->task->to + piece->to;
     from = block->data + piece->from;
+    width = piece->width;
+    stride = piece->stride;
 
     switch (e->task->kind) {
 
@@ -568,6 +617,17 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
 
         break;
 
+    case DSA_READ_NARROW:
+        if (dsa_read_narrow(part, block, piece, err) != DSA_OK) {
+            return DSA_ERROR;
+        }
+
+        to = (uint8_t *) e->task->to + piece->to / 2;
+        from = (uint8_t *) part->narrow + piece->from / 2;
+        width = piece->width / 2;
+        stride = piece->stride / 2;
+        break;
+
     case DSA_READ_COPY:
     case DSA_READ_MADE:
         break;
@@ -578,12 +638,11 @@ dsa_read_piece(dsa_read_part_t *part, const dsa_read_entry_t *e,
     }
 
     if (piece->rows == 1) {
-        rc = cudaMemcpyAsync(to, from, piece->width, cudaMemcpyHostToDevice,
+        rc = cudaMemcpyAsync(to, from, width, cudaMemcpyHostToDevice,
                              part->stream[e->list]);
 
     } else {
-        rc = cudaMemcpy2DAsync(to, piece->width, from, piece->stride,
-                               piece->width, piece->rows,
+        rc = cudaMemcpy2DAsync(to, width, from, stride, width, piece->rows,
                                cudaMemcpyHostToDevice, part->stream[e->list]);
     }
 

@@ -22,6 +22,8 @@ typedef enum {
     DSA_READ_SCALES,                    /* float32, finite and above 0, which
                                            is checked */
     DSA_READ_GROUPS,                    /* the same in BF16 */
+    DSA_READ_NARROW,                    /* from float32 to BF16, rounded, which
+                                           is checked likewise */
     DSA_READ_WIDEN,                     /* from BF16 to float32; in one run */
     DSA_READ_MADE                       /* from memory, not from the files */
 } dsa_read_e;
@@ -34,7 +36,8 @@ typedef struct {
     const void         *from;           /* the mapped tensor; only its address
                                            is used, to find it in its file.
                                            DSA_READ_MADE: the tensor */
-    dsa_slice_copy_t    copy;           /* the bytes of the tensor */
+    dsa_slice_copy_t    copy;           /* the bytes of the tensor, also if
+                                           others are written to the GPU */
     dsa_read_e          kind;
 } dsa_read_task_t;
 
@@ -54,7 +57,8 @@ typedef struct {
  * each list to its GPU, and those of tensors in memory.  Writes the full
  * fingerprint.  All copies are complete when it returns; the caller's current
  * device is not changed.  DSA_ERROR with err: see dsa_scan(), or a scale that
- * is not a finite number above 0, or an error of CUDA.
+ * is not a finite number above 0, also rounded to BF16 where it is, or an error
+ * of CUDA.
  */
 int dsa_cuda_read(const dsa_weights_t *weights, const dsa_read_list_t *list,
     uint32_t lists, char fingerprint[DSA_FULL_LEN + 1], dsa_err_t *err);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bf16.h"
 #include "cuda.h"
 
 
@@ -24,12 +25,27 @@
  *     q = -8 .. 7, in two's complement
  *
  * A byte has two columns: the even one in its low 4 bits.  cols is a multiple
- * of 128.  Scales are finite and above 0.
+ * of 128.  Scales are finite and above 0.  A checkpoint may have them in
+ * float32, as those of TensorRT-LLM's script do; they are then rounded to BF16
+ * when they are used, as SGLang does when it loads them.
  */
 
 #define DSA_INT4_GROUP      128
 #define DSA_INT4_MIN        (-8)
 #define DSA_INT4_MAX        7
+
+
+/*
+ * Returns scale i of a tensor, a BF16 number: of groups, or, if groups is NULL,
+ * of the float32 numbers in scale.
+ */
+
+static inline float
+dsa_int4_group_scale(const uint16_t *groups, const float *scale, size_t i)
+{
+    return groups != NULL ? dsa_bf16_decode(groups[i])
+                          : dsa_bf16_round(scale[i]);
+}
 
 
 /* Decodes a group: out [128] = scale * q, from 64 bytes. */

@@ -251,9 +251,8 @@ static void
 dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
     size_t n)
 {
-    size_t           i, len;
-    const float     *scale;
-    const uint16_t  *group;
+    size_t        i, len, group;
+    const float  *scale;
 
     i = row * w->ld + at;
 
@@ -286,12 +285,12 @@ dsa_gemm_decode(float *to, const dsa_gemm_weight_t *w, size_t row, size_t at,
     case DSA_GEMM_INT4:
         assert(at % DSA_INT4_GROUP == 0 && n % DSA_INT4_GROUP == 0);
 
-        group = w->groups + (w->first + row) * w->ld_scale
-                + at / DSA_INT4_GROUP;
+        group = (w->first + row) * w->ld_scale + at / DSA_INT4_GROUP;
 
         for ( /* void */ ; n != 0; n -= DSA_INT4_GROUP) {
             dsa_int4_decode(to, (const uint8_t *) w->data + i / 2,
-                            dsa_bf16_decode(*group++));
+                            dsa_int4_group_scale(w->groups, w->scale,
+                                                 group++));
             to += DSA_INT4_GROUP;
             i += DSA_INT4_GROUP;
         }

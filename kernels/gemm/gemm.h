@@ -61,8 +61,11 @@ typedef struct {
     dsa_gemm_dtype_e    dtype;
     dsa_gemm_layout_e   layout;
     const void         *data;           /* of the part's first row */
-    const float        *scale;          /* e4m3: of the tensor, a multiplier */
-    const uint16_t     *groups;         /* INT4: the same, BF16 */
+    const float        *scale;          /* e4m3: of the tensor, a multiplier;
+                                           INT4: instead of groups */
+    const uint16_t     *groups;         /* INT4: the same, BF16; NULL if they
+                                           are in scale, see
+                                           dsa_int4_group_scale() */
     size_t              first;
     size_t              out;
     size_t              in;

@@ -123,12 +123,32 @@ for ([ 0, '0' ], [ 0x7f80, 'inf' ], [ 0x7fc0, 'nan' ], [ 0xbf80, '-1' ]) {
          'the reason');
 }
 
+for ([ 0, '0' ], [ 'inf', 'inf' ], [ 'nan', '-?nan' ], [ -1, '-1' ],
+     [ 3.4e38, '3\.4e\+38' ], [ 2 ** -134, '4\.59177e-41' ])
+{
+    my ($value, $text) = @$_;
+    my $dir = $t->path('refused' . $n++);
+
+    int4_twins($from, undef, $dir, int4_config(), sub {
+        int4_of_script($_[0]);
+        substr $_[0]{"$expert.weight_scale_inv"}[2], 12, 4, pack 'f<', $value;
+    });
+
+    my ($got, $why, $status) = dsa_logits($dsa, $t->path('none'), $dir,
+                                          $tokens, @cuda);
+
+    is($status, 1, "a scale of $value in F32");
+    like($why, qr/"\Q$expert\E.weight_scale_inv" has the scale $text at byte (?#
+                 )\d+ of the file; expected a finite number above 0, also (?#
+                 )when it is rounded to BF16/, 'the reason');
+}
+
 # Stored scales of activations: the greatest ones count, so that one expert's
 # decide.  Too great ones for the numbers make other logits, on CUDA as on the
 # CPU.
 
-for ([ 'fit', 2 ** -4 ], [ 'coarse', 2 ** 8 ]) {
-    my ($name, $up) = @$_;
+sub stored {
+    my ($name, $up, $edit) = @_;
 
     int4_twins($from, undef, $t->path($name),
                int4_config(moe_activation_scheme => 'static'), sub {
@@ -140,7 +160,15 @@ for ([ 'fit', 2 ** -4 ], [ 'coarse', 2 ** 8 ]) {
             $scale /= 4 if !/experts\.3\./;
             $raw->{s/weight$/input_scale/r} = [ 'F32', [], pack 'f<', $scale ];
         }
+
+        $edit->($raw) if $edit;
     });
+}
+
+for ([ 'fit', 2 ** -4 ], [ 'coarse', 2 ** 8 ]) {
+    my ($name, $up) = @$_;
+
+    stored($name, $up);
 
     my $twin = logits($t->path($name), '--trace', '--select', $tokens);
 
@@ -158,5 +186,20 @@ for ([ 'fit', 2 ** -4 ], [ 'coarse', 2 ** 8 ]) {
 
 cmp_ok(median($stored{coarse}{logits}, $stored{fit}{logits}), '>', 0.1,
        'the scale is used');
+
+
+# the layout of TensorRT-LLM's script, its scales between BF16 numbers: the bits
+# of the model with the nearest ones
+
+my @between = map { 1 + $_ } 0, 2 ** -8, -2 ** -9, 2 ** -9, -2 ** -11;
+
+stored('script', 2 ** -4, sub {
+    int4_of_script($_[0], sub { $_[0] * $between[$_[1] % @between] });
+});
+
+my $script = logits($t->path('script'), @cuda, '--select', $tokens);
+
+is(max(distances($script->{logits}, $stored{fit}{logits})), 0,
+   'of the script: every bit');
 
 $t->done;

@@ -20,7 +20,7 @@
 
 /*
  * INT4 weights: every pair of numbers, the fit of scales against a search over
- * many scales in float64, and products against float64.
+ * many scales in float64, products against float64, and scales in float32.
  */
 
 #define GROUP   DSA_INT4_GROUP
@@ -262,8 +262,9 @@ test_edges(void **state)
 
 
 /*
- * Products with a part of a tensor, in float64 from the bytes; and their bits
- * do not depend on the other rows, nor on how outputs are cut.
+ * Products with a part of a tensor, in float64 from the bytes; their bits do
+ * not depend on the other rows, nor on how outputs are cut, nor on the type of
+ * the scales: those in float32 are near the BF16 numbers to which they round.
  */
 
 static void
@@ -271,7 +272,7 @@ check_product(size_t out, size_t cols, size_t col, size_t in, size_t row)
 {
     enum { ROWS = 7 };
 
-    float              *x, *y, *part;
+    float              *x, *y, *part, *wide;
     double             *ref, s;
     size_t              r, o, i, groups, rows;
     uint8_t            *q;
@@ -286,9 +287,10 @@ check_product(size_t out, size_t cols, size_t col, size_t in, size_t row)
     ref = malloc(ROWS * out * sizeof(double));
     q = malloc(rows * cols / 2);
     scale = malloc(rows * groups * sizeof(uint16_t));
+    wide = malloc(rows * groups * sizeof(float));
 
     assert_true(x != NULL && y != NULL && part != NULL && ref != NULL
-                && q != NULL && scale != NULL);
+                && q != NULL && scale != NULL && wide != NULL);
 
     dsa_t_fill(x, ROWS * cols, 1);
 
@@ -298,6 +300,7 @@ check_product(size_t out, size_t cols, size_t col, size_t in, size_t row)
 
     for (i = 0; i < rows * groups; i++) {
         scale[i] = dsa_bf16_encode(0.01f + 0.001f * dsa_t_uniform());
+        wide[i] = dsa_bf16_decode(scale[i]) * (1 + 0x1p-10f * dsa_t_uniform());
     }
 
     for (r = 0; r < ROWS; r++) {
@@ -336,6 +339,13 @@ check_product(size_t out, size_t cols, size_t col, size_t in, size_t row)
 
     assert_memory_equal(y, part, ROWS * out * sizeof(float));
 
+    w.groups = NULL;
+    w.scale = wide + col / GROUP;
+
+    dsa_gemm_weight(part, out, x + col, cols, &w, ROWS, 0, out);
+    assert_memory_equal(y, part, ROWS * out * sizeof(float));
+
+    free(wide);
     free(x);
     free(y);
     free(part);

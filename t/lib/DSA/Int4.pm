@@ -4,7 +4,7 @@ package DSA::Int4;
 #
 # Checkpoints with INT4 experts, made and read by the definition of the format:
 # a byte has two numbers -8 .. 7 in two's complement, the even column in its low
-# half, and 128 columns of a row have a BF16 scale.
+# half, and 128 columns of a row have a scale in BF16 or F32.
 
 use strict;
 use warnings;
@@ -16,7 +16,7 @@ use DSA::Golden;
 use DSA::Tensors;
 
 our @EXPORT = qw/ is_expert int4_numbers int4_bytes int4_config int4_twins
-                  int4_in_f32 fp8_numbers /;
+                  int4_in_f32 int4_of_script fp8_numbers /;
 
 my @value = DSA::Golden::e4m3();
 
@@ -79,6 +79,7 @@ sub fp8_numbers {
 # weights.  edit->(tensors) may change the one in INT4; $fp8 may be undef.
 
 my %twins;
+my %other_name = (gate_proj => 'w1', down_proj => 'w2', up_proj => 'w3');
 
 sub int4_twins {
     my ($from, $fp8, $int4, $config, $edit) = @_;
@@ -139,6 +140,31 @@ sub make_twins {
     }
 
     return [ $raw, \%other ];
+}
+
+
+# Changes tensors to the layout of TensorRT-LLM's script: scales in F32, after
+# change->(scale, its number in the tensor), and those of activations, if there
+# are any, under other names.
+
+sub int4_of_script {
+    my ($raw, $change) = @_;
+
+    $change //= sub { $_[0] };
+
+    for my $name (grep { is_expert($_) } keys %$raw) {
+        my $scale = $raw->{"${name}_scale_inv"};
+        my @value = DSA::Tensors::from_bytes('BF16', $scale->[2]);
+
+        $raw->{"${name}_scale_inv"}
+            = [ 'F32', $scale->[1],
+                pack 'f<*', map { $change->($value[$_], $_) } 0 .. $#value ];
+
+        my $input = delete $raw->{$name =~ s/weight$/input_scale/r} or next;
+
+        $raw->{$name =~ s/(\w+_proj)\.weight$/$other_name{$1}.input_scale/r}
+            = $input;
+    }
 }
 
 

@@ -4,7 +4,9 @@ package DSA::Weights;
 #
 # Weights that take no room: a safetensors file with the tensors that a
 # config.json of a published DeepSeek-V3.2 implies, in a file without contents
-# behind its header.  For checks that read headers and sizes only.
+# behind its header.  For checks that read headers and sizes only.  INT4 experts
+# with stored scales of activations have the layout of TensorRT-LLM's script,
+# and these scales, which are read, are 1.
 
 use strict;
 use warnings;
@@ -48,9 +50,21 @@ sub sparse_weights {
                               $cols / 128 ];
     };
 
+    my %other = (gate_proj => 'w1', down_proj => 'w2', up_proj => 'w3');
+    my $script = sub {
+        my ($name, $rows, $cols) = @_;
+
+        push @{ $list{1} }, [ "$name.weight", 'I8', $rows, $cols / 2 ];
+        push @{ $list{4} }, [ "$name.weight_scale_inv", 'F32', $rows,
+                              $cols / 128 ];
+        $vector->($name =~ s/(\w+)$/$other{$1}.input_scale/r, 1);
+    };
+
     my ($hidden, $heads) = @$c{qw/ hidden_size num_attention_heads /};
-    my $experts = ($c->{quantization_config}{quant_method} // '') eq 'w4afp8'
-                  ? $int4 : $linear;
+    my %quantization = %{ $c->{quantization_config} // {} };
+    my $experts = ($quantization{quant_method} // '') ne 'w4afp8' ? $linear
+                  : ($quantization{moe_activation_scheme} // '') eq 'dynamic'
+                  ? $int4 : $script;
 
     my $mlp = sub {
         my ($name, $inter, $write) = @_;
@@ -104,7 +118,7 @@ sub sparse_weights {
             for 0 .. $c->{n_routed_experts} - 1;
     }
 
-    my ($at, @entries) = (0);
+    my ($at, @entries, @stored) = (0);
 
     for my $size (4, 2, 1) {
         for my $tensor (@{ $list{$size} }) {
@@ -113,6 +127,7 @@ sub sparse_weights {
             push @entries, sprintf '"%s":{"dtype":"%s","shape":[%s],'
                                    . '"data_offsets":[%d,%d]}', $name, $dtype,
                                    join(',', @shape), $at, $end;
+            push @stored, $at if $name =~ /input_scale$/;
             $at = $end;
         }
     }
@@ -125,6 +140,12 @@ sub sparse_weights {
         or die "$dir/model.safetensors: $!\n";
     print $out pack('Q<', length $header), $header;
     truncate $out, 8 + length($header) + $at or die "truncate: $!\n";
+
+    for (@stored) {
+        seek $out, 8 + length($header) + $_, 0 or die "seek: $!\n";
+        print $out pack 'f<', 1;
+    }
+
     close $out or die "close: $!\n";
 
     return $at;
