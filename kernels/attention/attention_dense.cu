@@ -18,16 +18,16 @@
 /* Returns the most parts of a row with up to n keys. */
 
 static uint32_t
-dsa_dense_most(uint32_t n)
+dsa_dense_most(uint32_t n, uint32_t heads)
 {
     uint32_t  above, most, parts;
 
     most = 1;
 
     while (n != 0) {
-        parts = dsa_dense_parts(n);
+        parts = dsa_dense_parts(n, heads);
         most = parts > most ? parts : most;
-        (void) dsa_dense_pages(n, &above);
+        (void) dsa_dense_pages(n, heads, &above);
         n = above;
     }
 
@@ -37,15 +37,18 @@ dsa_dense_most(uint32_t n)
 
 /*
  * Combines the parts of a row, for one head, as dsa_decode_combine().  There
- * may be more parts than lanes.
+ * may be more parts than lanes.  BF16: the columns of parts are in the order of
+ * dsa_dense_store().
  */
 
+template <int BF16>
 static __global__ void
 __launch_bounds__(128)
 dsa_dense_combine(const __grid_constant__ dsa_dense_t a)
 {
     float         w, max, sum;
     float4        o, x;
+    uint8_t      *out;
     uint32_t      s, row, head, lane, parts, ld;
     const float  *p, *lse;
 
@@ -54,7 +57,7 @@ dsa_dense_combine(const __grid_constant__ dsa_dense_t a)
     lane = threadIdx.x % 32;
     row = blockIdx.x / a.d.heads;
     head = blockIdx.x % a.d.heads;
-    parts = dsa_dense_parts(dsa_dense_keys(a, row));
+    parts = dsa_dense_parts(dsa_dense_keys(a, row), a.d.heads);
     ld = a.d.heads;
 
     lse = a.d.lse + (uint64_t) row * a.d.splits * ld + head;
@@ -89,9 +92,17 @@ dsa_dense_combine(const __grid_constant__ dsa_dense_t a)
         o.w += w * x.w;
     }
 
-    *(uint2 *) (a.d.out + (uint64_t) blockIdx.x * DSA_CUDA_LATENT * 2
-                + threadIdx.x * 8) =
-        make_uint2(dsa_decode_pack(o.x, o.y), dsa_decode_pack(o.z, o.w));
+    out = a.d.out + (uint64_t) blockIdx.x * DSA_CUDA_LATENT * 2;
+
+    if constexpr (BF16) {
+        out += threadIdx.x / 4 * 32 + threadIdx.x % 4 * 4;
+        *(uint32_t *) out = dsa_decode_pack(o.x, o.y);
+        *(uint32_t *) (out + 16) = dsa_decode_pack(o.z, o.w);
+
+    } else {
+        *(uint2 *) (out + threadIdx.x * 8) =
+            make_uint2(dsa_decode_pack(o.x, o.y), dsa_decode_pack(o.z, o.w));
+    }
 }
 
 
@@ -100,8 +111,8 @@ dsa_dense_combine(const __grid_constant__ dsa_dense_t a)
 static size_t
 dsa_dense_row_work(uint32_t heads, uint32_t max_keys)
 {
-    return (size_t) dsa_dense_most(max_keys) * heads * (DSA_CUDA_LATENT + 1)
-           * sizeof(float);
+    return (size_t) dsa_dense_most(max_keys, heads) * heads
+           * (DSA_CUDA_LATENT + 1) * sizeof(float);
 }
 
 
@@ -152,16 +163,23 @@ dsa_dense_is_wide(uint32_t heads, uint32_t bf16)
 
 
 static int
-dsa_dense_launch(const CUtensorMap *map, const dsa_dense_t *a, uint32_t bf16,
-    cudaStream_t stream)
+dsa_dense_launch(const dsa_cuda_state_t *state, const CUtensorMap *map,
+    const dsa_dense_t *a, uint32_t bf16, cudaStream_t stream)
 {
     int                   rc, pair;
+    uint32_t              blocks, most;
     cudaLaunchConfig_t    config = {};
     cudaLaunchAttribute   attr = {};
 
     pair = bf16 && a->d.groups == 2;
+    blocks = a->rows * a->d.splits;
 
-    config.gridDim = dim3(a->rows * a->d.groups * a->d.splits, 1, 1);
+    if (bf16) {
+        most = state->processors / a->d.groups;
+        blocks = blocks < most ? blocks : most;
+    }
+
+    config.gridDim = dim3(blocks * a->d.groups, 1, 1);
     config.stream = stream;
 
     attr.id = cudaLaunchAttributeClusterDimension;
@@ -199,7 +217,8 @@ dsa_dense_launch(const CUtensorMap *map, const dsa_dense_t *a, uint32_t bf16,
     config.dynamicSmemBytes = 0;
     config.numAttrs = 1;
 
-    return cudaLaunchKernelEx(&config, dsa_dense_combine, *a);
+    return cudaLaunchKernelEx(&config, bf16 ? dsa_dense_combine<1>
+                                            : dsa_dense_combine<0>, *a);
 }
 
 
@@ -261,9 +280,13 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
 
     rc = dsa_dense_map(state, &map, cache);
 
+    /* launches have equal numbers of rows, or the last one would have few */
+
     row = dsa_dense_row_work(heads, max_keys);
     most = (uint32_t) (DSA_DENSE_WORK / row);
     most = most > 1 ? most : 1;
+    n = (rows + most - 1) / most;
+    most = (rows + n - 1) / n;
 
     memset(&a, 0, sizeof(dsa_dense_t));
 
@@ -274,7 +297,7 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     a.d.max_slots = max_keys;
     a.d.heads = heads;
     a.d.scale = scale * 1.4426950408889634f / DSA_DECODE_QUERY;
-    a.d.splits = dsa_dense_most(max_keys);
+    a.d.splits = dsa_dense_most(max_keys, heads);
     a.d.part = (float *) work;
 
     if (cache->bf16 || dsa_dense_is_wide(heads, cache->bf16)) {
@@ -304,7 +327,7 @@ dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
         a.left = left != NULL ? left + r : NULL;
         a.rows = n;
 
-        rc = dsa_dense_launch(&map, &a, cache->bf16, stream);
+        rc = dsa_dense_launch(state, &map, &a, cache->bf16, stream);
     }
 
     return rc;

@@ -22,6 +22,9 @@
  * do not depend on the rows beside it.
  */
 
+#define DSA_DENSE_FEW       32          /* heads whose parts are small */
+
+
 typedef struct {
     dsa_decode_t     d;                 /* slot: block tables; n_slot: keys */
     const int32_t   *left;              /* NULL: each row is alone, or all are
@@ -41,12 +44,16 @@ typedef struct {
  */
 
 typedef struct {
+    uint32_t         own;               /* the row whose part it is */
     uint32_t         row;               /* the first of those that share */
     uint32_t         group;             /* of their queries */
     uint32_t         split;
     uint32_t         n;                 /* keys of the group's last row */
     uint32_t         first;             /* steps */
     uint32_t         count;
+    uint32_t         size;              /* of a part, at most */
+    uint32_t         rest;              /* of the row's other parts, after this
+                                           one */
     uint32_t         queries;           /* up to the end of that row */
     int32_t          low;               /* the first position attended to */
     int32_t          limit;             /* the end of the first row's, one less
@@ -58,16 +65,18 @@ typedef struct {
 /*
  * A part of a row with n keys has so many pages: few for few keys, so that one
  * sequence occupies many multiprocessors, and more for many keys, so that parts
- * are little memory compared with their keys.  Sets above to the number of keys
- * that is too small for this size.
+ * are little memory compared with their keys.  The sums of many heads are more
+ * memory, and storing them takes longer, so that their parts are larger.  Sets
+ * above to the number of keys that is too small for this size.
  */
 
 static __host__ __device__ __forceinline__ uint32_t
-dsa_dense_pages(uint32_t n, uint32_t *above)
+dsa_dense_pages(uint32_t n, uint32_t heads, uint32_t *above)
 {
-    uint32_t  pages;
+    uint32_t  pages, many;
 
     pages = 4;
+    many = 2;
     *above = 0;
 
     if (n > 4096) {
@@ -77,6 +86,7 @@ dsa_dense_pages(uint32_t n, uint32_t *above)
 
     if (n > 16384) {
         pages = 16;
+        many = 4;
         *above = 16384;
     }
 
@@ -85,16 +95,18 @@ dsa_dense_pages(uint32_t n, uint32_t *above)
         *above = 65536;
     }
 
-    return pages;
+    return heads > DSA_DENSE_FEW ? pages * many : pages;
 }
 
 
+/* Returns the parts of a row with n keys. */
+
 static __host__ __device__ __forceinline__ uint32_t
-dsa_dense_parts(uint32_t n)
+dsa_dense_parts(uint32_t n, uint32_t heads)
 {
     uint32_t  above, keys;
 
-    keys = dsa_dense_pages(n, &above) * DSA_DECODE_KEYS;
+    keys = dsa_dense_pages(n, heads, &above) * DSA_DECODE_KEYS;
 
     return (n + keys - 1) / keys;
 }
@@ -137,21 +149,21 @@ dsa_dense_follows(const dsa_dense_t &a, uint32_t row)
  */
 
 static __device__ __forceinline__ dsa_dense_job_t
-dsa_dense_job(const dsa_dense_t &a)
+dsa_dense_job(const dsa_dense_t &a, uint32_t row, uint32_t split,
+    uint32_t group)
 {
     uint32_t         b, n, pages, above, before, last;
     dsa_dense_job_t  job;
 
-    b = blockIdx.x;
-    job.group = b % a.d.groups;
-    b /= a.d.groups;
-    job.split = b % a.d.splits;
-    job.row = b / a.d.splits;
+    job.own = row;
+    job.row = row;
+    job.group = group;
+    job.split = split;
 
-    n = dsa_dense_keys(a, job.row);
-    pages = dsa_dense_pages(n, &above);
+    n = dsa_dense_keys(a, row);
+    pages = dsa_dense_pages(n, a.d.heads, &above);
 
-    last = job.row;
+    last = row;
 
     if (a.fit > 1 && n != 0) {
         before = 0;
@@ -175,7 +187,8 @@ dsa_dense_job(const dsa_dense_t &a)
                && dsa_dense_follows(a, last + 1)
                && dsa_dense_keys(a, last + 1) > n)
         {
-            (void) dsa_dense_pages(dsa_dense_keys(a, last + 1), &b);
+            (void) dsa_dense_pages(dsa_dense_keys(a, last + 1), a.d.heads,
+                                   &b);
 
             if (b != above) {
                 break;
@@ -189,9 +202,13 @@ dsa_dense_job(const dsa_dense_t &a)
     job.n = dsa_dense_keys(a, last);
     job.first = job.split * pages;
 
+    job.size = pages;
+
     n = (job.n + DSA_DECODE_KEYS - 1) / DSA_DECODE_KEYS;
-    job.count = job.group * a.block >= job.queries || n <= job.first
-                ? 0 : min(pages, n - job.first);
+    n = job.group * a.block >= job.queries || n <= job.first
+        ? 0 : n - job.first;
+    job.count = min(pages, n);
+    job.rest = n - job.count;
 
     b = job.first * DSA_DECODE_KEYS;
     job.low = (int32_t) a.hidden - (int32_t) b;
@@ -199,6 +216,20 @@ dsa_dense_job(const dsa_dense_t &a)
     job.end = (int32_t) job.n - (int32_t) b;
 
     return job;
+}
+
+
+/* Returns the work of a block that has one part. */
+
+static __device__ __forceinline__ dsa_dense_job_t
+dsa_dense_only(const dsa_dense_t &a)
+{
+    uint32_t  b;
+
+    b = blockIdx.x / a.d.groups;
+
+    return dsa_dense_job(a, b / a.d.splits, b % a.d.splits,
+                         blockIdx.x % a.d.groups);
 }
 
 

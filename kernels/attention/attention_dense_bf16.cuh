@@ -17,33 +17,46 @@
  * page has the layout of a key buffer but for the swizzle, so TMA copies it;
  * there are two buffers.
  *
+ * A multiprocessor has one block, or with more than 64 heads two of them have a
+ * pair, and a block computes one part after another: the pages of the next part
+ * are copied while the sums of one are stored, and its queries stay in shared
+ * memory while the parts are those of one row.
+ *
  * Two warpgroups each have the sums of one half of the columns, because all
  * of them would need 256 registers a thread.  They compute the scores and the
- * weights of alternate steps: warpgroup 0 of steps 0, 2 and so on.  Each
- * passes its weights on in shared memory, and both add the weighted values of
- * each step to their sums, in the order of the steps.  While one warpgroup
+ * weights of alternate steps: warpgroup 0 of steps 0, 2 and so on of a part.
+ * Each passes its weights on in shared memory, and both add the weighted values
+ * of each step to their sums, in the order of the steps.  While one warpgroup
  * computes weights, the tensor cores compute scores or values for the other
  * one.  A step takes them 2176 cycles, as in wide sparse decode.
  *
  * There is one buffer for weights.  The warpgroup that stores weights is the
  * one that has read those of the step before.
  *
- * The first 4 panels of a key buffer are last read by warpgroup 0, and the
+ * A page can be copied only when both warpgroups have read the page of two
+ * steps before, and warpgroup 1 waits 1300 to 1700 cycles for it.  So scores
+ * begin when the first of the 9 panels has arrived, and the first 4 panels are
+ * released apart from the others: they are last read by warpgroup 0, and the
  * others by warpgroup 1, because the scores of a step are complete before its
- * weights are.  So each half has barriers of its own.
+ * weights are.
  */
 
 #define DSA_DENSE_QUERIES   64
 #define DSA_DENSE_THREADS   384
-#define DSA_DENSE_HALF      (4 * DSA_DECODE_PANEL)      /* bytes */
+#define DSA_DENSE_LOADER    256         /* its first thread */
+#define DSA_DENSE_FIRST     4           /* panels of the first half */
 
-
-/* Of the halves of a buffer, and of the warpgroup that made the weights. */
 
 typedef struct {
-    uint64_t         full[2][2];        /* [buffer][half] */
-    uint64_t         empty[2][2];
-    float            factor[2][64];
+    uint64_t         full[2][DSA_DECODE_PANELS];
+                                        /* [buffer][panel] */
+    uint64_t         empty[2][2];       /* [buffer][half] */
+    uint32_t         parts[DSA_DENSE_THREADS / 32];
+                                        /* of the rows of a warp */
+    uint32_t         row;               /* of the block's first part */
+    uint32_t         split;
+    float            factor[2][64];     /* of the warpgroup that made the
+                                           weights, as below */
     float            max[2][64];
     float            sum[2][64];
 } dsa_dense_shared_t;
@@ -62,6 +75,7 @@ typedef struct {
     uint32_t         q;
     uint32_t         keys;
     uint32_t         probs;
+    uint32_t         step;              /* steps of the parts before */
     uint32_t         group;             /* warpgroup */
     uint32_t         warp;              /* of the warpgroup */
     uint32_t         lane;
@@ -123,32 +137,33 @@ dsa_dense_values(float *d, const uint32_t *p, uint64_t dp, uint64_t dv)
 }
 
 
-/* Starts computing the scores s of step i. */
+/* Starts computing the scores s of step i, panel by panel as they arrive. */
 
 static __device__ __forceinline__ void
 dsa_dense_scores(float *s, const dsa_dense_thread_t *t,
     dsa_dense_shared_t *share, uint32_t i)
 {
-    uint32_t  j, k;
+    uint32_t  b, j, k, parity;
     uint64_t  dq, dk;
 
+    b = (t->step + i) & 1;
+    parity = (t->step + i) >> 1 & 1;
+
     dq = dsa_wgmma_desc(t->q, 1, 16, 1024);
-    dk = dsa_wgmma_desc(t->keys + (i & 1) * DSA_DECODE_BUFFER, 1, 16, 1024);
+    dk = dsa_wgmma_desc(t->keys + b * DSA_DECODE_BUFFER, 1, 16, 1024);
 
     /* Without this the compiler keeps the sums below in registers. */
 
     asm volatile ("" : "+l"(dq), "+l"(dk));
 
-    dsa_mbar_wait(&share->full[i & 1][0], i >> 1 & 1);
     dsa_wgmma_fence();
 
 #pragma unroll
     for (k = 0; k < DSA_DECODE_WIDTH / 16; k++) {
         j = k / 4 * (DSA_DECODE_PANEL / 16) + k % 4 * 2;
 
-        if (k == 16) {
-            dsa_mbar_wait(&share->full[i & 1][1], i >> 1 & 1);
-            dsa_wgmma_fence();
+        if (k % 4 == 0) {
+            dsa_mbar_wait(&share->full[b][k / 4], parity);
         }
 
         dsa_decode_mma<64, 0, 0>(s, dq + j, dk + j, k > 0);
@@ -252,20 +267,18 @@ dsa_dense_pass(const dsa_dense_thread_t *t, const uint32_t *p, const float *f,
 
 
 /*
- * Waits for the weights of step i of the other warpgroup, and rescales the
- * sums for them.
+ * Waits for the weights of a step of the other warpgroup, and rescales the sums
+ * for them.  The other one has waited for all panels of the step.
  */
 
 static __device__ __forceinline__ void
-dsa_dense_receive(dsa_dense_thread_t *t, float *o, dsa_dense_shared_t *share,
-    uint32_t i)
+dsa_dense_receive(dsa_dense_thread_t *t, float *o, dsa_dense_shared_t *share)
 {
     float     f[2];
     uint32_t  k, other;
 
     other = 1 - t->group;
 
-    dsa_mbar_wait(&share->full[i & 1][t->group], i >> 1 & 1);
     dsa_bar_sync(DSA_BAR_WEIGHTS + other, 256);
 
 #pragma unroll
@@ -289,7 +302,8 @@ static __device__ __forceinline__ void
 dsa_dense_release(const dsa_dense_thread_t *t, float *o,
     dsa_dense_shared_t *share, uint32_t i)
 {
-    uint32_t  j;
+    uint32_t   j;
+    uint64_t  *empty;
 
     dsa_wgmma_wait<0>();
 
@@ -298,14 +312,25 @@ dsa_dense_release(const dsa_dense_thread_t *t, float *o,
         asm volatile ("" : "+f"(o[j]) :: "memory");
     }
 
+    empty = &share->empty[(t->step + i) & 1][t->group];
+
     if constexpr (PAIR) {
         if (t->lane < 2) {
-            dsa_mbar_arrive_cluster(&share->empty[i & 1][t->group], t->lane);
+            dsa_mbar_arrive_cluster(empty, t->lane);
         }
 
     } else if (t->lane == 0) {
-        dsa_mbar_arrive(&share->empty[i & 1][t->group]);
+        dsa_mbar_arrive(empty);
     }
+}
+
+
+/* Returns what the buffer of step i adds to a descriptor. */
+
+static __device__ __forceinline__ uint64_t
+dsa_dense_buffer(const dsa_dense_thread_t *t, uint32_t i)
+{
+    return ((t->step + i) & 1) * (DSA_DECODE_BUFFER / 16);
 }
 
 
@@ -332,12 +357,12 @@ dsa_dense_first(dsa_dense_thread_t *t, uint32_t count, float *o,
         dsa_dense_softmax(t, p, f, s, i);
         dsa_dense_pass(t, p, f, share);
         dsa_dense_rescale(o, f);
-        dsa_dense_values<0>(o, p, dp, dv);
+        dsa_dense_values<0>(o, p, dp, dv + dsa_dense_buffer(t, i));
         dsa_dense_release<PAIR>(t, o, share, i);
 
         if (i + 1 < count) {
-            dsa_dense_receive(t, o, share, i + 1);
-            dsa_dense_values<1>(o, NULL, dp, dv + DSA_DECODE_BUFFER / 16);
+            dsa_dense_receive(t, o, share);
+            dsa_dense_values<1>(o, NULL, dp, dv + dsa_dense_buffer(t, i + 1));
             dsa_dense_release<PAIR>(t, o, share, i + 1);
         }
     }
@@ -356,38 +381,42 @@ dsa_dense_second(dsa_dense_thread_t *t, uint32_t count, float *o,
     uint64_t  dp, dv;
 
     dp = dsa_wgmma_desc(t->probs, 1, 16, 1024);
-    dv = dsa_wgmma_desc(t->keys + DSA_DENSE_HALF, 1, DSA_DECODE_PANEL, 1024);
+    dv = dsa_wgmma_desc(t->keys + DSA_DENSE_FIRST * DSA_DECODE_PANEL, 1,
+                        DSA_DECODE_PANEL, 1024);
 
 #pragma unroll 1
     for (i = 0; i + 1 < count; i += 2) {
         asm volatile ("" : "+l"(dp), "+l"(dv));
 
         dsa_dense_scores(s, t, share, i + 1);
-        dsa_dense_receive(t, o, share, i);
-        dsa_dense_values<1>(o, NULL, dp, dv);
+        dsa_dense_receive(t, o, share);
+        dsa_dense_values<1>(o, NULL, dp, dv + dsa_dense_buffer(t, i));
         dsa_wgmma_wait<1>();
         dsa_dense_softmax(t, p, f, s, i + 1);
         dsa_dense_release<PAIR>(t, o, share, i);
 
         dsa_dense_pass(t, p, f, share);
         dsa_dense_rescale(o, f);
-        dsa_dense_values<0>(o, p, dp, dv + DSA_DECODE_BUFFER / 16);
+        dsa_dense_values<0>(o, p, dp, dv + dsa_dense_buffer(t, i + 1));
         dsa_dense_release<PAIR>(t, o, share, i + 1);
     }
 
     if (i < count) {
-        dsa_dense_receive(t, o, share, i);
-        dsa_dense_values<1>(o, NULL, dp, dv);
+        dsa_dense_receive(t, o, share);
+        dsa_dense_values<1>(o, NULL, dp, dv + dsa_dense_buffer(t, i));
         dsa_dense_release<PAIR>(t, o, share, i);
     }
 }
 
 
-/* Adds the sums of the weights of both warpgroups, and stores logarithms. */
+/*
+ * Sets sum to the sums of the weights of both warpgroups, and stores
+ * logarithms.
+ */
 
 static __device__ __forceinline__ void
 dsa_dense_sums(const dsa_decode_t &a, const dsa_dense_job_t &job,
-    const dsa_dense_thread_t *t, dsa_dense_shared_t *share)
+    const dsa_dense_thread_t *t, float *sum, dsa_dense_shared_t *share)
 {
     float     v;
     uint32_t  k, query;
@@ -405,32 +434,37 @@ dsa_dense_sums(const dsa_decode_t &a, const dsa_dense_job_t &job,
 
     dsa_bar_sync(DSA_BAR_BOTH, 256);
 
-    if (t->group != 0 || t->lane % 4 != 0) {
-        return;
-    }
-
 #pragma unroll
     for (k = 0; k < 2; k++) {
         query = job.group * DSA_DENSE_QUERIES + t->row + k * 8;
+        sum[k] = *(volatile float *) &share->sum[0][t->row + k * 8]
+                 + *(volatile float *) &share->sum[1][t->row + k * 8];
 
-        if (query < job.queries) {
-            v = share->sum[0][t->row + k * 8] + share->sum[1][t->row + k * 8];
+        if (t->group == 0 && t->lane % 4 == 0 && query < job.queries) {
             a.lse[dsa_dense_at(a, job, query)] =
-                v > 0 ? t->m[k] * a.scale + log2f(v)
-                      : __uint_as_float(0xff800000);
+                sum[k] > 0 ? t->m[k] * a.scale + log2f(sum[k])
+                           : __uint_as_float(0xff800000);
         }
     }
+
+    /* the next part's sums must not overwrite those that are being read */
+
+    dsa_bar_sync(DSA_BAR_BOTH, 256);
 }
 
 
-/* Stores a warp's 16 queries and a warpgroup's 256 columns. */
+/*
+ * Stores a warp's 16 queries and a warpgroup's 256 columns.  A thread has
+ * columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 of 16, t = lane % 4, and stores
+ * them together at 4 t, because words of 8 bytes would need twice as many
+ * stores.  dsa_dense_combine() puts them in order.
+ */
 
 static __device__ __forceinline__ void
 dsa_dense_store(const dsa_decode_t &a, const dsa_dense_job_t &job,
-    const dsa_dense_thread_t *t, const float *o,
-    const dsa_dense_shared_t *share)
+    const dsa_dense_thread_t *t, const float *o, const float *sum)
 {
-    float     v, inv, *part;
+    float     inv, *part;
     uint32_t  j, k, query;
 
 #pragma unroll
@@ -441,90 +475,301 @@ dsa_dense_store(const dsa_decode_t &a, const dsa_dense_job_t &job,
             continue;
         }
 
-        v = share->sum[0][t->row + k * 8] + share->sum[1][t->row + k * 8];
-        inv = v > 0 ? 1 / v : 0;
+        inv = sum[k] > 0 ? 1 / sum[k] : 0;
         part = a.part + dsa_dense_at(a, job, query) * DSA_CUDA_LATENT
-               + t->group * 256 + t->lane % 4 * 2;
+               + t->group * 256 + t->lane % 4 * 4;
 
 #pragma unroll
-        for (j = 0; j < 32; j++) {
-            *(float2 *) (part + j * 8) =
-                make_float2(o[j * 4 + k * 2] * inv,
-                            o[j * 4 + k * 2 + 1] * inv);
+        for (j = 0; j < 32; j += 2) {
+            *(float4 *) (part + j * 8) =
+                make_float4(o[j * 4 + k * 2] * inv,
+                            o[j * 4 + k * 2 + 1] * inv,
+                            o[j * 4 + k * 2 + 4] * inv,
+                            o[j * 4 + k * 2 + 5] * inv);
         }
     }
 }
 
 
 /*
- * Copies latents, in one thread: a page for each step, in halves.  The blocks
- * of a pair need the same pages; each copies every second panel to both.
+ * Copies latents, in one warp: a page for each step, of which each of the first
+ * lanes copies a panel.  The blocks of a pair need the same pages; each copies
+ * every second panel to both.  step: steps of the parts before.
  */
 
 template <int PAIR>
 static __device__ __forceinline__ void
 dsa_dense_load(const dsa_decode_t &a, const dsa_dense_job_t &job,
-    const CUtensorMap *map, uint8_t *keys, dsa_dense_shared_t *share)
+    const CUtensorMap *map, uint8_t *keys, dsa_dense_shared_t *share,
+    uint32_t step)
 {
     int32_t         page;
     uint8_t        *to;
-    uint32_t        b, i, h, step;
+    uint32_t        b, i, half, lane;
     const int32_t  *pages;
 
+    lane = threadIdx.x % 32;
     pages = a.slot + job.row * a.ld_slot + job.first;
 
-    for (step = 0; step < job.count; step++) {
-        b = step & 1;
-        page = pages[step];
-        to = keys + b * DSA_DECODE_BUFFER;
+    for (i = 0; i < job.count; i++) {
+        b = (step + i) & 1;
+        page = pages[i];
+        to = keys + b * DSA_DECODE_BUFFER + lane * DSA_DECODE_PANEL;
 
-        for (h = 0; h < 2; h++) {
-            dsa_mbar_wait(&share->empty[b][h], (step >> 1 & 1) ^ 1);
-            dsa_mbar_arrive_expect(&share->full[b][h],
-                                   h ? DSA_DECODE_BUFFER - DSA_DENSE_HALF
-                                     : DSA_DENSE_HALF);
+        for (half = 0; half < 2; half++) {
+            dsa_mbar_wait(&share->empty[b][half], ((step + i) >> 1 & 1) ^ 1);
 
-            for (i = h * 4; i < (h ? DSA_DECODE_PANELS : 4); i++) {
+            if (lane >= DSA_DECODE_PANELS || (lane >= DSA_DENSE_FIRST) != half)
+            {
+                continue;
+            }
 
-                if constexpr (PAIR) {
-                    if (((i + step) & 1) == job.group) {
-                        dsa_tma_load_3d_cluster(to + i * DSA_DECODE_PANEL, map,
-                                                &share->full[b][h],
-                                                (int32_t) i * 64, 0, page, 3);
-                    }
+            dsa_mbar_arrive_expect(&share->full[b][lane], DSA_DECODE_PANEL);
 
-                } else {
-                    dsa_tma_load_3d(to + i * DSA_DECODE_PANEL, map,
-                                    &share->full[b][h], (int32_t) i * 64, 0,
-                                    page);
+            if constexpr (PAIR) {
+                if (((lane + i) & 1) == job.group) {
+                    dsa_tma_load_3d_cluster(to, map, &share->full[b][lane],
+                                            (int32_t) lane * 64, 0, page, 3);
                 }
+
+            } else {
+                dsa_tma_load_3d(to, map, &share->full[b][lane],
+                                (int32_t) lane * 64, 0, page);
             }
         }
+
+        __syncwarp();
     }
 }
 
+
+/*
+ * Initializes the barriers, in one thread: the last one, which is the last one
+ * to have rows in dsa_dense_range().
+ */
 
 template <int PAIR>
 static __device__ __forceinline__ void
 dsa_dense_init(dsa_dense_shared_t *share)
 {
-    uint32_t  b, h;
+    uint32_t  b, i;
 
-    if (threadIdx.x == 0) {
-        for (b = 0; b < 2; b++) {
-            for (h = 0; h < 2; h++) {
-                dsa_mbar_init(&share->full[b][h], 1);
-                dsa_mbar_init(&share->empty[b][h], PAIR ? 8 : 4);
-            }
-        }
-
-        dsa_mbar_fence_init();
+    if (threadIdx.x != DSA_DENSE_THREADS - 1) {
+        return;
     }
 
-    if constexpr (PAIR) {
-        dsa_cluster_sync();
-    } else {
-        __syncthreads();
+    for (b = 0; b < 2; b++) {
+        for (i = 0; i < DSA_DECODE_PANELS; i++) {
+            dsa_mbar_init(&share->full[b][i], 1);
+        }
+
+        for (i = 0; i < 2; i++) {
+            dsa_mbar_init(&share->empty[b][i], PAIR ? 8 : 4);
+        }
+    }
+
+    dsa_mbar_fence_init();
+}
+
+
+/*
+ * Returns the number of parts that blocks compute for a row: 0 if its queries
+ * are computed with those of an earlier row, and no block is left for it.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_dense_row_parts(const dsa_dense_t &a, uint32_t row)
+{
+    dsa_dense_job_t  job;
+
+    job = dsa_dense_job(a, row, 0, 0);
+
+    return job.count == 0 ? 0 : dsa_dense_parts(job.n, a.d.heads);
+}
+
+
+/*
+ * Sets share->row and share->split to the first part of a block or pair, and
+ * returns how many it has: the parts of all rows, in their order, are cut into
+ * ranges whose sizes differ by 1 at most.  The parts fit 256 MB, or are those
+ * of one row with less than 2^31 keys, so that their number times that of the
+ * multiprocessors fits 32 bits.
+ */
+
+static __device__ __forceinline__ uint32_t
+dsa_dense_range(const dsa_dense_t &a, dsa_dense_shared_t *share)
+{
+    uint32_t  i, n, end, row, sum, before, total, first, blocks, block;
+
+    n = (a.rows + DSA_DENSE_THREADS - 1) / DSA_DENSE_THREADS;
+    row = threadIdx.x * n;
+    end = min(row + n, a.rows);
+    sum = 0;
+
+    for (i = row; i < end; i++) {
+        sum += dsa_dense_row_parts(a, i);
+    }
+
+    before = sum;
+
+#pragma unroll
+    for (i = 1; i < 32; i <<= 1) {
+        n = __shfl_up_sync(0xffffffff, before, i);
+        before += threadIdx.x % 32 >= i ? n : 0;
+    }
+
+    if (threadIdx.x % 32 == 31) {
+        share->parts[threadIdx.x / 32] = before;
+    }
+
+    __syncthreads();
+
+    before -= sum;
+    total = 0;
+
+#pragma unroll
+    for (i = 0; i < DSA_DENSE_THREADS / 32; i++) {
+        before += i < threadIdx.x / 32 ? share->parts[i] : 0;
+        total += share->parts[i];
+    }
+
+    blocks = gridDim.x / a.d.groups;
+    block = blockIdx.x / a.d.groups;
+    first = total * block / blocks;
+    n = total * (block + 1) / blocks - first;
+
+    if (first >= before && first < before + sum) {
+        for (i = row; /* void */ ; i++) {
+            sum = dsa_dense_row_parts(a, i);
+
+            if (first < before + sum) {
+                break;
+            }
+
+            before += sum;
+        }
+
+        share->row = i;
+        share->split = first - before;
+    }
+
+    __syncthreads();
+
+    return n;
+}
+
+
+/* Finds the part after a block's last one; there is one. */
+
+static __device__ __forceinline__ dsa_dense_job_t
+dsa_dense_next(const dsa_dense_t &a, const dsa_dense_job_t &last,
+    uint32_t group)
+{
+    int32_t          keys;
+    dsa_dense_job_t  job;
+
+    job = last;
+
+    if (job.rest != 0) {
+        keys = (int32_t) (job.size * DSA_DECODE_KEYS);
+
+        job.split++;
+        job.first += job.size;
+        job.count = min(job.size, job.rest);
+        job.rest -= job.count;
+        job.low -= keys;
+        job.limit -= keys;
+        job.end -= keys;
+
+        return job;
+    }
+
+    do {
+        job = dsa_dense_job(a, job.own + 1, 0, group);
+    } while (job.count == 0);
+
+    return job;
+}
+
+
+/* Sets what a thread's queries attend to in a part. */
+
+static __device__ __forceinline__ void
+dsa_dense_begin(dsa_dense_thread_t *t, const dsa_dense_t &a,
+    const dsa_dense_job_t &job, float *o)
+{
+    int32_t   limit;
+    uint32_t  i;
+
+    t->low = job.low;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        t->m[i] = DSA_DECODE_NONE;
+        t->l[i] = 0;
+        limit = job.limit + (int32_t) ((job.group * DSA_DENSE_QUERIES + t->row
+                                        + i * 8) / a.d.heads);
+        t->limit[i] = min(limit, job.end);
+    }
+
+#pragma unroll
+    for (i = 0; i < 128; i++) {
+        o[i] = 0;
+    }
+}
+
+
+/* The two warpgroups compute n parts, of which job is the first. */
+
+template <int PAIR>
+static __device__ __forceinline__ void
+dsa_dense_compute(const dsa_dense_t &a, dsa_dense_job_t job, uint32_t n,
+    uint8_t *smem, dsa_dense_shared_t *share)
+{
+    float               o[128], sum[2];
+    uint32_t            own, group;
+    dsa_dense_thread_t  t;
+
+    t.q = dsa_smem(smem);
+    t.keys = t.q + DSA_DECODE_BUFFER;
+    t.probs = t.keys + 2 * DSA_DECODE_BUFFER;
+    t.step = 0;
+    t.group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
+    t.warp = threadIdx.x / 32 % 4;
+    t.lane = threadIdx.x % 32;
+    t.row = t.warp * 16 + t.lane / 4;
+    t.scale = a.d.scale;
+    t.slack = DSA_DECODE_SLACK / a.d.scale;
+
+    group = blockIdx.x % a.d.groups;
+    own = job.own + 1;
+
+    for ( ;; ) {
+        if (own != job.own) {
+            own = job.own;
+            dsa_decode_query<64, 0>(a.d, job.row,
+                                    job.group * DSA_DENSE_QUERIES,
+                                    job.queries, t.q, threadIdx.x);
+        }
+
+        dsa_dense_begin(&t, a, job, o);
+
+        if (t.group == 0) {
+            dsa_dense_first<PAIR>(&t, job.count, o, share);
+        } else {
+            dsa_dense_second<PAIR>(&t, job.count, o, share);
+        }
+
+        t.step += job.count;
+
+        dsa_dense_sums(a.d, job, &t, sum, share);
+        dsa_dense_store(a.d, job, &t, o, sum);
+
+        if (--n == 0) {
+            break;
+        }
+
+        job = dsa_dense_next(a, job, group);
     }
 }
 
@@ -537,77 +782,60 @@ __launch_bounds__(DSA_DENSE_THREADS, 1)
 dsa_dense_bf16(const __grid_constant__ CUtensorMap map,
     const __grid_constant__ dsa_dense_t a)
 {
-    float                 o[128];
-    uint32_t              i;
-    dsa_dense_job_t       job;
-    dsa_dense_thread_t    t;
-    dsa_dense_shared_t   *share;
+    uint32_t             n, step, group;
+    dsa_dense_job_t      job;
+    dsa_dense_shared_t  *share;
     extern __shared__ __align__(1024) uint8_t  dsa_decode_smem[];
 
     share = (dsa_dense_shared_t *) (dsa_decode_smem + 3 * DSA_DECODE_BUFFER
                                     + DSA_DENSE_QUERIES * 128);
 
-    asm volatile ("griddepcontrol.launch_dependents;");
+    dsa_dense_init<PAIR>(share);
 
-    job = dsa_dense_job(a);
+    n = dsa_dense_range(a, share);
 
-    if (job.count == 0) {
+    if (n == 0) {
         return;
     }
 
-    dsa_dense_init<PAIR>(share);
+    if constexpr (PAIR) {
+        dsa_cluster_sync();
+    }
 
-    if (threadIdx.x >= 256) {
+    group = blockIdx.x % a.d.groups;
+    job = dsa_dense_job(a, share->row, share->split, group);
+
+    if (threadIdx.x >= DSA_DENSE_LOADER) {
         dsa_regs_less<40>();
 
-        if (threadIdx.x == 256) {
-            dsa_dense_load<PAIR>(a.d, job, &map,
-                                 dsa_decode_smem + DSA_DECODE_BUFFER, share);
-        }
+        if (threadIdx.x < DSA_DENSE_LOADER + 32) {
+            step = 0;
 
-        __syncwarp();
+            for ( ;; ) {
+                dsa_dense_load<PAIR>(a.d, job, &map,
+                                     dsa_decode_smem + DSA_DECODE_BUFFER,
+                                     share, step);
+                step += job.count;
+
+                if (--n == 0) {
+                    break;
+                }
+
+                job = dsa_dense_next(a, job, group);
+            }
+        }
 
     } else {
         dsa_regs_more<232>();
-
-        t.q = dsa_smem(dsa_decode_smem);
-        t.keys = t.q + DSA_DECODE_BUFFER;
-        t.probs = t.keys + 2 * DSA_DECODE_BUFFER;
-        t.group = __shfl_sync(0xffffffff, threadIdx.x / 128, 0);
-        t.warp = threadIdx.x / 32 % 4;
-        t.lane = threadIdx.x % 32;
-        t.row = t.warp * 16 + t.lane / 4;
-        t.scale = a.d.scale;
-        t.slack = DSA_DECODE_SLACK / a.d.scale;
-        t.low = job.low;
-
-#pragma unroll
-        for (i = 0; i < 2; i++) {
-            t.m[i] = DSA_DECODE_NONE;
-            t.l[i] = 0;
-            t.limit[i] = min(job.limit
-                             + (int32_t) ((job.group * DSA_DENSE_QUERIES
-                                           + t.row + i * 8) / a.d.heads),
-                             job.end);
-        }
-
-        dsa_decode_query<64, 0>(a.d, job.row, job.group * DSA_DENSE_QUERIES,
-                                job.queries, t.q, threadIdx.x);
-
-#pragma unroll
-        for (i = 0; i < 128; i++) {
-            o[i] = 0;
-        }
-
-        if (t.group == 0) {
-            dsa_dense_first<PAIR>(&t, job.count, o, share);
-        } else {
-            dsa_dense_second<PAIR>(&t, job.count, o, share);
-        }
-
-        dsa_dense_sums(a.d, job, &t, share);
-        dsa_dense_store(a.d, job, &t, o, share);
+        dsa_dense_compute<PAIR>(a, job, n, dsa_decode_smem, share);
     }
+
+    /*
+     * Not before: all blocks run at once, and those of the combining kernel
+     * would wait on the multiprocessors that are done first.
+     */
+
+    asm volatile ("griddepcontrol.launch_dependents;");
 
     /* until then the other block copies here and arrives at barriers */
 

@@ -793,7 +793,7 @@ dsa_dense_fp8(const __grid_constant__ CUtensorMap map,
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
-    job = dsa_dense_job(a);
+    job = dsa_dense_only(a);
 
     if (job.count == 0) {
         return;

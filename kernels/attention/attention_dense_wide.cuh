@@ -58,7 +58,7 @@ dsa_dense_wide(const __grid_constant__ dsa_dense_t a)
 
     asm volatile ("griddepcontrol.launch_dependents;");
 
-    job = dsa_dense_job(a);
+    job = dsa_dense_only(a);
 
     if (job.count == 0) {
         return;
