@@ -69,10 +69,12 @@ typedef struct {
 } chat_conf_t;
 
 
+/* Each is a token of the demonstration model, behind a space. */
+
 static const char *const  chat_word[] = {
-    "white", "along", "country", "oldest", "answered", "try", "turn",
-    "machines", "work", "yesterday", "voices", "simple", "everywhere",
-    "needed", "day", "sequences", "city", "often", "year", "sockets"
+    "paper", "house", "river", "school", "music", "city", "people", "voice",
+    "story", "table", "summer", "mountain", "friend", "letter", "road",
+    "island", "history", "machine", "market", "window"
 };
 
 static chat_conf_t      conf = { .uri = "/v1/chat/completions",

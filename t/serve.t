@@ -71,6 +71,8 @@ is(scalar @rows, 2, 'a row for each load') or diag($out);
 is_deeply([ map { [ @{$_}[1, 2, 10] ] } @rows ], [ [ 3, 6, 0 ], [ 2, 4, 0 ] ],
           'streams, requests, and no failed request') or diag($out);
 like($rows[0][3], qr{^\d\d+ / 8$}, 'tokens of the prompts and the answers');
+cmp_ok((split ' ', $rows[0][3])[0], '<=', 55,
+       'a token for each of 40 words, and what a chat adds');
 cmp_ok($rows[0][4], '>', 0, 'tokens per second');
 
 # a time for each token but the first of six answers
