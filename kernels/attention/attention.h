@@ -122,8 +122,8 @@ size_t dsa_cuda_attention_work(const dsa_cuda_state_t *state, uint32_t rows,
  *
  * Weights are rounded to f16 with FP8 latents and to bf16 with BF16 latents,
  * relative to a reference, not normalized; sums are float32.  The bits of a row
- * depend on its query, its keys and their number only, and with FP8 latents on
- * whether there are more than 32 heads.
+ * depend on its query, its keys and their number only, and on whether there are
+ * more than 32 heads.
  */
 int dsa_cuda_attention_dense(const dsa_cuda_state_t *state, dsa_bf16_t *out,
     const dsa_bf16_t *q, const dsa_cuda_cache_t *cache, const int32_t *pages,
