@@ -14,6 +14,7 @@
 #define DSA_FINGERPRINT_SAMPLE  4096            /* bytes of a tensor */
 
 
+static int dsa_fingerprint_sample(const dsa_st_tensor_t *t);
 static int dsa_fingerprint_end(EVP_MD_CTX *sha, int ok, char *out, uint32_t len,
     dsa_err_t *err);
 static int dsa_fingerprint_text(EVP_MD_CTX *sha, dsa_str_t text);
@@ -47,11 +48,7 @@ dsa_fingerprint_sampled(char out[DSA_SAMPLED_LEN + 1], const char *dir,
     for (i = 0; i < table->n; i++) {
         t = table->entry[i].tensor;
 
-        if (!dsa_str_eqz(t->dtype, "F32")
-            && memmem(t->name.data, t->name.len, ".experts.", 9) != NULL
-            && memmem(t->name.data, t->name.len, ".weight_scale_inv", 17)
-               == NULL)
-        {
+        if (!dsa_fingerprint_sample(t)) {
             continue;
         }
 
@@ -114,6 +111,19 @@ dsa_fingerprint_full(char out[DSA_FULL_LEN + 1],
     }
 
     return dsa_fingerprint_end(sha, ok, out, DSA_FULL_LEN, err);
+}
+
+
+/* Returns 0 for the weights of routed experts, and 1 for all else. */
+
+static int
+dsa_fingerprint_sample(const dsa_st_tensor_t *t)
+{
+    return dsa_str_eqz(t->dtype, "F32")
+           || memmem(t->name.data, t->name.len, ".experts.", 9) == NULL
+           || memmem(t->name.data, t->name.len, ".weight_scale_inv", 17)
+              != NULL
+           || memmem(t->name.data, t->name.len, ".input_scale", 12) != NULL;
 }
 
 

@@ -21,8 +21,8 @@
  *     sampled   is computed when a checkpoint is opened.  It covers
  *               config.json, the headers of all files, and with them the sizes
  *               of the files, and the first 4 KiB of every F32 tensor (norms,
- *               biases, scales), of the scales of INT4 experts, and of every
- *               tensor outside of the experts.
+ *               biases, scales), of the scales of INT4 experts and of their
+ *               activations, and of every tensor outside of the experts.
  *               Training changes all of these.
  *     full      is computed while all files are read.  It covers config.json
  *               and every byte of the files.

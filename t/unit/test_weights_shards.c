@@ -199,6 +199,95 @@ test_fingerprint(void **state)
 }
 
 
+#define EXPERT  "model.layers.2.mlp.experts.5.down_proj."
+
+
+/* A scale that is stored is in no other place: an INT4 model with BF16 ones. */
+
+static void
+test_fingerprint_scales(void **state)
+{
+    char              one[64], two[64];
+    static char       names[MAX_TENSORS][80];
+    model_t           m;
+    uint16_t          groups[256], others[256], scale, other;
+    uint32_t          i, n;
+    dsa_st_tensor_t  *x, *input;
+
+    load(&m, A_FP8);
+
+    scale = 0x3c00;
+    other = 0x3c01;
+
+    for (i = 0; i < 256; i++) {
+        groups[i] = scale;
+    }
+
+    n = m.n;
+
+    for (i = 0; i < n; i++) {
+        x = &m.t[i];
+
+        if (memmem(x->name.data, x->name.len, ".experts.", 9) == NULL) {
+            continue;
+        }
+
+        if (dsa_str_eqz(x->dtype, "F8_E4M3")) {
+            x->dtype = dsa_strz("I8");
+            x->shape[1] /= 2;
+            x->size /= 2;
+            continue;
+        }
+
+        x->dtype = dsa_strz("BF16");
+        x->shape[0] *= 128;
+        x->size = x->shape[0] * x->shape[1] * sizeof(uint16_t);
+        x->data = groups;
+        assert_in_range(x->size, 1, sizeof(groups));
+
+        assert_true(m.n < MAX_TENSORS);
+        input = &m.t[m.n];
+
+        (void) snprintf(names[m.n], sizeof(names[0]), "%.*sinput_scale",
+                        (int) (x->name.len - strlen("weight_scale_inv")),
+                        x->name.data);
+
+        *input = *x;
+        input->name = dsa_strz(names[m.n++]);
+        input->n_dims = 1;
+        input->shape[0] = 1;
+        input->size = sizeof(scale);
+        input->data = &scale;
+    }
+
+    put_config(A_FP8, "\"quant_method\": \"fp8\"",
+               "\"quant_method\": \"w4afp8\"");
+    put_single(&m);
+    accepted(one);
+
+    input = tensor(&m, EXPERT "input_scale");
+    input->data = &other;
+    put_single(&m);
+    accepted(two);
+    assert_string_not_equal(one, two);
+
+    input->data = &scale;
+    put_single(&m);
+    accepted(two);
+    assert_string_equal(one, two);
+
+    memcpy(others, groups, sizeof(groups));
+    others[7] = other;
+    x = tensor(&m, EXPERT "weight_scale_inv");
+    x->data = others;
+    put_single(&m);
+    accepted(two);
+    assert_string_not_equal(one, two);
+
+    unload(&m);
+}
+
+
 /*
  * A checkpoint of as many tensors and files as the published one, 92,425 in
  * 163, with small matrices; their FP8 and BF16 data is a hole in each file.
@@ -469,6 +558,8 @@ main(void)
     const struct CMUnitTest  tests[] = {
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fingerprint, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_fingerprint_scales, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_published_size, setup, teardown)
     };
 
