@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "engine/checkpoint/config_parts.h"
-#include "engine/checkpoint/formats.h"
 #include "engine/checkpoint/generation_config.h"
 
 
@@ -181,18 +180,20 @@ dsa_model_config_read(dsa_model_config_t *config, const char *dir,
 
     dsa_buf_free(&text);
 
-    return rc == DSA_OK ? dsa_model_config_beside(config, dir, err) : rc;
+    return rc == DSA_OK ? dsa_model_config_beside(config, dir, NULL, err)
+                        : rc;
 }
 
 
 int
 dsa_model_config_beside(dsa_model_config_t *config, const char *dir,
-    dsa_err_t *err)
+    dsa_buf_t *text, dsa_err_t *err)
 {
     uint32_t                 i;
     dsa_generation_config_t  generation;
 
-    if (!dsa_config_quantized(config) && dsa_formats_check(dir, err) != DSA_OK)
+    if (!dsa_config_quantized(config)
+        && dsa_config_formats(config, dir, text, err) != DSA_OK)
     {
         return DSA_ERROR;
     }
@@ -415,7 +416,7 @@ dsa_config_check(const dsa_model_config_t *c, const dsa_fields_t *top)
 
     if (dsa_config_check_experts(c, top) != DSA_OK
         || (c->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_INT4
-            && dsa_config_check_int4(c, top) != DSA_OK))
+            && dsa_config_check_int4(c, top->file, top->err) != DSA_OK))
     {
         return DSA_ERROR;
     }

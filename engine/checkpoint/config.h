@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "engine/checkpoint/ends.h"
 
@@ -267,11 +268,12 @@ int dsa_model_config_parse(dsa_model_config_t *config, const char *name,
 
 /*
  * Reads the files beside config.json: adds the ids that end an answer from
- * dir/generation_config.json, and rejects a directory whose weights are
- * quantized by another file than config.json (formats.h).
+ * dir/generation_config.json, and, if there is no quantization_config, sets or
+ * rejects the formats that other files describe.  The bytes of files that set
+ * formats are appended to text, unless it is NULL.
  */
 int dsa_model_config_beside(dsa_model_config_t *config, const char *dir,
-    dsa_err_t *err);
+    dsa_buf_t *text, dsa_err_t *err);
 
 
 #endif /* _DSA_MODEL_CONFIG_H_INCLUDED_ */

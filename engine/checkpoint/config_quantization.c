@@ -6,12 +6,14 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "engine/checkpoint/config_parts.h"
-#include "engine/checkpoint/formats.h"
 
 
 static int dsa_config_w4afp8(dsa_model_config_t *config,
     const dsa_fields_t *f);
+static void dsa_config_int4_experts(dsa_model_config_t *config,
+    dsa_scales_e scales);
 
 
 #define dsa_text(x)     dsa_text_of(x)
@@ -112,7 +114,8 @@ dsa_config_quantization(dsa_model_config_t *config, const dsa_fields_t *top)
 static int
 dsa_config_w4afp8(dsa_model_config_t *config, const dsa_fields_t *f)
 {
-    uint32_t  i;
+    uint32_t      i;
+    dsa_scales_e  scales;
 
     if (dsa_fields_known(f, dsa_config_int4_names) != DSA_OK) {
         return DSA_ERROR;
@@ -124,10 +127,10 @@ dsa_config_w4afp8(dsa_model_config_t *config, const dsa_fields_t *f)
         }
     }
 
-    config->expert_scales = DSA_SCALES_STORED;
+    scales = DSA_SCALES_STORED;
 
     if (dsa_field_is(f, "moe_activation_scheme", "dynamic")) {
-        config->expert_scales = DSA_SCALES_GROUP;
+        scales = DSA_SCALES_GROUP;
 
     } else if (dsa_field(f, "moe_activation_scheme") != NULL
                && !dsa_field_is(f, "moe_activation_scheme", "static"))
@@ -137,18 +140,43 @@ dsa_config_w4afp8(dsa_model_config_t *config, const dsa_fields_t *f)
                                 "\"static\" or \"dynamic\"");
     }
 
-    memset(config->format, DSA_FORMAT_FP8, sizeof(config->format));
-    config->format[DSA_MATRICES_EXPERTS] = DSA_FORMAT_INT4;
+    dsa_config_int4_experts(config, scales);
     config->ue8m0 = dsa_field(f, "scale_fmt") != NULL;
 
     return DSA_OK;
 }
 
 
+int
+dsa_config_as_w4afp8(dsa_model_config_t *config, const char *dir,
+    dsa_err_t *err)
+{
+    char  path[PATH_MAX];
+
+    if (dsa_file_path(path, dir, dsa_strz("config.json"), err) != DSA_OK) {
+        return DSA_ERROR;
+    }
+
+    dsa_config_int4_experts(config, DSA_SCALES_STORED);
+
+    return dsa_config_check_int4(config, path, err);
+}
+
+
+static void
+dsa_config_int4_experts(dsa_model_config_t *config, dsa_scales_e scales)
+{
+    memset(config->format, DSA_FORMAT_FP8, sizeof(config->format));
+    config->format[DSA_MATRICES_EXPERTS] = DSA_FORMAT_INT4;
+    config->expert_scales = scales;
+}
+
+
 /* Groups of columns have no remainder. */
 
 int
-dsa_config_check_int4(const dsa_model_config_t *c, const dsa_fields_t *top)
+dsa_config_check_int4(const dsa_model_config_t *c, const char *file,
+    dsa_err_t *err)
 {
     uint32_t  i;
 
@@ -162,9 +190,9 @@ dsa_config_check_int4(const dsa_model_config_t *c, const dsa_fields_t *top)
 
     for (i = 0; i < dsa_nelts(size); i++) {
         if (size[i].value % DSA_INT4_COLUMNS != 0) {
-            return dsa_error(top->err, "%s: \"%s\" is %u; expected a multiple "
-                             "of %d, the columns of a scale of INT4 experts",
-                             top->file, size[i].name, size[i].value,
+            return dsa_error(err, "%s: \"%s\" is %u; expected a multiple of "
+                             "%d, the columns of a scale of INT4 experts",
+                             file, size[i].name, size[i].value,
                              DSA_INT4_COLUMNS);
         }
     }

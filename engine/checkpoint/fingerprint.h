@@ -15,8 +15,10 @@
 
 /*
  * Cached pages are valid for one checkpoint only, so two checkpoints that
- * differ must have different fingerprints.  There are two kinds, and their
- * values are not comparable:
+ * differ must have different fingerprints.  config.json here is its text
+ * and those of the files beside it that set formats, one after another
+ * (dsa_model_config_beside()).  There are two kinds, and their values are not
+ * comparable:
  *
  *     sampled   is computed when a checkpoint is opened.  It covers
  *               config.json, the headers of all files, and with them the sizes

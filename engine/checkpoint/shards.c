@@ -19,6 +19,7 @@
 #define DSA_SHARDS_SINGLE       "model.safetensors"
 #define DSA_SHARDS_INDEX_MAX    (256 * 1024 * 1024)     /* bytes */
 #define DSA_SHARDS_MAX          16384                   /* files */
+#define DSA_SHARDS_LAYERS       100000                  /* in names */
 
 
 /* The contents of the index file: the name of a file for each tensor. */
@@ -29,20 +30,24 @@ typedef struct {
     dsa_map_t           number;         /* of a file, by its name */
     dsa_str_t          *name;           /* [n] of the files, sorted */
     uint32_t            n;
+    uint32_t            layers;         /* tensors of later ones are optional */
 } dsa_index_t;
 
 
 static int dsa_shards_open_single(dsa_shards_t *shards, const char *dir,
     dsa_err_t *err);
 static int dsa_shards_open_index(dsa_shards_t *shards, const char *dir,
-    const char *path, dsa_err_t *err);
+    const char *path, uint32_t layers, dsa_err_t *err);
 static int dsa_shards_reserve(dsa_shards_t *shards, uint32_t n,
     const char *dir, dsa_err_t *err);
 static int dsa_shards_open_file(dsa_shards_t *shards, const char *dir,
     dsa_str_t name, dsa_err_t *err);
-static int dsa_index_read(dsa_index_t *index, const char *path,
-    const dsa_buf_t *text, dsa_err_t *err);
-static int dsa_index_names(dsa_index_t *index);
+static int dsa_index_read(dsa_index_t *index, const char *dir,
+    const char *path, const dsa_buf_t *text, dsa_err_t *err);
+static int dsa_index_names(dsa_index_t *index, const char *dir);
+static int dsa_index_skip(const dsa_index_t *index, const char *dir,
+    const dsa_json_t *v);
+static int dsa_index_optional(const dsa_index_t *index, dsa_str_t tensor);
 static int dsa_index_is_name(const dsa_json_t *v);
 static int dsa_index_compare(const void *one, const void *two);
 static int dsa_index_check_files(const dsa_index_t *index, const char *dir,
@@ -52,7 +57,8 @@ static int dsa_index_check_tensors(const dsa_index_t *index,
 
 
 int
-dsa_shards_open(dsa_shards_t *shards, const char *dir, dsa_err_t *err)
+dsa_shards_open(dsa_shards_t *shards, const char *dir, uint32_t layers,
+    dsa_err_t *err)
 {
     char  path[PATH_MAX];
 
@@ -63,7 +69,7 @@ dsa_shards_open(dsa_shards_t *shards, const char *dir, dsa_err_t *err)
     }
 
     if (access(path, F_OK) == 0) {
-        return dsa_shards_open_index(shards, dir, path, err);
+        return dsa_shards_open_index(shards, dir, path, layers, err);
     }
 
     return dsa_shards_open_single(shards, dir, err);
@@ -145,7 +151,7 @@ dsa_shards_open_single(dsa_shards_t *shards, const char *dir, dsa_err_t *err)
 
 static int
 dsa_shards_open_index(dsa_shards_t *shards, const char *dir, const char *path,
-    dsa_err_t *err)
+    uint32_t layers, dsa_err_t *err)
 {
     int          rc;
     uint32_t     i;
@@ -155,10 +161,12 @@ dsa_shards_open_index(dsa_shards_t *shards, const char *dir, const char *path,
     memset(&text, 0, sizeof(dsa_buf_t));
     memset(&index, 0, sizeof(dsa_index_t));
 
+    index.layers = layers;
+
     rc = dsa_file_read(path, DSA_SHARDS_INDEX_MAX, &text, err);
 
     if (rc == DSA_OK) {
-        rc = dsa_index_read(&index, path, &text, err);
+        rc = dsa_index_read(&index, dir, path, &text, err);
     }
 
     dsa_buf_free(&text);
@@ -235,8 +243,8 @@ dsa_shards_open_file(dsa_shards_t *shards, const char *dir, dsa_str_t name,
 
 
 static int
-dsa_index_read(dsa_index_t *index, const char *path, const dsa_buf_t *text,
-    dsa_err_t *err)
+dsa_index_read(dsa_index_t *index, const char *dir, const char *path,
+    const dsa_buf_t *text, dsa_err_t *err)
 {
     uint32_t  i;
 
@@ -261,7 +269,7 @@ dsa_index_read(dsa_index_t *index, const char *path, const dsa_buf_t *text,
         return dsa_error(err, "%s: out of memory", path);
     }
 
-    if (dsa_index_names(index) != DSA_OK) {
+    if (dsa_index_names(index, dir) != DSA_OK) {
         return DSA_ERROR;
     }
 
@@ -278,7 +286,7 @@ dsa_index_read(dsa_index_t *index, const char *path, const dsa_buf_t *text,
 /* Collects the names of the files without duplicates. */
 
 static int
-dsa_index_names(dsa_index_t *index)
+dsa_index_names(dsa_index_t *index, const char *dir)
 {
     const dsa_json_t  *v;
 
@@ -287,6 +295,10 @@ dsa_index_names(dsa_index_t *index)
         if (!dsa_index_is_name(v)) {
             return dsa_field_reject(&index->weight_map, v->key.data, v,
                                     "the name of a file in this directory");
+        }
+
+        if (dsa_index_skip(index, dir, v)) {
+            continue;
         }
 
         switch (dsa_map_add(&index->number, v->text, 0)) {
@@ -311,6 +323,57 @@ dsa_index_names(dsa_index_t *index)
     }
 
     return DSA_OK;
+}
+
+
+/* Returns 1 if the file of a tensor is missing, and may be so. */
+
+static int
+dsa_index_skip(const dsa_index_t *index, const char *dir, const dsa_json_t *v)
+{
+    char  path[PATH_MAX];
+
+    return dsa_index_optional(index, v->key)
+           && dsa_map_find(&index->number, v->text) == NULL
+           && dsa_file_path(path, dir, v->text, NULL) == DSA_OK
+           && access(path, F_OK) != 0;
+}
+
+
+/* Returns 1 for the name of a tensor of a layer from index->layers on. */
+
+static int
+dsa_index_optional(const dsa_index_t *index, dsa_str_t tensor)
+{
+    size_t    i;
+    uint32_t  layer;
+
+    static const dsa_str_t  prefix = dsa_string("model.layers.");
+
+    if (tensor.len <= prefix.len
+        || memcmp(tensor.data, prefix.data, prefix.len) != 0)
+    {
+        return 0;
+    }
+
+    layer = 0;
+
+    for (i = prefix.len; i < tensor.len; i++) {
+        if (tensor.data[i] < '0' || tensor.data[i] > '9') {
+            return tensor.data[i] == '.' && i > prefix.len
+                   && layer >= index->layers;
+        }
+
+        /* larger numbers are not layers, and would overflow */
+
+        if (layer > DSA_SHARDS_LAYERS) {
+            return 0;
+        }
+
+        layer = 10 * layer + (uint32_t) (tensor.data[i] - '0');
+    }
+
+    return 0;
 }
 
 
@@ -394,16 +457,20 @@ dsa_index_check_tensors(const dsa_index_t *index, const dsa_shards_t *shards,
 {
     char               more[64];
     uint32_t           absent;
-    const dsa_st_t    *file;
+    uint64_t          *i;
     const dsa_json_t  *v, *first;
 
     absent = 0;
     first = NULL;
 
     for (v = index->weight_map.object->first; v != NULL; v = v->next) {
-        file = shards->file[*dsa_map_find(&index->number, v->text)];
+        i = dsa_map_find(&index->number, v->text);
 
-        if (dsa_st_find(file, v->key) == NULL && absent++ == 0) {
+        if (i != NULL && dsa_st_find(shards->file[*i], v->key) != NULL) {
+            continue;
+        }
+
+        if (!dsa_index_optional(index, v->key) && absent++ == 0) {
             first = v;
         }
     }

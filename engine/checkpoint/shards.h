@@ -12,6 +12,9 @@
 #include "engine/checkpoint/safetensors.h"
 
 
+#define DSA_SHARDS_ALL      UINT32_MAX      /* layers */
+
+
 /* The safetensors files of a checkpoint. */
 
 typedef struct {
@@ -24,10 +27,13 @@ typedef struct {
 /*
  * Opens the files that model.safetensors.index.json names, or, where there is
  * no such index, model.safetensors.  Each tensor must be in the file that the
- * index names for it.  DSA_ERROR with err, which begins with the path of the
- * directory or file.  The caller closes the shards in any case.
+ * index names for it, but those of the layers from number layers on may be
+ * missing, and so may a file of nothing else.  DSA_ERROR with err, which begins
+ * with the path of the directory or file.  The caller closes the shards in any
+ * case.
  */
-int dsa_shards_open(dsa_shards_t *shards, const char *dir, dsa_err_t *err);
+int dsa_shards_open(dsa_shards_t *shards, const char *dir, uint32_t layers,
+    dsa_err_t *err);
 void dsa_shards_close(dsa_shards_t *shards);
 
 /* Returns the name of file i without its directory. */

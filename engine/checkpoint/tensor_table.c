@@ -26,6 +26,8 @@ typedef enum {
 } dsa_tensor_kind_e;
 
 
+static int dsa_tensors_copy(const dsa_tensor_table_t *table,
+    const dsa_st_tensor_t *t);
 static void dsa_tensors_get(dsa_tensor_table_t *table, dsa_tensor_t *t,
     const char *name, dsa_tensor_kind_e kind, uint32_t rows, uint32_t cols);
 static int dsa_tensors_dtype(dsa_tensor_table_t *table,
@@ -95,6 +97,10 @@ dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
             t = dsa_st_at(shards->file[i], j);
 
             if (dsa_map_add(&table->names, t->name, table->n) != DSA_OK) {
+                if (dsa_tensors_copy(table, t)) {
+                    continue;
+                }
+
                 return dsa_error(err, "%s: tensor \"%.*s\" is in two files",
                                  dir, (int) t->name.len, t->name.data);
             }
@@ -104,6 +110,34 @@ dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
     }
 
     return DSA_OK;
+}
+
+
+/*
+ * Returns 1 if t is a scale of activations that another file has, too.
+ * TensorRT-LLM's script copies them from a file, and then copies the file.
+ */
+
+static int
+dsa_tensors_copy(const dsa_tensor_table_t *table, const dsa_st_tensor_t *t)
+{
+    const dsa_st_tensor_t  *other;
+
+    static const dsa_str_t  scale = dsa_string(".input_scale");
+
+    if (t->name.len < scale.len
+        || memcmp(t->name.data + t->name.len - scale.len, scale.data,
+                  scale.len)
+           != 0)
+    {
+        return 0;
+    }
+
+    other = table->entry[*dsa_map_find(&table->names, t->name)].tensor;
+
+    return dsa_str_eq(t->dtype, other->dtype) && t->size == other->size
+           && t->size <= sizeof(float)
+           && memcmp(t->data, other->data, t->size) == 0;
 }
 
 

@@ -52,8 +52,8 @@ typedef struct {
 
 /*
  * Opens a table; dir is for errors.  DSA_ERROR with err: two shards have a
- * tensor with the same name, or out of memory.  The caller closes the table in
- * any case.
+ * tensor with the same name, unless it is an input_scale of the same dtype and
+ * bytes in both, or out of memory.  The caller closes the table in any case.
  */
 int dsa_tensors_open(dsa_tensor_table_t *table, const dsa_shards_t *shards,
     const char *dir, dsa_err_t *err);

@@ -37,6 +37,7 @@ static dsa_weights_t *dsa_weights_open_as(const char *dir, uint32_t unread,
     dsa_err_t *err);
 static int dsa_weights_load(dsa_checkpoint_t *ck, const char *dir,
     uint32_t unread, dsa_err_t *err);
+static uint32_t dsa_weights_layers(const dsa_model_config_t *config);
 static int dsa_weights_tensors(dsa_checkpoint_t *ck, const char *dir,
     dsa_str_t config, uint32_t unread, dsa_err_t *err);
 static int dsa_weights_model(dsa_checkpoint_t *ck, dsa_tensor_table_t *t);
@@ -152,8 +153,17 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
                                     config.len, err);
     }
 
+    /*
+     * The fingerprints cover the formats that other files describe.  A JSON
+     * text has an end, so the texts one after another are not another one.
+     */
+
     if (rc == DSA_OK) {
-        rc = dsa_model_config_beside(&ck->weights.config, dir, err);
+        rc = dsa_model_config_beside(&ck->weights.config, dir, &config, err);
+    }
+
+    if (rc == DSA_OK && config.failed) {
+        rc = dsa_error(err, "%s: out of memory", dir);
     }
 
     if (rc == DSA_OK) {
@@ -162,7 +172,8 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
     }
 
     if (rc == DSA_OK) {
-        rc = dsa_shards_open(&ck->shards, dir, err);
+        rc = dsa_shards_open(&ck->shards, dir,
+                             dsa_weights_layers(&ck->weights.config), err);
     }
 
     if (rc == DSA_OK) {
@@ -173,6 +184,21 @@ dsa_weights_load(dsa_checkpoint_t *ck, const char *dir, uint32_t unread,
     dsa_buf_free(&config);
 
     return rc;
+}
+
+
+/*
+ * Returns the layers whose tensors must be where the index says.  The script of
+ * TensorRT-LLM names those of multi-token prediction in the index and leaves
+ * them out.
+ */
+
+static uint32_t
+dsa_weights_layers(const dsa_model_config_t *config)
+{
+    return config->format[DSA_MATRICES_EXPERTS] == DSA_FORMAT_INT4
+           && config->expert_scales == DSA_SCALES_STORED
+           ? config->num_hidden_layers : DSA_SHARDS_ALL;
 }
 
 

@@ -85,7 +85,9 @@ typedef struct {
     void               *made;                   /* memory of quantize.h, or
                                                    NULL */
     uint64_t            made_size;
-    uint8_t             config_hash[32];        /* SHA-256 of config.json */
+    uint8_t             config_hash[32];        /* SHA-256 of config.json and
+                                                   of the files beside it that
+                                                   set formats */
     char                sampled_fingerprint[36];/* hex, see fingerprint.h;
                                                    empty after
                                                    dsa_weights_open_unread() */

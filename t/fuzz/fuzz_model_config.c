@@ -3,7 +3,8 @@
  * Copyright (C) The nginx-dsa authors
  *
  * A config.json of any bytes either fails with an error, or makes a config with
- * values that do not contradict one another.
+ * values that do not contradict one another.  hf_quant_config.json and
+ * quant_cfg.json of any bytes fail with an error, or are accepted.
  */
 
 
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "engine/checkpoint/config.h"
+#include "engine/checkpoint/config_parts.h"
 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -49,20 +51,66 @@ check_layer(const dsa_model_config_t *s, uint32_t i)
 }
 
 
+static void
+check_error(int rc, const dsa_err_t *err)
+{
+    if (rc != DSA_OK && strncmp(err->text, "file: ", 6) != 0) {
+        abort();
+    }
+}
+
+
+/* A model of two layers, of which the second has experts. */
+
+static void
+check_formats(dsa_str_t text)
+{
+    int        rc;
+    uint32_t   mixed;
+    dsa_err_t  err;
+
+    static dsa_model_config_t  s;
+
+    s.num_hidden_layers = 2;
+    s.layer[1].moe = 1;
+
+    err.text[0] = '\0';
+    rc = dsa_config_mixed(&mixed, "file", text, &err);
+    check_error(rc, &err);
+
+    if (mixed > 1) {
+        abort();
+    }
+
+    err.text[0] = '\0';
+    rc = dsa_config_mixed_layers(&s, "file", text, &err);
+    check_error(rc, &err);
+
+    if (rc == DSA_OK
+        && (memmem(text.data, text.len, "W4A8_AWQ", 8) == NULL
+            || memmem(text.data, text.len, "MIXED_PRECISION", 15) == NULL)
+        && memchr(text.data, '\\', text.len) == NULL)
+    {
+        abort();
+    }
+}
+
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    int                 rc;
     uint32_t            i;
     dsa_err_t           err;
     dsa_model_config_t  s;
 
+    check_formats(dsa_str((const char *) data, size));
+
     err.text[0] = '\0';
+    rc = dsa_model_config_parse(&s, "file", data, size, &err);
+    check_error(rc, &err);
 
-    if (dsa_model_config_parse(&s, "file", data, size, &err) != DSA_OK) {
-        if (strncmp(err.text, "file: ", 6) != 0) {
-            abort();
-        }
-
+    if (rc != DSA_OK) {
         return 0;
     }
 

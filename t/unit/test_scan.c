@@ -185,7 +185,7 @@ open_weights(dsa_weights_t *w, dsa_shards_t *shards)
 
     memset(w, 0, sizeof(dsa_weights_t));
 
-    if (dsa_shards_open(shards, dir, &err) != DSA_OK) {
+    if (dsa_shards_open(shards, dir, DSA_SHARDS_ALL, &err) != DSA_OK) {
         fail_msg("%s", err.text);
     }
 
@@ -677,7 +677,8 @@ test_find(void **state)
     const uint8_t          *image;
     const dsa_st_tensor_t  *t;
 
-    assert_int_equal(dsa_shards_open(&shards, dir, &err), DSA_OK);
+    assert_int_equal(dsa_shards_open(&shards, dir, DSA_SHARDS_ALL, &err),
+                     DSA_OK);
     assert_int_equal(shards.n, FILES);
 
     for (i = 0; i < FILES; i++) {

@@ -202,31 +202,23 @@ test_fingerprint(void **state)
 #define EXPERT  "model.layers.2.mlp.experts.5.down_proj."
 
 
-/* A scale that is stored is in no other place: an INT4 model with BF16 ones. */
+/*
+ * An INT4 model of the tensors of A_FP8, whose BF16 scales are groups [256] and
+ * scale.  names outlives m.
+ */
 
 static void
-test_fingerprint_scales(void **state)
+load_int4(model_t *m, char names[MAX_TENSORS][80], const uint16_t *groups,
+    const uint16_t *scale)
 {
-    char              one[64], two[64];
-    static char       names[MAX_TENSORS][80];
-    model_t           m;
-    uint16_t          groups[256], others[256], scale, other;
     uint32_t          i, n;
     dsa_st_tensor_t  *x, *input;
 
-    load(&m, A_FP8);
-
-    scale = 0x3c00;
-    other = 0x3c01;
-
-    for (i = 0; i < 256; i++) {
-        groups[i] = scale;
-    }
-
-    n = m.n;
+    load(m, A_FP8);
+    n = m->n;
 
     for (i = 0; i < n; i++) {
-        x = &m.t[i];
+        x = &m->t[i];
 
         if (memmem(x->name.data, x->name.len, ".experts.", 9) == NULL) {
             continue;
@@ -243,35 +235,58 @@ test_fingerprint_scales(void **state)
         x->shape[0] *= 128;
         x->size = x->shape[0] * x->shape[1] * sizeof(uint16_t);
         x->data = groups;
-        assert_in_range(x->size, 1, sizeof(groups));
+        assert_in_range(x->size, 1, 256 * sizeof(uint16_t));
 
-        assert_true(m.n < MAX_TENSORS);
-        input = &m.t[m.n];
+        assert_true(m->n < MAX_TENSORS);
+        input = &m->t[m->n];
 
-        (void) snprintf(names[m.n], sizeof(names[0]), "%.*sinput_scale",
+        (void) snprintf(names[m->n], sizeof(names[0]), "%.*sinput_scale",
                         (int) (x->name.len - strlen("weight_scale_inv")),
                         x->name.data);
 
         *input = *x;
-        input->name = dsa_strz(names[m.n++]);
+        input->name = dsa_strz(names[m->n++]);
         input->n_dims = 1;
         input->shape[0] = 1;
-        input->size = sizeof(scale);
-        input->data = &scale;
+        input->size = sizeof(uint16_t);
+        input->data = scale;
     }
+}
+
+
+/* A scale that is stored is in no other place: an INT4 model with BF16 ones. */
+
+static void
+test_fingerprint_scales(void **state)
+{
+    char              one[64], two[64];
+    static char       names[MAX_TENSORS][80];
+    model_t           m;
+    uint16_t          groups[256], others[256], scale, other;
+    uint32_t          i;
+    dsa_st_tensor_t  *x;
+
+    scale = 0x3c00;
+    other = 0x3c01;
+
+    for (i = 0; i < 256; i++) {
+        groups[i] = scale;
+    }
+
+    load_int4(&m, names, groups, &scale);
 
     put_config(A_FP8, "\"quant_method\": \"fp8\"",
                "\"quant_method\": \"w4afp8\"");
     put_single(&m);
     accepted(one);
 
-    input = tensor(&m, EXPERT "input_scale");
-    input->data = &other;
+    x = tensor(&m, EXPERT "input_scale");
+    x->data = &other;
     put_single(&m);
     accepted(two);
     assert_string_not_equal(one, two);
 
-    input->data = &scale;
+    x->data = &scale;
     put_single(&m);
     accepted(two);
     assert_string_equal(one, two);
@@ -285,6 +300,73 @@ test_fingerprint_scales(void **state)
     assert_string_not_equal(one, two);
 
     unload(&m);
+}
+
+
+#define MIXED   "\"quant_algo\": \"MIXED_PRECISION\""
+#define INT4    "{ \"quant_algo\": \"W4A8_AWQ\" }"
+#define HF      "{ \"quantization\": { " MIXED " } }"
+#define LAYERS  "{ " MIXED ", \"quantized_layers\": {"                         \
+                "\"model.layers.1.mlp.experts\": " INT4 ","                    \
+                "\"model.layers.2.mlp.experts\": " INT4 "} }"
+
+
+/* Files beside config.json that set formats belong to both fingerprints. */
+
+static void
+test_fingerprint_mixed(void **state)
+{
+    char            one[64], two[64];
+    static char     names[MAX_TENSORS][80];
+    model_t         m;
+    uint8_t         hash[32];
+    uint16_t        groups[256], scale;
+    uint32_t        i;
+    dsa_err_t       err;
+    dsa_weights_t  *w;
+
+    scale = 0x3c00;
+
+    for (i = 0; i < 256; i++) {
+        groups[i] = scale;
+    }
+
+    load_int4(&m, names, groups, &scale);
+    put_single(&m);
+    unload(&m);
+
+    put_config(A_FP8, "\"quantization_config\"", "\"was\"");
+    write_file("hf_quant_config.json", HF, strlen(HF));
+    write_file("quant_cfg.json", LAYERS, strlen(LAYERS));
+    accepted(one);
+
+    w = dsa_weights_open(dir, &err);
+    assert_non_null(w);
+    memcpy(hash, w->config_hash, sizeof(hash));
+    dsa_weights_close(w);
+
+    for (i = 0; i < 2; i++) {
+        write_file("hf_quant_config.json", i == 0 ? HF " " : HF,
+                   strlen(HF) + (i == 0));
+        write_file("quant_cfg.json", i == 1 ? LAYERS " " : LAYERS,
+                   strlen(LAYERS) + (i == 1));
+        accepted(two);
+        assert_string_not_equal(one, two);
+
+        w = dsa_weights_open(dir, &err);
+        assert_non_null(w);
+        assert_memory_not_equal(hash, w->config_hash, sizeof(hash));
+        dsa_weights_close(w);
+    }
+
+    /* with a quantization_config they are not read */
+
+    put_config(A_FP8, "\"quant_method\": \"fp8\"",
+               "\"quant_method\": \"w4afp8\"");
+    accepted(one);
+    write_file("quant_cfg.json", LAYERS, strlen(LAYERS));
+    accepted(two);
+    assert_string_equal(one, two);
 }
 
 
@@ -559,6 +641,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_shards, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fingerprint, setup, teardown),
         cmocka_unit_test_setup_teardown(test_fingerprint_scales, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_fingerprint_mixed, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_published_size, setup, teardown)
     };

@@ -203,12 +203,29 @@ sub raw_tensors {
 sub raw_model {
     my ($from, $to, $raw, $quantization) = @_;
 
+    my %config = %{json_decode(read_file("$from/config.json"))};
+    delete $config{quantization_config};
+    $config{quantization_config} = $quantization if $quantization;
+
+    mkdir $to or die "$to: $!\n";
+    write_file("$to/config.json", json_encode(\%config));
+    raw_file("$to/model.safetensors", $raw);
+
+    return $to;
+}
+
+
+# Writes such tensors to a file.
+
+sub raw_file {
+    my ($path, $raw) = @_;
+
     my %head;
     my $body = '';
 
     # the longer elements first, so that each is aligned to its size
 
-    my %size = (F32 => 4, BF16 => 2, F8_E4M3 => 1, I8 => 1);
+    my %size = (F32 => 4, BF16 => 2, F16 => 2, F8_E4M3 => 1, I8 => 1);
 
     for my $name (sort { $size{$raw->{$b}[0]} <=> $size{$raw->{$a}[0]}
                          || $a cmp $b } keys %$raw)
@@ -221,19 +238,10 @@ sub raw_model {
         $body .= $data;
     }
 
-    my %config = %{json_decode(read_file("$from/config.json"))};
-    delete $config{quantization_config};
-    $config{quantization_config} = $quantization if $quantization;
-
     my $head = json_encode(\%head);
     $head .= ' ' x (-length($head) % 8);
 
-    mkdir $to or die "$to: $!\n";
-    write_file("$to/config.json", json_encode(\%config));
-    write_file("$to/model.safetensors", pack('Q<', length $head) . $head
-                                        . $body);
-
-    return $to;
+    write_file($path, pack('Q<', length $head) . $head . $body);
 }
 
 
