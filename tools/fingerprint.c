@@ -3,7 +3,8 @@
  * Copyright (C) The nginx-dsa authors
  *
  * dsa fingerprint: the full fingerprint of a checkpoint.  Equal ones mean that
- * two copies have the same config.json and the same bytes in all weights.
+ * two copies have the same bytes in config.json, in the files that describe the
+ * formats of weights if it does not, and in all weights.
  */
 
 
@@ -17,8 +18,9 @@
 static const char  dsa_fingerprint_usage[] =
     "usage: dsa fingerprint --model DIR\n"
     "\n"
-    "Reads config.json and every byte of the weights, and prints the\n"
-    "fingerprint that \"backend cuda\" computes when it loads them.\n";
+    "Reads config.json, the files that describe the formats of weights if\n"
+    "it does not, and every byte of the weights, and prints the fingerprint\n"
+    "that \"backend cuda\" computes when it loads them.\n";
 
 
 static int dsa_fingerprint_options(const char **model, int argc, char **argv);
