@@ -10,13 +10,11 @@ use strict;
 use warnings;
 
 use Digest::SHA qw/ sha256 sha256_hex /;
-use List::Util qw/ max /;
 use Test::More;
 
 use lib 't/lib';
 use DSA::Golden;
 use DSA::Int4;
-use DSA::Tensors;
 use DSA::Test;
 
 my $t = DSA::Test->new('int4-mixed');
@@ -127,17 +125,7 @@ sub logits {
 }
 
 
-sub same {
-    my ($one, $two, $what, @args) = @_;
-
-    my ($got, $log) = logits($one, @args);
-    my ($want, $why) = logits($two, @args);
-
-    ok($got && $want, "$what: computed") or return diag("$log$why");
-
-    is(join(' ', grep { max(map { abs } distances($got->{$_}, $want->{$_})) }
-                 sort keys %$want), '', "$what: every bit");
-}
+sub same { dsa_same($dsa, $t->path('got'), $tokens, @_) }
 
 
 sub refused {

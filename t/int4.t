@@ -31,19 +31,7 @@ sub logits {
 }
 
 
-sub same {
-    my ($one, $two, $what, @args) = @_;
-
-    my ($got, $log) = logits($one, @args);
-    my ($want, $why) = logits($two, @args);
-
-    ok($got && $want, "$what: computed") or return diag("$log$why");
-
-    is(join(' ', grep { max(map { abs } distances($got->{$_}, $want->{$_})) }
-                 sort keys %$want), '', "$what: every bit");
-
-    return $got;
-}
+sub same { dsa_same($dsa, $t->path('got'), $tokens, @_) }
 
 
 # one model in both formats

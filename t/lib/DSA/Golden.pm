@@ -16,8 +16,8 @@ use Test::More;
 use DSA::Tensors;
 use DSA::Test qw/ json_decode json_encode read_file write_file /;
 
-our @EXPORT = qw/ same_sums same_experts exact_logits dsa_logits variant_of
-                  in_bf16 in_fp8 near /;
+our @EXPORT = qw/ same_sums same_experts exact_logits dsa_logits dsa_same
+                  variant_of in_bf16 in_fp8 near /;
 
 
 # Checks that each row is within $bound, or 1e-4, of the oracle's, by sums.  The
@@ -100,6 +100,24 @@ sub dsa_logits {
                     $out, @args;
 
     return $rc == 0 ? tensors($out) : undef, read_file("$out.log"), $rc >> 8;
+}
+
+
+# Checks that all outputs of two models have the same bits, and returns those of
+# the first one.  The arguments are otherwise those of dsa_logits().
+
+sub dsa_same {
+    my ($dsa, $out, $tokens, $one, $two, $what, @args) = @_;
+
+    my ($got, $log) = dsa_logits($dsa, $out, $one, $tokens, @args);
+    my ($want, $why) = dsa_logits($dsa, $out, $two, $tokens, @args);
+
+    ok($got && $want, "$what: computed") or return diag("$log$why");
+
+    is(join(' ', grep { max(map { abs } distances($got->{$_}, $want->{$_})) }
+                 sort keys %$want), '', "$what: every bit");
+
+    return $got;
 }
 
 
