@@ -59,6 +59,7 @@ extern "C" {
 
 #define DSA_DECODE_SPLITS   32          /* at most, a lane each */
 #define DSA_DECODE_WAVES    3           /* of blocks at most, where split */
+#define DSA_DECODE_UNITS    32          /* of dsa_decode_splits() in a step */
 
 #define DSA_DECODE_NONE     -1e30f      /* not -inf: differences stay finite */
 
