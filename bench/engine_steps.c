@@ -278,8 +278,47 @@ dsa_bench_prompt_step(dsa_bench_engine_t *e, const dsa_bench_step_t *step)
 
 
 /*
- * A step follows the one before, as if none of its drafts were accepted; how
- * many were is known when the step after it is made.
+ * Starts step k, and waits for all steps before it.  A step follows the one
+ * before, as if none of its drafts were accepted; how many were is known when
+ * the step after it is made.
+ */
+
+static int
+dsa_bench_steps_next(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
+    uint32_t *start, uint32_t prompts, uint32_t k, uint32_t *in_flight,
+    dsa_err_t *err)
+{
+    uint32_t  i, seqs;
+
+    seqs = step->batch * e->backend->ranks;
+
+    dsa_bench_decode_step(e, step, k, start);
+
+    if (dsa_bench_start(e, seqs + prompts, in_flight, err) != DSA_OK
+        || dsa_bench_drain(e, *in_flight - 1, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    *in_flight = 1;
+
+    for (i = 0; i < seqs; i++) {
+        start[i]++;
+
+        if (step->drafts != 0 && k > 1) {
+            start[i] += e->accept[((k - 1) % 2) * seqs + i] - 1;
+        }
+    }
+
+    return DSA_OK;
+}
+
+
+/*
+ * The time of a step, while one step stays in flight and the next one is made.
+ * Profilers record one more step, beside which no other runs: the threads of
+ * the ranks start its kernels after b->start() has returned, and so the range
+ * ends when they have ended.
  */
 
 static int
@@ -287,45 +326,25 @@ dsa_bench_steps_of(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
     uint32_t *start, double *seconds, dsa_err_t *err)
 {
     double    begin;
-    uint32_t  i, k, seqs, prompts, in_flight;
+    uint32_t  i, k, prompts, in_flight;
 
     begin = 0;
     in_flight = 0;
-    seqs = step->batch * e->backend->ranks;
     prompts = dsa_bench_prompt_step(e, step);
 
-    for (i = 0; i < seqs; i++) {
+    for (i = 0; i < step->batch * e->backend->ranks; i++) {
         start[i] = step->context - 1;
     }
 
     for (k = 0; k < DSA_BENCH_WARM + DSA_BENCH_STEPS; k++) {
-        dsa_bench_decode_step(e, step, k, start);
 
-        /* one step stays in flight while the next one is made */
-
-        if (dsa_bench_start(e, seqs + prompts, &in_flight, err) != DSA_OK
-            || dsa_bench_drain(e, in_flight - 1, err) != DSA_OK)
+        if (dsa_bench_steps_next(e, step, start, prompts, k, &in_flight, err)
+            != DSA_OK)
         {
             return DSA_ERROR;
         }
 
-        in_flight = 1;
-
-        for (i = 0; i < seqs; i++) {
-            start[i]++;
-
-            if (step->drafts != 0 && k > 1) {
-                start[i] += e->accept[((k - 1) % 2) * seqs + i] - 1;
-            }
-        }
-
-        if (k == DSA_BENCH_WARM) {
-            begin = dsa_bench_now();
-            (void) cudaProfilerStart();
-
-        } else if (k == DSA_BENCH_WARM + 1) {
-            (void) cudaProfilerStop();
-        }
+        begin = k == DSA_BENCH_WARM ? dsa_bench_now() : begin;
     }
 
     if (dsa_bench_drain(e, in_flight, err) != DSA_OK) {
@@ -333,6 +352,18 @@ dsa_bench_steps_of(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
     }
 
     *seconds = (dsa_bench_now() - begin) / DSA_BENCH_STEPS;
+    in_flight = 0;
+
+    (void) cudaProfilerStart();
+
+    if (dsa_bench_steps_next(e, step, start, prompts, k, &in_flight, err)
+        != DSA_OK
+        || dsa_bench_drain(e, in_flight, err) != DSA_OK)
+    {
+        return DSA_ERROR;
+    }
+
+    (void) cudaProfilerStop();
 
     return DSA_OK;
 }
@@ -349,7 +380,7 @@ dsa_bench_steps(dsa_bench_engine_t *e, const dsa_bench_step_t *step,
     seqs = step->batch * e->backend->ranks;
     all = step->batch + (step->prompt != 0);
     n = step->context
-        + (DSA_BENCH_WARM + DSA_BENCH_STEPS) * (step->drafts + 1);
+        + (DSA_BENCH_WARM + DSA_BENCH_STEPS + 1) * (step->drafts + 1);
 
     if (n > e->context || all > e->seqs || step->prompt > step->context
         || (uint64_t) all * (n + DSA_PAGE_TOKENS)
