@@ -12,19 +12,28 @@
 /*
  * The experts' products with INT4 weights and e4m3 rows.
  *
- * As in the decode tiles of moe_gemm.cu, a block of threads multiplies 128
- * output features by a tile of an expert's rows, which are the second operand
- * of wgmma.  One thread fills a ring of stages of 128 columns: weights, rows,
- * and the scales of both.  Two warpgroups multiply, 64 features each.  The
- * weights are the first operand and come from registers: each lane reads 16
- * bytes of two features, and makes 64 e4m3 numbers of them while the tensor
- * cores multiply those of the stage before.  The products of a stage are
- * multiplied by the scales and added to the sums while the tensor cores have
- * the next stage.
+ * As in the decode tiles of moe_gemm.cu, a block of threads multiplies output
+ * features by a tile of an expert's rows, which are the second operand of
+ * wgmma.  One thread fills a ring of stages of 128 columns: weights, rows, and
+ * the scales of both.  Warpgroups multiply, 64 features each.  The weights are
+ * the first operand and come from registers: each lane reads 16 bytes of two
+ * features, and makes 64 e4m3 numbers of them.  The products of a stage are
+ * multiplied by the scales and added to the sums.
  *
- * There are two instances, for tiles of up to 64 and of up to 96 rows.  The
- * order of the sums is the same in both and in all sizes of tiles, so a row's
- * bits do not depend on the rows beside it.
+ * There are three instances:
+ *
+ *     - Four warpgroups and up to 64 rows.  While the tensor cores multiply for
+ *       one of them, the others unpack and add.  The rows of a tile come from
+ *       the L2 once for 256 features, which matters because they are as many
+ *       bytes as the weights of 128 features at 64 rows.
+ *     - Two warpgroups and up to 64 rows, if there would be less tiles of 256
+ *       features than multiprocessors.
+ *     - Two warpgroups and up to 96 rows, whose sums need the registers of
+ *       four.
+ *
+ * Two warpgroups unpack a stage while the tensor cores have the one before.
+ * The order of the sums is the same in all instances and sizes of tiles, so a
+ * row's bits do not depend on the rows beside it.
  */
 
 
@@ -189,7 +198,7 @@ dsa_int4_run(float *sum, S *s, uint32_t (*a)[4][4], uint32_t *ring,
 }
 
 
-/* The same for one stage, without overlap. */
+/* The same for one stage, without overlap in a warpgroup. */
 
 template <int N, int STAGES, typename S>
 static __device__ __forceinline__ void
@@ -214,7 +223,7 @@ dsa_int4_one(float *sum, S *s, uint32_t (*a)[4], uint32_t *ring,
 
 /* Computes a warpgroup's 64 features of a tile of N rows. */
 
-template <int N, int STAGES, typename S>
+template <int N, int STAGES, int GROUPS, typename S>
 static __device__ __forceinline__ void
 dsa_int4_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
     uint32_t (*a)[4][4], uint32_t *ring, uint32_t group)
@@ -228,8 +237,12 @@ dsa_int4_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
         sum[i] = 0;
     }
 
-    for (k = 0; k + DSA_INT4_RUN <= g->blocks; k += DSA_INT4_RUN) {
-        dsa_int4_run<N, STAGES>(sum, s, a, ring, group);
+    k = 0;
+
+    if constexpr (GROUPS == 2) {
+        for ( /* void */ ; k + DSA_INT4_RUN <= g->blocks; k += DSA_INT4_RUN) {
+            dsa_int4_run<N, STAGES>(sum, s, a, ring, group);
+        }
     }
 
     for ( /* void */ ; k < g->blocks; k++) {
@@ -242,7 +255,7 @@ dsa_int4_multiply(S *s, const dsa_moe_gemm_t *g, const dsa_moe_tile_t *t,
 
 /* Runs in the warpgroups that multiply: computes tiles until the last one. */
 
-template <int N_MAX, int STAGES, typename S>
+template <int N_MAX, int STAGES, int GROUPS, typename S>
 static __device__ __forceinline__ void
 dsa_int4_compute(S *s, const dsa_moe_gemm_t *g, uint32_t group)
 {
@@ -263,22 +276,22 @@ dsa_int4_compute(S *s, const dsa_moe_gemm_t *g, uint32_t group)
         }
 
         if (tile.size <= 8) {
-            dsa_int4_multiply<8, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<8, STAGES, GROUPS>(s, g, &tile, a, ring, group);
 
         } else if (tile.size <= 16) {
-            dsa_int4_multiply<16, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<16, STAGES, GROUPS>(s, g, &tile, a, ring, group);
 
         } else if (tile.size <= 32) {
-            dsa_int4_multiply<32, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<32, STAGES, GROUPS>(s, g, &tile, a, ring, group);
 
         } else if (tile.size <= 48) {
-            dsa_int4_multiply<48, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<48, STAGES, GROUPS>(s, g, &tile, a, ring, group);
 
         } else if (tile.size <= 64) {
-            dsa_int4_multiply<64, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<64, STAGES, GROUPS>(s, g, &tile, a, ring, group);
 
         } else if constexpr (N_MAX > DSA_INT4_FEW) {
-            dsa_int4_multiply<96, STAGES>(s, g, &tile, a, ring, group);
+            dsa_int4_multiply<96, STAGES, GROUPS>(s, g, &tile, a, ring, group);
         }
     }
 }
@@ -304,12 +317,12 @@ dsa_int4_rows(const dsa_int4_gemm_t *g, int32_t *size)
 
 /* Runs in one warp: starts the copies of a stage, and of its scales. */
 
-template <int STAGES, typename S>
+template <int STAGES, int GROUPS, typename S>
 static __device__ __forceinline__ void
 dsa_int4_load(S *s, const dsa_int4_gemm_t *g, dsa_moe_walk_t t, int32_t parts)
 {
     int32_t             size;
-    uint32_t            k, n, bytes, stage, phase;
+    uint32_t            h, k, n, bytes, stage, phase;
     const float        *x_scale;
     const uint16_t     *w_scale;
     const CUtensorMap  *map;
@@ -320,6 +333,7 @@ dsa_int4_load(S *s, const dsa_int4_gemm_t *g, dsa_moe_walk_t t, int32_t parts)
 
     for ( ; t.i < t.total; t.i += gridDim.x) {
         dsa_moe_find<1>(&t, s, &g->moe, parts, 0);
+        t.tile.out *= GROUPS * 64 / DSA_MOE_OUT;
 
         if (threadIdx.x % 32 == 0) {
             size = t.tile.size;
@@ -349,8 +363,16 @@ dsa_int4_load(S *s, const dsa_int4_gemm_t *g, dsa_moe_walk_t t, int32_t parts)
 
                 dsa_tma_load_3d(s->w[stage], &g->moe.w, &s->full[stage],
                                 k * (DSA_INT4_CHUNK / 4), t.tile.out / 8, t.e);
-                dsa_bulk_load(s->w_scale[stage], w_scale + k * DSA_MOE_OUT,
-                              sizeof(s->w_scale[0]), &s->full[stage]);
+
+#pragma unroll
+                for (h = 0; h < GROUPS * 64 / DSA_MOE_OUT; h++) {
+                    dsa_bulk_load(s->w_scale[stage] + h * DSA_MOE_OUT,
+                                  w_scale + (h * g->moe.blocks + k)
+                                            * DSA_MOE_OUT,
+                                  DSA_MOE_OUT * sizeof(uint16_t),
+                                  &s->full[stage]);
+                }
+
                 dsa_tma_load_2d(s->x[stage], map, &s->full[stage],
                                 k * DSA_MOE_K, t.tile.place);
                 dsa_bulk_load(s->x_scale[stage], x_scale + k * g->moe.ld,
@@ -380,11 +402,11 @@ dsa_int4_load(S *s, const dsa_int4_gemm_t *g, dsa_moe_walk_t t, int32_t parts)
 }
 
 
-template <int N_MAX, int STAGES>
-static __global__ void __launch_bounds__(DSA_MOE_THREADS, 1)
+template <int N_MAX, int STAGES, int GROUPS>
+static __global__ void __launch_bounds__((GROUPS + 1) * DSA_MOE_GROUP, 1)
 dsa_int4_kernel(const __grid_constant__ dsa_int4_gemm_t g)
 {
-    typedef dsa_int4_smem<N_MAX, STAGES>  smem_t;
+    typedef dsa_int4_smem<N_MAX, STAGES, GROUPS>  smem_t;
 
     smem_t          *s;
     int32_t          parts;
@@ -394,14 +416,14 @@ dsa_int4_kernel(const __grid_constant__ dsa_int4_gemm_t g)
     extern __shared__ __align__(1024) uint8_t  shared[];
 
     s = (smem_t *) shared;
-    parts = g.moe.rows / DSA_MOE_OUT;
+    parts = g.moe.rows / (GROUPS * 64);
 
     if (threadIdx.x == 0) {
         dsa_tma_prefetch(&g.moe.w);
 
         for (i = 0; i < STAGES; i++) {
             dsa_mbar_init(&s->full[i], 1);
-            dsa_mbar_init(&s->empty[i], 8);
+            dsa_mbar_init(&s->empty[i], GROUPS * 4);
         }
 
         dsa_mbar_fence_init();
@@ -420,22 +442,22 @@ dsa_int4_kernel(const __grid_constant__ dsa_int4_gemm_t g)
     warp = __shfl_sync(0xffffffff, threadIdx.x / 32, 0);
     group = warp / 4;
 
-    if (group == 2) {
-        dsa_regs_less<40>();
+    if (group == GROUPS) {
+        dsa_regs_less<GROUPS == 2 ? 40 : 32>();
 
-        if (warp == 8) {
-            dsa_int4_load<STAGES>(s, &g, t, parts);
+        if (warp == GROUPS * 4) {
+            dsa_int4_load<STAGES, GROUPS>(s, &g, t, parts);
         }
 
     } else {
-        dsa_regs_more<232>();
+        dsa_regs_more<GROUPS == 2 ? 232 : 112>();
 
-        dsa_int4_compute<N_MAX, STAGES>(s, &g.moe, group);
+        dsa_int4_compute<N_MAX, STAGES, GROUPS>(s, &g.moe, group);
     }
 }
 
 
-template <int N_MAX, int STAGES>
+template <int N_MAX, int STAGES, int GROUPS>
 static int
 dsa_int4_launch(const dsa_cuda_state_t *state, const dsa_int4_gemm_t *g,
     dsa_stream_t stream)
@@ -444,8 +466,8 @@ dsa_int4_launch(const dsa_cuda_state_t *state, const dsa_int4_gemm_t *g,
     cudaLaunchAttribute  attribute;
 
     config.gridDim = dim3(state->processors);
-    config.blockDim = dim3(DSA_MOE_THREADS);
-    config.dynamicSmemBytes = sizeof(dsa_int4_smem<N_MAX, STAGES>);
+    config.blockDim = dim3((GROUPS + 1) * DSA_MOE_GROUP);
+    config.dynamicSmemBytes = sizeof(dsa_int4_smem<N_MAX, STAGES, GROUPS>);
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = g->moe.dependent ? 1 : 0;
@@ -453,19 +475,20 @@ dsa_int4_launch(const dsa_cuda_state_t *state, const dsa_int4_gemm_t *g,
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
 
-    return cudaLaunchKernelEx(&config, dsa_int4_kernel<N_MAX, STAGES>, *g);
+    return cudaLaunchKernelEx(&config,
+                              dsa_int4_kernel<N_MAX, STAGES, GROUPS>, *g);
 }
 
 
-template <int N_MAX, int STAGES>
+template <int N_MAX, int STAGES, int GROUPS>
 static int
 dsa_int4_permit(void)
 {
-    static_assert(sizeof(dsa_int4_smem<N_MAX, STAGES>) <= 227 * 1024,
+    static_assert(sizeof(dsa_int4_smem<N_MAX, STAGES, GROUPS>) <= 227 * 1024,
                   "a block has 227 KB of shared memory");
 
-    return dsa_setup_shared(dsa_int4_kernel<N_MAX, STAGES>,
-                            sizeof(dsa_int4_smem<N_MAX, STAGES>));
+    return dsa_setup_shared(dsa_int4_kernel<N_MAX, STAGES, GROUPS>,
+                            sizeof(dsa_int4_smem<N_MAX, STAGES, GROUPS>));
 }
 
 
@@ -474,10 +497,31 @@ dsa_moe_int4_setup(void)
 {
     int  rc;
 
-    rc = dsa_int4_permit<DSA_INT4_FEW, DSA_INT4_STAGES_FEW>();
+    rc = dsa_int4_permit<DSA_INT4_FEW, DSA_INT4_STAGES_FEW, 2>();
+    rc = rc != 0 ? rc : dsa_int4_permit<DSA_INT4_FEW, DSA_INT4_STAGES_WIDE,
+                                        4>();
 
     return rc != 0 ? rc : dsa_int4_permit<DSA_INT4_MANY,
-                                          DSA_INT4_STAGES_MANY>();
+                                          DSA_INT4_STAGES_MANY, 2>();
+}
+
+
+/*
+ * Returns the number of warpgroups that multiply.  At most as many experts as
+ * there are rows have one.  On an H200 64 and 128 tiles of 256 features took
+ * 1.4 and 1.0 times as long as twice as many of 128 (7168 columns).
+ */
+
+static uint32_t
+dsa_int4_groups(const dsa_cuda_state_t *state, const dsa_int4_weight_t *w,
+    uint32_t experts, uint32_t rows)
+{
+    uint32_t  used;
+
+    used = rows < experts ? rows : experts;
+
+    return rows / experts <= DSA_INT4_FEW && w->rows % 256 == 0
+           && used * (w->rows / 256) >= state->processors ? 4 : 2;
 }
 
 
@@ -485,7 +529,8 @@ dsa_moe_int4_setup(void)
 
 static int
 dsa_int4_maps(const dsa_cuda_state_t *state, dsa_int4_gemm_t *g,
-    const dsa_fp8_rows_t *x, const dsa_int4_weight_t *w, uint32_t places)
+    const dsa_fp8_rows_t *x, const dsa_int4_weight_t *w, uint32_t places,
+    uint32_t groups)
 {
     int       rc;
     uint32_t  i, box[3];
@@ -499,7 +544,7 @@ dsa_int4_maps(const dsa_cuda_state_t *state, dsa_int4_gemm_t *g,
     stride[0] = dim[0] * 4;
     stride[1] = stride[0] * dim[1];
     box[0] = DSA_INT4_CHUNK / 4;
-    box[1] = DSA_MOE_OUT / 8;
+    box[1] = groups * 64 / 8;
     box[2] = 1;
 
     rc = dsa_cuda_tensor_map(state, &g->moe.w, CU_TENSOR_MAP_DATA_TYPE_INT32,
@@ -529,6 +574,7 @@ dsa_cuda_moe_gemm_int4(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     dsa_stream_t stream)
 {
     int              rc;
+    uint32_t         groups;
     dsa_int4_gemm_t  g;
 
     if (experts == 0 || experts > DSA_CUDA_EXPERTS || w->rows == 0
@@ -558,17 +604,23 @@ dsa_cuda_moe_gemm_int4(const dsa_cuda_state_t *state, dsa_bf16_t *y,
     g.scale = w->scale;
     g.room = (uint32_t) x->ld;
 
-    rc = dsa_int4_maps(state, &g, x, w, plan->places);
+    groups = dsa_int4_groups(state, w, experts, rows);
+    rc = dsa_int4_maps(state, &g, x, w, plan->places, groups);
 
     if (rc != cudaSuccess) {
         return rc;
     }
 
     if (rows / experts > DSA_INT4_FEW) {
-        return dsa_int4_launch<DSA_INT4_MANY, DSA_INT4_STAGES_MANY>(state, &g,
-                                                                    stream);
+        return dsa_int4_launch<DSA_INT4_MANY, DSA_INT4_STAGES_MANY, 2>(
+                                                          state, &g, stream);
     }
 
-    return dsa_int4_launch<DSA_INT4_FEW, DSA_INT4_STAGES_FEW>(state, &g,
-                                                              stream);
+    if (groups == 4) {
+        return dsa_int4_launch<DSA_INT4_FEW, DSA_INT4_STAGES_WIDE, 4>(
+                                                          state, &g, stream);
+    }
+
+    return dsa_int4_launch<DSA_INT4_FEW, DSA_INT4_STAGES_FEW, 2>(state, &g,
+                                                                 stream);
 }

@@ -21,10 +21,12 @@ extern "C" {
 #define DSA_INT4_MANY       96          /* of the other one */
 
 /*
- * The ring of decode is as long as shared memory allows: 12 stages have 101 KB
- * of weights, three times what HBM delivers in its latency.
+ * The rings are as long as shared memory allows: 12 stages of 128 features, or
+ * 7 of 256, have 101 and 118 KB of weights, three times what HBM delivers in
+ * its latency.
  */
 #define DSA_INT4_STAGES_FEW     12
+#define DSA_INT4_STAGES_WIDE    7
 #define DSA_INT4_STAGES_MANY    9
 
 #define DSA_INT4_RUN        4           /* stages of dsa_int4_run() */
@@ -44,15 +46,15 @@ typedef struct {
 } dsa_int4_gemm_t;
 
 
-template <int N_MAX, int STAGES>
+template <int N_MAX, int STAGES, int GROUPS>
 struct dsa_int4_smem {
-    uint8_t             w[STAGES][DSA_MOE_OUT * DSA_MOE_K / 2];
+    uint8_t             w[STAGES][GROUPS * 64 * DSA_MOE_K / 2];
     uint8_t             x[STAGES][N_MAX * DSA_MOE_K];
-    uint16_t            w_scale[STAGES][DSA_MOE_OUT];
+    uint16_t            w_scale[STAGES][GROUPS * 64];
     float               x_scale[STAGES][N_MAX];
 
     /* as in dsa_moe_smem */
-    uint16_t            y[2][N_MAX][64 + 8];
+    uint16_t            y[GROUPS][N_MAX][64 + 8];
 
     uint64_t            full[STAGES];
     uint64_t            empty[STAGES];
@@ -60,7 +62,7 @@ struct dsa_int4_smem {
     int32_t             first[DSA_CUDA_EXPERTS + 1];
     int32_t             offset[DSA_CUDA_EXPERTS];
     int32_t             count[DSA_CUDA_EXPERTS];
-    int32_t             sum[DSA_MOE_THREADS / 32];
+    int32_t             sum[(GROUPS + 1) * DSA_MOE_GROUP / 32];
 };
 
 

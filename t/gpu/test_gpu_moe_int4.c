@@ -29,8 +29,11 @@
  */
 
 #define EXPERTS     512
-#define FEW         1                   /* bound of pairs: tiles of 64 rows */
-#define MANY        0x40000000          /* tiles of 128 rows */
+
+/* bounds of pairs */
+#define FEW         1                   /* tiles of 64 rows, 128 features */
+#define WIDE        64                  /* of an expert: tiles of 64 rows */
+#define MANY        0x40000000          /* tiles of 96 rows */
 
 
 typedef struct {
@@ -284,10 +287,13 @@ check_exact(const problem_t *p, uint32_t step)
 }
 
 
-/* Both kinds of tiles, which have to give the same bits. */
+/*
+ * All kinds of tiles, which have to give the same bits.  Those of 256 features
+ * are used if rows is a multiple of 256 and there are enough of them.
+ */
 
 static void
-check_both(uint32_t experts, const int32_t *count, size_t counts,
+check_all(uint32_t experts, const int32_t *count, size_t counts,
     uint32_t cols, uint32_t rows, uint32_t align, uint32_t step)
 {
     size_t     i, size;
@@ -309,6 +315,10 @@ check_both(uint32_t experts, const int32_t *count, size_t counts,
     y = get(size);
     memcpy(y, p.y, size);
 
+    multiply(&p, experts * WIDE);
+    check_exact(&p, step);
+    assert_memory_equal(y, p.y, size);
+
     multiply(&p, MANY);
     check_exact(&p, step);
     assert_memory_equal(y, p.y, size);
@@ -325,11 +335,11 @@ test_exact_small(void **state)
     static const int32_t  mixed[] = { 0, 1, 7, 8, 9, 15, 16, 17, 0, 0, 31, 33,
                                       47, 48, 49 };
 
-    check_both(1, one, 1, 128, 128, 8, 1);
-    check_both(8, mixed, 15, 128, 128, 8, 1);
-    check_both(15, mixed, 15, 256, 384, 16, 1);
-    check_both(64, mixed, 15, 128, 640, 32, 1);
-    check_both(512, mixed, 15, 128, 128, 64, 3);
+    check_all(1, one, 1, 128, 128, 8, 1);
+    check_all(8, mixed, 15, 128, 128, 8, 1);
+    check_all(15, mixed, 15, 256, 384, 16, 1);
+    check_all(64, mixed, 15, 128, 640, 32, 1);
+    check_all(512, mixed, 15, 128, 128, 64, 3);
 }
 
 
@@ -340,8 +350,8 @@ test_exact_sizes(void **state)
                                       127, 128, 129, 193, 255, 256, 257, 0,
                                       300, 2 };
 
-    check_both(20, sizes, 20, 256, 512, 8, 5);
-    check_both(20, sizes, 20, 1152, 256, 128, 11);
+    check_all(20, sizes, 20, 256, 512, 8, 5);
+    check_all(20, sizes, 20, 1152, 256, 128, 11);
 }
 
 
@@ -359,8 +369,30 @@ test_exact_long(void **state)
     static const uint32_t  groups[] = { 6, 7, 8, 11, 12, 13, 25, 65, 128 };
 
     for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        check_both(4, few, 4, groups[i] * 128, 128, 8, 7);
+        check_all(4, few, 4, groups[i] * 128, 128, 8, 7);
     }
+}
+
+
+/*
+ * Tiles of 256 features, of which there have to be 132 or more: numbers of
+ * groups around those of their stages, one and several tiles of an expert.
+ */
+
+static void
+test_exact_wide(void **state)
+{
+    size_t  i;
+
+    static const int32_t   mixed[] = { 0, 1, 8, 9, 16, 17, 32, 33, 48, 49, 63,
+                                       64, 65, 130 };
+    static const uint32_t  groups[] = { 1, 6, 7, 8, 13, 14, 15, 29 };
+
+    for (i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        check_all(140, mixed, 14, groups[i] * 128, 256, 8, 97);
+    }
+
+    check_all(71, mixed, 14, 1024, 512, 16, 89);
 }
 
 
@@ -372,7 +404,7 @@ test_ragged(void **state)
     problem_t             p;
     static const int32_t  none[] = { 0 };
 
-    check_both(256, none, 1, 128, 128, 8, 1);
+    check_all(256, none, 1, 128, 128, 8, 1);
 
     memset(p.count, 0, sizeof(p.count));
     p.experts = 256;
@@ -657,6 +689,8 @@ main(void)
         cmocka_unit_test_setup_teardown(test_exact_sizes, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_exact_long, gpu_setup,
+                                        gpu_free_all),
+        cmocka_unit_test_setup_teardown(test_exact_wide, gpu_setup,
                                         gpu_free_all),
         cmocka_unit_test_setup_teardown(test_ragged, gpu_setup, gpu_free_all),
         cmocka_unit_test_setup_teardown(test_refused, gpu_setup, gpu_free_all),
