@@ -42,6 +42,17 @@ extern "C" {
 #define DSA_GEMM_FP8_ONE    32
 #define DSA_GEMM_FP8_TWO    64
 
+/*
+ * gemm_decode.cu computes BF16 products with up to so many rows; with more of
+ * them those with more segments than these if y is float32, or if there are at
+ * most DSA_GEMM_ROWS rows.  Measured on an H200, in us: 129280 x 7168, one
+ * segment, 64, 96 and 256 rows, 452, 703 and 1,055 with gemm_decode.cu and
+ * 452, 465 and 667 with gemm_bf16.cu; 3072 x 2048, two segments, 96 rows, 10.2
+ * and 7.6; 2048 x 10240, four segments, 96 rows, 25.1 and 29.7.
+ */
+#define DSA_GEMM_BF16_FEW   64
+#define DSA_GEMM_BF16_PARTS 2
+
 
 /*
  * The key of an algorithm.  The struct has no padding, because keys are
@@ -502,6 +513,7 @@ dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
     const dsa_bf16_t *x, size_t ld_x, const dsa_bf16_t *w, size_t ld_w,
     uint32_t rows, uint32_t out, uint32_t in, dsa_stream_t stream)
 {
+    uint32_t         segments;
     dsa_gemm_t       g;
     dsa_gemm_tile_t  tile;
 
@@ -526,15 +538,18 @@ dsa_cuda_gemm_bf16(dsa_cuda_gemm_t *p, void *y, size_t ld_y, int f32,
     g.out = out;
     g.in = in;
 
-    if (rows > DSA_GEMM_ROWS && !f32 && ld_y % 8 == 0
-        && (uintptr_t) y % 16 == 0)
-    {
-        dsa_gemm_tile(&tile, &g);
+    dsa_gemm_tile(&tile, &g);
 
-        return dsa_gemm_bf16(p->state, &g, tile.split * tile.parts, stream);
+    segments = tile.split * tile.parts;
+
+    if (ld_y % 8 == 0 && (uintptr_t) y % 16 == 0
+        && ((rows > DSA_GEMM_BF16_FEW && segments <= DSA_GEMM_BF16_PARTS)
+            || (rows > DSA_GEMM_ROWS && !f32)))
+    {
+        return dsa_gemm_bf16(p->state, &g, segments, stream);
     }
 
-    return dsa_gemm_own(p, &g, stream);
+    return dsa_gemm_decode(p->state, &g, &tile, stream);
 }
 
 

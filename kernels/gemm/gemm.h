@@ -121,12 +121,12 @@ void dsa_gemm_nn_chain(float *y, size_t ld_y, const float *x, size_t ld_x,
 /*
  * CUDA.  Dense products.  Own kernels compute all products of
  * dsa_cuda_gemm_fp8() and dsa_cuda_gemm_bf16(): gemm_decode.cu those with few
- * rows or with float32 results, gemm_fp8.cu and gemm_bf16.cu the others.
- * gemm_decode.cu also computes those of dsa_cuda_gemm_heads() with up to
- * DSA_GEMM_HEADS_ROWS rows or of sizes that cuBLASLt rejects.  cuBLASLt
- * computes the others.  A handle has the library's
- * context, its workspace (device memory of the caller, dsa_cuda_gemm_work()
- * bytes, 256-byte aligned), and the algorithm for each size.  It refers to
+ * rows, and small ones with float32 results; gemm_fp8.cu and gemm_bf16.cu the
+ * others.  gemm_decode.cu also computes those of dsa_cuda_gemm_heads() with up
+ * to DSA_GEMM_HEADS_ROWS rows or of sizes that cuBLASLt rejects.  cuBLASLt
+ * computes the others.  A handle has the library's context, its workspace
+ * (device memory of the caller, dsa_cuda_gemm_work() bytes, 256-byte aligned),
+ * and the algorithm for each size.  It refers to
  * state, which must exist as long.  Only one stream at a time may use it.
  *
  * Weights must be constant: they and their scales are loaded while the

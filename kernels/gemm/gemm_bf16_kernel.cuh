@@ -135,9 +135,15 @@ dsa_bf16_multiply(typename T::smem_t *s, const dsa_many_args_t *a,
 
 #pragma unroll
         for (i = 0; i < T::WAVES; i++) {
-            dsa_many_store<T>(&s->y[group][line % 64], a,
-                              T::SEGMENTS > 1 ? all[i] : acc[i],
-                              tile.row + line + i * 64, tile.feature);
+            if (a->f32) {
+                dsa_many_store_f32<T>(a, T::SEGMENTS > 1 ? all[i] : acc[i],
+                                      tile.row + line + i * 64, tile.feature);
+
+            } else {
+                dsa_many_store<T>(&s->y[group][line % 64], a,
+                                  T::SEGMENTS > 1 ? all[i] : acc[i],
+                                  tile.row + line + i * 64, tile.feature);
+            }
         }
     }
 }

@@ -50,8 +50,9 @@ typedef struct {
                                            or of all rows if there are less */
     CUtensorMap         scale;          /* FP8, of x: likewise, not divided */
     const float        *w_scale;        /* FP8 */
-    uint16_t           *y;
+    void               *y;
     size_t              ld_y;
+    uint32_t            f32;            /* BF16 products: y is float32 */
     uint32_t            rows, out;
     uint32_t            blocks;         /* of 128 bytes of in */
     uint32_t            segments;       /* in which in is summed */
@@ -270,6 +271,41 @@ dsa_many_zero(float *sum)
 }
 
 
+/*
+ * Stores a warp's 16 rows as float32.  Four lanes store 32 bytes of a row,
+ * which is what the L2 writes at once.
+ */
+
+template <typename T>
+static __device__ __forceinline__ void
+dsa_many_store_f32(const dsa_many_args_t *a, const float *sum, uint32_t row,
+    uint32_t feature)
+{
+    int32_t   i, j;
+    float    *y;
+
+    row += threadIdx.x % 32 / 4;
+    feature += threadIdx.x % 4 * 2;
+
+#pragma unroll
+    for (i = 0; i < 2; i++) {
+        if (row + i * 8 >= a->rows) {
+            break;
+        }
+
+        y = (float *) a->y + (row + i * 8) * a->ld_y + feature;
+
+#pragma unroll
+        for (j = 0; j < T::N / 8; j++) {
+            if (feature + j * 8 < a->out) {
+                *(float2 *) (y + j * 8) = make_float2(sum[4 * j + 2 * i],
+                                                  sum[4 * j + 2 * i + 1]);
+            }
+        }
+    }
+}
+
+
 /* Stores a warp's 16 rows in order, up to 64 features at a time. */
 
 template <typename T>
@@ -304,7 +340,7 @@ dsa_many_store(uint16_t (*smem)[T::LINE + 8], const dsa_many_args_t *a,
         __syncwarp();
 
         f = feature + i * T::LINE + lane % LANES * 8;
-        y = a->y + row * a->ld_y + f;
+        y = (uint16_t *) a->y + row * a->ld_y + f;
 
 #pragma unroll
         for (j = 0; j < 16; j += 32 / LANES) {

@@ -179,8 +179,9 @@ dsa_many_launch(const dsa_cuda_state_t *state, const dsa_gemm_t *g,
     }
 
     a.w_scale = g->w_scale;
-    a.y = (uint16_t *) g->y;
+    a.y = g->y;
     a.ld_y = g->ld_y;
+    a.f32 = g->f32;
     a.rows = g->rows;
     a.out = g->out;
     a.blocks = (g->in + T::K - 1) / T::K;

@@ -444,7 +444,13 @@ test_bf16_rows(void **state)
         { 9, 72, 200, 0 },              /* nothing a multiple of a tile */
         { 9, 8, 8, 1 },
         { 150, 72, 200, 1 },
-        { 3000, 264, 136, 0 }
+        { 3000, 264, 136, 0 },
+
+        /* rows of y that are not aligned, and that are */
+        { 66, 4104, 1024, 1 },
+        { 66, 4104, 1024, 1 },
+        { 513, 3080, 2048, 1 },
+        { 513, 3080, 2048, 1 }
     };
 
     for (i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
