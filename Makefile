@@ -38,6 +38,10 @@ JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
 PROVE       = prove -j3 --timer -It/lib -r t/
 
+# the plan of GPU memory is made without a GPU and without CUDA
+
+PLAN_SRC := engine/cuda/plan.c engine/cuda/sizes.c
+
 # Where nvcc is found, and cuBLASLt with it, dsa-engine has "backend cuda", and
 # dsa-cuda is dsa with the commands that use a GPU.  Nothing else needs NVIDIA's
 # libraries.  nvcc itself reports where its toolkit is, because the one on the
@@ -64,8 +68,8 @@ CUDA_NOTE = "== with CUDA; what needs a GPU is in \"make test-gpu\""
 
 CUDA_PICK := $(patsubst %.c,$(BUILD)/cuda/%.o,engine/service/backends.c \
              engine/service/conf.c)
-CUDA_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(filter-out \
-            engine/cuda/plan.c,$(wildcard engine/cuda/*.c))) \
+CUDA_OBJ := $(patsubst %.c,$(BUILD)/cuda/%.o,$(filter-out $(PLAN_SRC), \
+            $(wildcard engine/cuda/*.c))) \
             $(patsubst %.cu,$(BUILD)/cuda/%.cu.o,$(wildcard kernels/*/*.cu))
 CUDA_LINK := $(CUDA_PICK) $(BUILD)/libdsa-cuda.a
 CUDA_LIBS = -L$(CUDA)/lib64 -lcublasLt -lcudart_static -ldl -lrt -lstdc++
@@ -79,11 +83,9 @@ else
 CUDA_NOTE = "== no nvcc with cuBLASLt: the CUDA code is not built"
 endif
 
-# the plan of GPU memory is made without a GPU and without CUDA
-
 LIB_SRC  := $(filter-out engine/service/main.c engine/cuda/%,$(wildcard \
             base/*.c context/*.c context/*/*.c grammar/*.c kernels/*/*.c \
-            redis_schema/*.c engine/*.c engine/*/*.c)) engine/cuda/plan.c
+            redis_schema/*.c engine/*.c engine/*/*.c)) $(PLAN_SRC)
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o)
 TOOL_OBJ := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tools/*.c) \
             bench/cache.c bench/hosts.c bench/hosts_comm.c \

@@ -11,11 +11,6 @@
 #include "engine/cuda/graphs.h"
 
 
-static void dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most);
-static void dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least,
-    uint32_t most);
-static uint32_t dsa_graphs_grouped(const dsa_cuda_graphs_t *g,
-    const dsa_cuda_rank_t *rank, uint32_t bound);
 static int dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, uint32_t tokens, uint32_t bound,
     uint32_t grouped, dsa_err_t *err);
@@ -25,24 +20,25 @@ int
 dsa_cuda_graphs_open(dsa_cuda_graphs_t *g, dsa_cuda_rank_t *rank,
     const dsa_cuda_inflight_t *f, dsa_err_t *err)
 {
-    int       rc;
-    size_t    all, before, after;
-    uint32_t  i, j, k, n;
-    uint64_t  begin;
+    int                rc;
+    size_t             all, before, after;
+    uint32_t           i, j, k, n;
+    uint64_t           begin;
+    dsa_cuda_sizes_t  *s;
 
     begin = dsa_clock_ms();
     rc = cudaMemGetInfo(&before, &all);
 
-    dsa_graphs_sizes(g, rank->max_samples);
-    dsa_graphs_bounds(g, rank->topk, rank->context);
+    s = &g->sizes;
+    dsa_cuda_rank_sizes(s, rank);
 
     n = 0;
 
-    for (i = 0; i < g->sizes; i++) {
-        for (j = 0; j < g->bounds; j++) {
-            for (k = 0; k <= dsa_graphs_grouped(g, rank, j); k++) {
-                if (dsa_graphs_capture(&g->exec[i][j][k], rank, f, g->size[i],
-                                       g->bound[j], k, err)
+    for (i = 0; i < s->sizes; i++) {
+        for (j = 0; j < s->bounds; j++) {
+            for (k = 0; k <= s->grouped[j]; k++) {
+                if (dsa_graphs_capture(&g->exec[i][j][k], rank, f, s->size[i],
+                                       s->bound[j], k, err)
                     != DSA_OK)
                 {
                     return DSA_ERROR;
@@ -76,83 +72,13 @@ dsa_cuda_graphs_close(dsa_cuda_graphs_t *g)
 {
     uint32_t  i, j, k;
 
-    for (i = 0; i < g->sizes; i++) {
-        for (j = 0; j < g->bounds; j++) {
+    for (i = 0; i < g->sizes.sizes; i++) {
+        for (j = 0; j < g->sizes.bounds; j++) {
             for (k = 0; k < 2; k++) {
                 if (g->exec[i][j][k] != NULL) {
                     (void) cudaGraphExecDestroy(g->exec[i][j][k]);
                 }
             }
-        }
-    }
-}
-
-
-/*
- * Returns 1 if steps with several tokens of a sequence have graphs of their
- * own: those that compute index scores, which are faster in groups then, and
- * slower if each token is a group; and those of dense models, which read the
- * keys of a sequence once.
- */
-
-static uint32_t
-dsa_graphs_grouped(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
-    uint32_t bound)
-{
-    return rank->drafts && (rank->dense || g->bound[bound] > rank->topk);
-}
-
-
-/*
- * Sets the numbers of tokens: all up to 16, then multiples of a power of two
- * that is an eighth to a quarter of them, so that powers of two, which batches
- * often have, are not padded; the last one is most.
- */
-
-static void
-dsa_graphs_sizes(dsa_cuda_graphs_t *g, uint32_t most)
-{
-    uint32_t  n, step;
-
-    step = 1;
-
-    for (n = 1; g->sizes < DSA_CUDA_SIZES; n += step, n -= n % step) {
-        if (n > most || g->sizes == DSA_CUDA_SIZES - 1) {
-            n = most;
-        }
-
-        g->size[g->sizes++] = n;
-
-        if (n == most) {
-            break;
-        }
-
-        for (step = 1; step < n / 8; step *= 2) {
-            /* void */
-        }
-    }
-}
-
-
-/*
- * Sets the bounds of contexts: first topk, then four times the previous one,
- * up to most.
- */
-
-static void
-dsa_graphs_bounds(dsa_cuda_graphs_t *g, uint32_t least, uint32_t most)
-{
-    uint32_t  bound;
-
-    for (bound = least; g->bounds < DSA_CUDA_BOUNDS; bound *= 4) {
-        if (bound >= most || g->bounds == DSA_CUDA_BOUNDS - 1) {
-            bound = most;
-        }
-
-        g->bound[g->bounds++] = bound;
-
-        if (bound == most) {
-            break;
         }
     }
 }
@@ -237,8 +163,11 @@ dsa_graphs_capture(cudaGraphExec_t *exec, dsa_cuda_rank_t *rank,
 
     if (ended != 0) {
         return dsa_error(err, "GPU %d: the graph of a decode step of %u "
-                         "tokens: %s", rank->device, tokens,
-                         dsa_cuda_error(ended));
+                         "tokens: %s%s", rank->device, tokens,
+                         dsa_cuda_error(ended),
+                         ended == cudaErrorMemoryAllocation
+                         ? "; a smaller \"kv_memory\", \"max_running\" or "
+                           "\"speculate\" leaves more room" : "");
     }
 
     return DSA_OK;
@@ -250,25 +179,28 @@ dsa_cuda_graphs_find(const dsa_cuda_graphs_t *g, const dsa_cuda_rank_t *rank,
     const dsa_cuda_step_t *step, const dsa_cuda_common_t *common,
     const dsa_cuda_inflight_t *f)
 {
-    uint32_t         i, j, k;
-    dsa_cuda_host_t  host;
+    uint32_t                 i, j, k;
+    dsa_cuda_host_t          host;
+    const dsa_cuda_sizes_t  *s;
 
     if (!common->decode) {
         return NULL;
     }
 
-    for (i = 0; i + 1 < g->sizes && g->size[i] < common->fullest; i++) {
+    s = &g->sizes;
+
+    for (i = 0; i + 1 < s->sizes && s->size[i] < common->fullest; i++) {
         /* void */
     }
 
-    for (j = 0; j + 1 < g->bounds && g->bound[j] < common->max_keys; j++) {
+    for (j = 0; j + 1 < s->bounds && s->bound[j] < common->max_keys; j++) {
         /* void */
     }
 
     dsa_cuda_host(&host, rank, f);
-    dsa_cuda_host_pad(&host, step->tokens, g->size[i]);
+    dsa_cuda_host_pad(&host, step->tokens, s->size[i]);
 
-    k = common->grouped && dsa_graphs_grouped(g, rank, j);
+    k = common->grouped && s->grouped[j];
 
     return g->exec[i][j][k];
 }

@@ -12,6 +12,7 @@
 
 #include "engine/cuda/batch.h"
 #include "engine/cuda/rank.h"
+#include "engine/cuda/sizes.h"
 
 
 /*
@@ -20,15 +21,8 @@
  * the next larger graph and is padded to it.
  */
 
-#define DSA_CUDA_SIZES      48          /* most numbers of tokens */
-#define DSA_CUDA_BOUNDS     4           /* most bounds of contexts */
-
-
 typedef struct {
-    uint32_t            size[DSA_CUDA_SIZES];       /* tokens, ascending */
-    uint32_t            sizes;
-    uint32_t            bound[DSA_CUDA_BOUNDS];     /* keys, ascending */
-    uint32_t            bounds;
+    dsa_cuda_sizes_t    sizes;
     cudaGraphExec_t     exec[DSA_CUDA_SIZES][DSA_CUDA_BOUNDS][2];
                                         /* 1: of steps with drafts, or NULL */
 } dsa_cuda_graphs_t;

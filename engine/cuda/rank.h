@@ -12,6 +12,7 @@
 #include "engine/forward.h"
 #include "engine/checkpoint/shard.h"
 #include "engine/cuda/plan.h"
+#include "engine/cuda/sizes.h"
 #include "engine/cuda/step.h"
 #include "engine/cuda/weights.h"
 #include "kernels/attention/attention.h"
@@ -443,6 +444,9 @@ int dsa_cuda_rank_warm(dsa_cuda_rank_t *rank, dsa_err_t *err);
 
 /* Sets needs to those of an opened rank. */
 void dsa_cuda_rank_needs(const dsa_cuda_rank_t *rank, dsa_plan_needs_t *needs);
+
+/* Sets the sizes of the graphs of a rank, whose limits are set. */
+void dsa_cuda_rank_sizes(dsa_cuda_sizes_t *sizes, const dsa_cuda_rank_t *rank);
 
 /*
  * The same without a GPU and without files, for rank 0 of conf; the other
