@@ -51,10 +51,6 @@ def assignments(puzzle):
             yield one
 
 
-def holds(clue, assignment):
-    return clue.holds(*[assignment[v] for v in clue.about])
-
-
 class Contradiction(Exception):
     """A variable has no value left."""
 
@@ -177,6 +173,7 @@ def make_unique(rng, puzzle, draw, tries=400):
     could."""
 
     every = list(assignments(puzzle))
+    column = {v: [one[v] for one in every] for v in puzzle.values}
     kept = []       # (clue, for which assignments it holds, as bits)
     left = (1 << len(every)) - 1
 
@@ -184,7 +181,8 @@ def make_unique(rng, puzzle, draw, tries=400):
         clue = draw()
         if clue.texts in [c.texts for c, _ in kept]:
             continue
-        bits = sum(1 << i for i, one in enumerate(every) if holds(clue, one))
+        bits = int(''.join('1' if clue.holds(*values) else '0' for values
+                           in zip(*(column[v] for v in clue.about))), 2)
         kept.append((clue, bits))
         left &= bits
         if left.bit_count() == 1:
