@@ -10,11 +10,12 @@ from fractions import Fraction
 QUOTES = str.maketrans('\u2018\u2019\u201c\u201d\u2212\u2010\u2011\u2013',
                        '\'\'""----')
 
-SHORT = ((r"\bcan't\b|\bcan not\b", 'cannot'), (r"\bwon't\b", 'will not'),
-         (r"n't\b", ' not'), (r"'m\b", ' am'), (r"'re\b", ' are'),
-         (r"'ve\b", ' have'), (r"'ll\b", ' will'),
-         (r'\b(?:(?:am |are |is )?(?:not able|unable|not allowed)'
-          r'|have no way) to\b', 'cannot'))
+SHORT = tuple((re.compile(pattern), whole) for pattern, whole in (
+    (r"\bcan't\b|\bcan not\b", 'cannot'), (r"\bwon't\b", 'will not'),
+    (r"n't\b", ' not'), (r"'m\b", ' am'), (r"'re\b", ' are'),
+    (r"'ve\b", ' have'), (r"'ll\b", ' will'),
+    (r'\b(?:(?:am |are |is )?(?:not able|unable|not allowed)'
+     r'|have no way) to\b', 'cannot')))
 
 UNITS = ('zero one two three four five six seven eight nine ten eleven twelve '
          'thirteen fourteen fifteen sixteen seventeen eighteen nineteen'
@@ -41,6 +42,9 @@ MARKER = re.compile(r'^[ \t]*(\d{1,2})[.)][ \t]+(?=\S)', re.MULTILINE)
 def plain(text):
     """Returns a text without accents and typographic signs."""
 
+    if text.isascii():
+        return text
+
     text = unicodedata.normalize('NFKD', text.translate(QUOTES))
 
     return ''.join(c for c in text if not unicodedata.combining(c))
@@ -53,7 +57,7 @@ def normal(text):
     text = plain(text).casefold()
 
     for pattern, whole in SHORT:
-        text = re.sub(pattern, whole, text)
+        text = pattern.sub(whole, text)
 
     return ' '.join(text.split())
 

@@ -534,17 +534,21 @@ class Table(unittest.TestCase):
             '')))
 
 
-def sequences(text):
-    """Returns the sequences of WORDS words of a text.  All numbers are the
-    same word, and sequences with less than three other words, such as a day and
-    a time, do not count."""
+def windows(text):
+    """Yields the sequences of WORDS words of a text.  All numbers are the same
+    word."""
 
     words = re.findall(r"[^\W\d]+(?:'[^\W\d]+)?|\d+", normal(text))
     words = ['0' if w.isdigit() else w for w in words]
-    found = {tuple(words[i:i + WORDS])
-             for i in range(len(words) - WORDS + 1)}
 
-    return {s for s in found if s.count('0') <= WORDS - 3}
+    return zip(*(words[i:] for i in range(WORDS)))
+
+
+def sequences(text):
+    """Returns the sequences of a text, without those with less than three words
+    that are no numbers, such as a day and a time."""
+
+    return {s for s in windows(text) if s.count('0') <= WORDS - 3}
 
 
 class Disjoint(unittest.TestCase):
@@ -584,7 +588,7 @@ class Disjoint(unittest.TestCase):
                 _, _, messages = corpus.conversation(f'train-1-0-{i}',
                                                      [family])
                 for m in messages:
-                    for s in sequences(m['content']) & of.keys():
+                    for s in of.keys() & windows(m['content']):
                         found |= {(family, id, ' '.join(s)) for id in of[s]}
 
         self.assertEqual(sorted(found), [])
