@@ -147,6 +147,24 @@ on_draft(void *owner, const uint32_t *tokens, uint32_t n_tokens,
 }
 
 
+/*
+ * The threads of a backend, instead of as many as there are CPUs.  Steps are so
+ * small that threads spend most of their time in waiting for each other, so
+ * only the backend on which sequences preempt one another has two.
+ */
+
+uint32_t __wrap_dsa_threads_cpus(void);
+
+static uint32_t  threads;
+
+
+uint32_t
+__wrap_dsa_threads_cpus(void)
+{
+    return threads;
+}
+
+
 static dsa_backend_t *
 backend_open(const char *model, dsa_precision_e precision, uint32_t drafts,
     uint32_t pages)
@@ -173,6 +191,7 @@ backend_open(const char *model, dsa_precision_e precision, uint32_t drafts,
     conf.max_tokens = BUDGET;
     conf.max_seqs = RUNNING;
     conf.allowed = config.vocab_size;
+    threads = pages == FEW_PAGES ? 2 : 1;
 
     b = dsa_backend_cpu_open(&conf, &err);
 

@@ -74,6 +74,24 @@ static int  (*move)(dsa_backend_t *b, dsa_move_e way, uint32_t rank,
     const dsa_page_move_t *move, uint32_t n, dsa_err_t *err);
 
 
+/*
+ * The threads of a backend, instead of as many as there are CPUs.  Steps are so
+ * small that threads spend most of their time in waiting for each other, so
+ * only several ranks have several.
+ */
+
+uint32_t __wrap_dsa_threads_cpus(void);
+
+static uint32_t  threads;
+
+
+uint32_t
+__wrap_dsa_threads_cpus(void)
+{
+    return threads;
+}
+
+
 static dsa_backend_t *
 backend_open(uint32_t gpus, uint32_t drafts, uint32_t pages)
 {
@@ -96,6 +114,7 @@ backend_open(uint32_t gpus, uint32_t drafts, uint32_t pages)
     conf.max_seqs = 4;
     conf.allowed = config.vocab_size;
     conf.drafts = drafts;
+    threads = gpus;
 
     b = dsa_backend_cpu_open(&conf, &err);
 
