@@ -450,6 +450,14 @@ class Run(unittest.TestCase):
 
 class Statements(unittest.TestCase):
 
+    def test_spelling(self):
+        for text, want in (("I CAN'T,  and you won't", 'i cannot, and you '
+                            'will not'),
+                           ('\u2018Caf\u00e9\u2019 isn\u2019t \u201cna\u00efve'
+                            '\u201d', '\'cafe\' is not "naive"'),
+                           ('e\u0301 1\u20132 \u22123', 'e 1-2 -3')):
+            self.assertEqual(normal(text), want)
+
     def test_numbers(self):
         for text, wanted in (
                 ('4, 5 and 06', [4, 5, 6]),
