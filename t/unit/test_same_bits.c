@@ -83,7 +83,9 @@ typedef struct {
 
 
 typedef struct {
-    const char         *name;
+    char                name[64];
+    const char         *model;
+    dsa_precision_e     precision;
     dsa_backend_t      *plain;              /* for the answers alone: as wide,
                                                and without drafts */
     dsa_backend_t      *wide;               /* with PAGES */
@@ -297,7 +299,7 @@ make_prompts(fixture_t *f)
     prompt_t     *p;
     dsa_sched_t  *s;
 
-    vocab = f->wide->config.vocab_size;
+    vocab = f->plain->config.vocab_size;
 
     for (i = 0; i < PROMPTS; i++) {
         p = &f->prompts[i];
@@ -521,25 +523,47 @@ check(fixture_t *f, uint32_t conditions)
 }
 
 
-static void
-check_model(const char *model, dsa_precision_e precision, uint32_t drafts)
+/* Prompts with the answers that they have alone, which have no drafts. */
+
+static fixture_t *
+fixture_open(const char *model, dsa_precision_e precision)
 {
-    char        name[64];
-    uint32_t    i, j, k, met;
     fixture_t  *f;
 
     f = calloc(1, sizeof(fixture_t));
     assert_non_null(f);
 
-    (void) snprintf(name, sizeof(name), "%s, %s, %u drafts", model,
-                    precision == DSA_EXACT ? "exact" : "served", drafts);
-
-    f->name = name;
+    f->model = model;
+    f->precision = precision;
     f->plain = backend_open(model, precision, 0, PAGES);
-    f->wide = backend_open(model, precision, drafts, PAGES);
-    f->small = backend_open(model, precision, drafts, FEW_PAGES);
 
     make_prompts(f);
+
+    return f;
+}
+
+
+static void
+fixture_close(fixture_t *f)
+{
+    f->plain->close(f->plain);
+    free(f);
+}
+
+
+static void
+check_drafts(fixture_t *f, uint32_t drafts)
+{
+    uint32_t  i, j, k, met;
+
+    (void) snprintf(f->name, sizeof(f->name), "%s, %s, %u drafts", f->model,
+                    f->precision == DSA_EXACT ? "exact" : "served", drafts);
+
+    f->wide = backend_open(f->model, f->precision, drafts, PAGES);
+    f->small = backend_open(f->model, f->precision, drafts, FEW_PAGES);
+    f->answers = 0;
+    memset(f->tested, 0, sizeof(f->tested));
+    memset(f->met, 0, sizeof(f->met));
 
     for (i = 0; i < CONDITIONS; i++) {
         for (j = i; j < CONDITIONS; j++) {
@@ -550,7 +574,7 @@ check_model(const char *model, dsa_precision_e precision, uint32_t drafts)
             }
 
             if (k == TRIES) {
-                fail_msg("%s: only %u of %u runs were %s and %s", name,
+                fail_msg("%s: only %u of %u runs were %s and %s", f->name,
                          f->met[i][j] - met, k, names[i], names[j]);
             }
         }
@@ -564,12 +588,22 @@ check_model(const char *model, dsa_precision_e precision, uint32_t drafts)
         }
     }
 
-    print_message("%s: %u answers to %u prompts\n", name, f->answers, PROMPTS);
+    print_message("%s: %u answers to %u prompts\n", f->name, f->answers,
+                  PROMPTS);
 
-    f->plain->close(f->plain);
     f->wide->close(f->wide);
     f->small->close(f->small);
-    free(f);
+}
+
+
+static void
+check_model(const char *model, dsa_precision_e precision, uint32_t drafts)
+{
+    fixture_t  *f;
+
+    f = fixture_open(model, precision);
+    check_drafts(f, drafts);
+    fixture_close(f);
 }
 
 
@@ -606,9 +640,15 @@ test_exact_bf16(void **state)
 static void
 test_drafts_exact(void **state)
 {
-    check_model("drafts", DSA_EXACT, 1);
-    check_model("drafts", DSA_EXACT, 3);
-    check_model("drafts", DSA_EXACT, 7);
+    fixture_t  *f;
+
+    f = fixture_open("drafts", DSA_EXACT);
+
+    check_drafts(f, 1);
+    check_drafts(f, 3);
+    check_drafts(f, 7);
+
+    fixture_close(f);
 }
 
 
