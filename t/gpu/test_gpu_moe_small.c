@@ -6,9 +6,10 @@
 
 /*
  * The choice, the plan and the gather in one kernel, against the three kernels
- * one after another, which test_gpu_moe.c compares with the CPU twins: every
- * byte is equal, also those that neither writes.  And the experts behind it in
- * a graph, where launches overlap, against one kernel at a time.
+ * one after another, which test_gpu_moe_route.c, test_gpu_moe_plan.c and
+ * test_gpu_moe_rows.c compare with the CPU twins: every byte is equal, also
+ * those that neither writes.  And the experts behind it in a graph, where
+ * launches overlap, against one kernel at a time.
  */
 
 
