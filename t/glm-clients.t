@@ -1,8 +1,9 @@
 # Copyright (C) The nginx-dsa authors
 #
 # Tests that need no meaningful text, with a small GLM model instead of the
-# small DeepSeek model: DSA_FAMILY chooses it (t/lib/DSA/Test.pm).  Two of them
-# run at the same time.
+# small DeepSeek model: DSA_FAMILY chooses it (t/lib/DSA/Test.pm).  These are
+# the tests of clients that start an engine with it; the others have no model,
+# or name one, and would only be repeated.  Two of them run at the same time.
 
 use strict;
 use warnings;
@@ -15,8 +16,7 @@ use DSA::Test;
 
 my $t = DSA::Test->new('glm clients');
 
-my @tests = qw/ openai openai-helpers responses-client anthropic-sdk ai
-                langchain agent serve stream cancel restore responses-tools /;
+my @tests = qw/ openai anthropic-sdk ai langchain /;
 
 
 # Starts a test, and returns its process id.
