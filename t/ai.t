@@ -10,7 +10,7 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ installed jobs /;
+use DSA::Node qw/ installed service /;
 use DSA::Test;
 use Test::More;
 
@@ -32,13 +32,14 @@ $t->start_nginx(
                      location /fake/ { dsa_pass fake; } } }');
 
 my $base = 'http://127.0.0.1:' . $t->port;
+my $node = service("$dir/client.mjs");
 my $schema = { type => 'object', properties => { a => { type => 'integer' } },
                required => ['a'], additionalProperties => JSON::PP::false };
 my @tools = (tools => [ [ get => { type => 'object', properties =>
                                    { city => { type => 'string' } } } ] ]);
 
 
-sub client { return jobs("$dir/client.mjs", ["$base/$_[0]/v1"], $_[1]) }
+sub client { return @{ $node->("$base/$_[0]/v1", $_[1]) } }
 
 
 # A script in which the engine calls a tool.

@@ -10,7 +10,7 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ installed /;
+use DSA::Node qw/ installed service /;
 use DSA::Test;
 use Test::More;
 
@@ -31,23 +31,13 @@ $t->start_nginx(
                      location /fake/ { dsa_pass fake; }
                      location /models { dsa_pass small; } } }');
 
-my $base = 'http://127.0.0.1:' . $t->port;
+my $node = service("$dir/client.mjs", 'http://127.0.0.1:' . $t->port);
 my $model = wait_until(sub { $t->get('/models')->{json}{data}[0]{id} }, 20,
                        'the engine to be reached');
 my $true = JSON::PP::true;
 
 
-sub client {
-    my ($where, $command, $args) = @_;
-
-    open my $fh, '-|', 'node', "$dir/client.mjs", "$base/$where", $command,
-         json_encode($args || {}) or die "node: $!\n";
-    local $/;
-    my $out = <$fh>;
-    close $fh;
-
-    return json_decode($out);
-}
+sub client { return $node->(@_) }
 
 
 # signatures and ids of calls are random

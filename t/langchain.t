@@ -10,7 +10,7 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ installed jobs /;
+use DSA::Node qw/ installed service /;
 use DSA::Test;
 use Test::More;
 
@@ -37,6 +37,7 @@ wait_until(sub { $t->get('/fake/responses/resp_' . '0' x 32)->{status}
                  == 404 }, 20, 'Redis');
 
 my $base = 'http://127.0.0.1:' . $t->port;
+my $node = service("$dir/client.mjs");
 my @classes = qw/ deepseek openai responses /;
 my @tools = (tools => [ { type => 'function', function => {
                           name => 'get', description => 'D', parameters => {
@@ -44,7 +45,7 @@ my @tools = (tools => [ { type => 'function', function => {
                                   city => { type => 'string' } } } } } ]);
 
 
-sub client { return jobs("$dir/client.mjs", ["$base/$_[0]/v1"], $_[1]) }
+sub client { return @{ $node->("$base/$_[0]/v1", $_[1]) } }
 
 
 # A script in which the engine calls a tool.

@@ -9,7 +9,7 @@ use warnings;
 
 use lib 't/lib';
 use DSA::Fake;
-use DSA::Node qw/ installed jobs /;
+use DSA::Node qw/ installed service /;
 use DSA::Test;
 use Test::More;
 
@@ -23,14 +23,14 @@ $t->start_nginx();
 wait_until(sub { $t->get('/v1/responses/resp_' . '0' x 32)->{status} == 404 },
            20, 'Redis');
 
-my $base = 'http://127.0.0.1:' . $t->port . '/v1';
+my $node = service("$dir/helpers.mjs", 'http://127.0.0.1:' . $t->port . '/v1');
 my @tools = (tools => [ { type => 'function', function => {
                           name => 'get', parameters => {
                               type => 'object', properties => {
                                   city => { type => 'string' } } } } } ]);
 
 
-sub client { return jobs("$dir/helpers.mjs", [$base], [@_]) }
+sub client { return @{ $node->(@_) } }
 sub grammar { ((submitted($fake))[-1] // '') =~ / grammar=(.*)/ ? $1 : '' }
 
 

@@ -7,7 +7,7 @@ use strict;
 use warnings;
 
 use lib 't/lib';
-use DSA::Node qw/ installed /;
+use DSA::Node qw/ installed service /;
 use DSA::Test;
 use Test::More;
 
@@ -18,6 +18,7 @@ $t->start_engine();
 $t->start_nginx();
 
 my $base = 'http://127.0.0.1:' . $t->port . '/v1';
+my $node = service("$dir/client.mjs", $base);
 
 my $list = client('models')->{list};
 
@@ -191,13 +192,7 @@ $t->done;
 sub client {
     my ($command, $args) = @_;
 
-    open my $fh, '-|', 'node', "$dir/client.mjs", $base, $command,
-         json_encode($args || {}) or die "node: $!\n";
-    local $/;
-    my $out = <$fh>;
-    close $fh;
-
-    return json_decode($out);
+    return $node->($command, $args || {});
 }
 
 

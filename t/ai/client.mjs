@@ -1,8 +1,9 @@
 // Copyright (C) The nginx-dsa authors
 //
-// Talks to a server with Vercel's AI SDK and prints what it got as JSON.
+// Talks to a server with Vercel's AI SDK.  Reads lines of JSON, [BASE_URL,
+// JOBS], and prints what it got for each as one line of JSON.
 //
-//     node client.mjs BASE_URL < JOBS
+//     node client.mjs
 //
 // JOBS is an array of [PROVIDER, COMMAND, OPTIONS], whose results are printed as
 // an array.  Providers: deepseek, anthropic.  Commands: generate and stream (the
@@ -13,8 +14,8 @@
 // a JSON schema, whose calls get "results" one after another, and "ctl": a socket
 // of the engine that gets a "go" after the first text of a stream.
 
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { createInterface } from "node:readline";
 
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createDeepSeek } from "@ai-sdk/deepseek";
@@ -23,15 +24,14 @@ import { generateObject, generateText, isStepCount, jsonSchema, Output,
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-const settings = { baseURL: process.argv[2], apiKey: "sk-test" };
 const providers = {
-    anthropic: createAnthropic(settings),
-    deepseek: createDeepSeek(settings),
+    anthropic: createAnthropic,
+    deepseek: createDeepSeek,
 };
 
-function requestOf(provider, { model, tools, results, steps, ...options }) {
+function requestOf(baseURL, provider, { model, tools, results, steps, ...options }) {
     const request = {
-        model: providers[provider](model),
+        model: providers[provider]({ baseURL, apiKey: "sk-test" })(model),
         maxRetries: 0,
         stopWhen: isStepCount(steps ?? 1),
         ...options,
@@ -165,19 +165,21 @@ const commands = {
     },
 };
 
-const all = [];
+for await (const line of createInterface({ input: process.stdin })) {
+    const [baseURL, jobs] = JSON.parse(line);
+    const all = [];
 
-for (const [provider, command, options] of
-     JSON.parse(readFileSync(0, "utf8")))
-{
-    try {
-        all.push(await commands[command](requestOf(provider, options)));
+    for (const [provider, command, options] of jobs) {
+        try {
+            all.push(await commands[command](
+                requestOf(baseURL, provider, options)));
 
-    } catch (e) {
-        all.push({ error: e.name, message: e.message,
-                   status: e.statusCode ?? null,
-                   retryable: e.isRetryable ?? null });
+        } catch (e) {
+            all.push({ error: e.name, message: e.message,
+                       status: e.statusCode ?? null,
+                       retryable: e.isRetryable ?? null });
+        }
     }
-}
 
-console.log(JSON.stringify(all));
+    console.log(JSON.stringify(all));
+}

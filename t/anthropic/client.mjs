@@ -1,23 +1,28 @@
 // Copyright (C) The nginx-dsa authors
 //
-// Talks to a server with Anthropic's client and prints what it got as one line
-// of JSON.
+// Talks to a server with Anthropic's client.  Reads lines of JSON, [PLACE,
+// COMMAND, ARGUMENTS], and prints what it got for each as one line of JSON.
 //
-//     node client.mjs BASE_URL COMMAND JSON
+//     node client.mjs URL
+//
+// The client's base URL is URL/PLACE.
 //
 // Commands: create and stream (the same request both ways), count, tools (a
 // loop in which each call is answered by the next one of "results"), runner and
 // runnerStream (the same loop by the client's own runner), parse (an answer in
 // the form of "schema"), abort (a stream is left after its first text).
 
+import { createInterface } from "node:readline";
+
 import Anthropic from "@anthropic-ai/sdk";
 import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema";
 
-const [baseURL, command, text] = process.argv.slice(2);
-const args = JSON.parse(text ?? "{}");
-const client = new Anthropic({ baseURL, apiKey: "sk-test", maxRetries: 0,
-                               timeout: 120000 });
+function clientOf(place) {
+    return new Anthropic({ baseURL: `${process.argv[2]}/${place}`,
+                           apiKey: "sk-test", maxRetries: 0,
+                           timeout: 120000 });
+}
 
 // What both ways of an answer have.
 
@@ -32,7 +37,7 @@ function plain(message) {
     };
 }
 
-async function streamed(request, got) {
+async function streamed(client, request, got) {
     const stream = client.messages.stream(request);
 
     for (const [event, member] of [["text", "text"],
@@ -46,7 +51,7 @@ async function streamed(request, got) {
     return stream.finalMessage();
 }
 
-async function run({ results, tools, ...request }) {
+async function run(client, { results, tools, ...request }) {
     const calls = [];
 
     const last = await client.beta.messages.toolRunner({
@@ -66,26 +71,26 @@ async function run({ results, tools, ...request }) {
 
 const commands = {
 
-    async create() {
+    async create(client, args) {
         return plain(await client.messages.create(args));
     },
 
-    async stream() {
+    async stream(client, args) {
         const got = {};
 
-        return { ...plain(await streamed(args, got)), got };
+        return { ...plain(await streamed(client, args, got)), got };
     },
 
-    async count() {
+    async count(client, args) {
         return client.messages.countTokens(args);
     },
 
-    async tools() {
+    async tools(client, args) {
         const { results, ...request } = args;
         const rounds = [];
 
         for (const result of [...results, null]) {
-            const message = await streamed(request, {});
+            const message = await streamed(client, request, {});
 
             rounds.push(plain(message));
 
@@ -107,15 +112,15 @@ const commands = {
         return { rounds, messages: request.messages };
     },
 
-    async runner() {
-        return run(args);
+    async runner(client, args) {
+        return run(client, args);
     },
 
-    async runnerStream() {
-        return run({ ...args, stream: true });
+    async runnerStream(client, args) {
+        return run(client, { ...args, stream: true });
     },
 
-    async parse() {
+    async parse(client, args) {
         const { schema, ...request } = args;
         const m = await client.messages.parse({ ...request, output_config: {
             format: jsonSchemaOutputFormat(schema) } });
@@ -123,7 +128,7 @@ const commands = {
         return { parsed: m.parsed_output };
     },
 
-    async abort() {
+    async abort(client, args) {
         const stream = client.messages.stream(args);
         let text = null;
 
@@ -142,13 +147,18 @@ const commands = {
     },
 };
 
-try {
-    console.log(JSON.stringify(await commands[command]()));
+for await (const line of createInterface({ input: process.stdin })) {
+    const [place, command, args] = JSON.parse(line);
 
-} catch (e) {
-    console.log(JSON.stringify({
-        error: e.constructor.name, status: e.status ?? null,
-        message: e.message, type: e.type ?? null,
-        request_id: e.requestID ?? null, body: e.error ?? null,
-    }));
+    try {
+        console.log(JSON.stringify(
+            await commands[command](clientOf(place), args)));
+
+    } catch (e) {
+        console.log(JSON.stringify({
+            error: e.constructor.name, status: e.status ?? null,
+            message: e.message, type: e.type ?? null,
+            request_id: e.requestID ?? null, body: e.error ?? null,
+        }));
+    }
 }

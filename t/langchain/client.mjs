@@ -1,8 +1,9 @@
 // Copyright (C) The nginx-dsa authors
 //
-// Talks to a server with LangChain and prints what it got as JSON.
+// Talks to a server with LangChain.  Reads lines of JSON, [BASE_URL, JOBS], and
+// prints what it got for each as one line of JSON.
 //
-//     node client.mjs BASE_URL < JOBS
+//     node client.mjs
 //
 // JOBS is an array of [CLASS, COMMAND, OPTIONS], whose results are printed as an
 // array.  Classes: deepseek (ChatDeepSeek), openai (ChatOpenAI), responses (the
@@ -15,8 +16,8 @@
 // options of the class.
 
 import { webcrypto } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { createInterface } from "node:readline";
 
 import { HumanMessage, SystemMessage,
          ToolMessage } from "@langchain/core/messages";
@@ -28,11 +29,7 @@ import { z } from "zod";
 
 globalThis.crypto ??= webcrypto;
 
-const settings = {
-    apiKey: "sk-test",
-    configuration: { baseURL: process.argv[2] },
-    maxRetries: 0,
-};
+const settings = { apiKey: "sk-test", maxRetries: 0 };
 
 const classes = {
     deepseek: (o) => new ChatDeepSeek({ ...settings, ...o }),
@@ -155,25 +152,29 @@ const commands = {
     },
 };
 
-const all = [];
+for await (const line of createInterface({ input: process.stdin })) {
+    const [baseURL, jobs] = JSON.parse(line);
+    const all = [];
 
-for (const [name, command, options] of JSON.parse(readFileSync(0, "utf8"))) {
-    const { input, results, tools, bind, method, zod, strict, ctl,
-            ...fields } = options;
+    for (const [name, command, options] of jobs) {
+        const { input, results, tools, bind, method, zod, strict, ctl,
+                ...fields } = options;
 
-    try {
-        let model = classes[name](fields);
+        try {
+            let model = classes[name]({ configuration: { baseURL },
+                                        ...fields });
 
-        if (tools !== undefined) {
-            model = model.bindTools(tools, bind);
+            if (tools !== undefined) {
+                model = model.bindTools(tools, bind);
+            }
+
+            all.push(await commands[command](model, options));
+
+        } catch (e) {
+            all.push({ error: e.name, message: e.message,
+                       status: e.status ?? null, param: e.param ?? null });
         }
-
-        all.push(await commands[command](model, options));
-
-    } catch (e) {
-        all.push({ error: e.name, message: e.message,
-                   status: e.status ?? null, param: e.param ?? null });
     }
-}
 
-console.log(JSON.stringify(all));
+    console.log(JSON.stringify(all));
+}

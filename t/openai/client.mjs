@@ -1,23 +1,23 @@
 // Copyright (C) The nginx-dsa authors
 //
-// Talks to a server with OpenAI's client and prints what it got as one line
-// of JSON.
+// Talks to a server with OpenAI's client.  Reads lines of JSON, [COMMAND,
+// ARGUMENTS], and prints what it got for each as one line of JSON.
 //
-//     node client.mjs BASE_URL COMMAND JSON
+//     node client.mjs BASE_URL
 //
 // Commands: chat, stream (the same request both ways), choices, choicesStream,
 // completion, completionStream, models, model.
 
+import { createInterface } from "node:readline";
+
 import OpenAI from "openai";
 
-const [baseURL, command, text] = process.argv.slice(2);
-const args = JSON.parse(text ?? "{}");
-const client = new OpenAI({ baseURL, apiKey: "sk-test", maxRetries: 0,
-                            timeout: 120000 });
+const client = new OpenAI({ baseURL: process.argv[2], apiKey: "sk-test",
+                            maxRetries: 0, timeout: 120000 });
 
 const commands = {
 
-    async chat() {
+    async chat(args) {
         const c = await client.chat.completions.create(args);
         const choice = c.choices[0];
 
@@ -31,7 +31,7 @@ const commands = {
         };
     },
 
-    async stream() {
+    async stream(args) {
         const s = await client.chat.completions.create(
             { ...args, stream: true });
         const got = { content: "", reasoning: null, chunks: 0, usage: null };
@@ -60,18 +60,18 @@ const commands = {
         return got;
     },
 
-    async choices() {
+    async choices(args) {
         return await client.chat.completions.create(args);
     },
 
     // the client joins the chunks of each choice itself
 
-    async choicesStream() {
+    async choicesStream(args) {
         return await client.chat.completions.stream(args)
             .finalChatCompletion();
     },
 
-    async completion() {
+    async completion(args) {
         const c = await client.completions.create(args);
         const choice = c.choices[0];
 
@@ -84,7 +84,7 @@ const commands = {
         };
     },
 
-    async completionStream() {
+    async completionStream(args) {
         const s = await client.completions.create({ ...args, stream: true });
         const got = { text: "", logprobs: null };
 
@@ -106,7 +106,7 @@ const commands = {
         return got;
     },
 
-    async model() {
+    async model(args) {
         return await client.models.retrieve(args.id);
     },
 
@@ -121,12 +121,16 @@ const commands = {
     },
 };
 
-try {
-    console.log(JSON.stringify(await commands[command]()));
+for await (const line of createInterface({ input: process.stdin })) {
+    const [command, args] = JSON.parse(line);
 
-} catch (e) {
-    console.log(JSON.stringify({
-        error: e.constructor.name, status: e.status ?? null,
-        message: e.message, param: e.param ?? null, type: e.type ?? null,
-    }));
+    try {
+        console.log(JSON.stringify(await commands[command](args)));
+
+    } catch (e) {
+        console.log(JSON.stringify({
+            error: e.constructor.name, status: e.status ?? null,
+            message: e.message, param: e.param ?? null, type: e.type ?? null,
+        }));
+    }
 }

@@ -1,9 +1,10 @@
 // Copyright (C) The nginx-dsa authors
 //
 // Uses the helpers of OpenAI's client, which read what the server sends more
-// strictly than its plain calls, and prints what it got as JSON.
+// strictly than its plain calls.  Reads lines of JSON, JOBS, and prints what it
+// got for each as one line of JSON.
 //
-//     node helpers.mjs BASE_URL < JOBS
+//     node helpers.mjs BASE_URL
 //
 // JOBS is an array of [COMMAND, OPTIONS], whose results are printed as an array.
 // Commands: stream (the final completion and the events of a stream), parse,
@@ -13,8 +14,8 @@
 // after its first text).  OPTIONS are those of the request, and "ctl": a socket
 // of the engine that gets a "go" after the first text of a stream.
 
-import { readFileSync } from "node:fs";
 import { connect } from "node:net";
+import { createInterface } from "node:readline";
 
 import OpenAI from "openai";
 import { zodFunction, zodResponseFormat,
@@ -128,16 +129,18 @@ async function run({ results, ...request }) {
              usage: await runner.totalUsage() };
 }
 
-const all = [];
+for await (const line of createInterface({ input: process.stdin })) {
+    const all = [];
 
-for (const [command, options] of JSON.parse(readFileSync(0, "utf8"))) {
-    try {
-        all.push(await commands[command](options));
+    for (const [command, options] of JSON.parse(line)) {
+        try {
+            all.push(await commands[command](options));
 
-    } catch (e) {
-        all.push({ error: e.constructor.name, status: e.status ?? null,
-                   message: e.message, param: e.param ?? null });
+        } catch (e) {
+            all.push({ error: e.constructor.name, status: e.status ?? null,
+                       message: e.message, param: e.param ?? null });
+        }
     }
-}
 
-console.log(JSON.stringify(all));
+    console.log(JSON.stringify(all));
+}

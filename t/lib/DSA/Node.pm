@@ -13,11 +13,13 @@ use Fcntl qw/ :flock /;
 use File::Basename qw/ basename /;
 use File::Copy qw/ copy /;
 use File::Temp;
+use IPC::Open2;
+use JSON::PP ();
 use Test::More;
 
 use DSA::Test;
 
-our @EXPORT_OK = qw/ install installed jobs /;
+our @EXPORT_OK = qw/ install installed jobs service /;
 
 
 # install(FROM, TO, FILES...) copies these files to the directory TO and
@@ -92,6 +94,31 @@ sub jobs {
     close $fh or die "$program failed\n";
 
     return @{ json_decode($out) };
+}
+
+
+# service(PROGRAM, ARGS...) starts a program that reads lines of JSON, and
+# answers each by one of its own, until its input ends.  Returns a function that
+# sends its arguments as an array and returns the answer.  A start of a program
+# takes longer than most requests.
+
+sub service {
+    my ($program, @args) = @_;
+
+    open2(my $out, my $in, 'node', $program, @args);
+
+    # Node takes some other characters for the end of a line, too
+
+    my $json = JSON::PP->new->ascii->canonical;
+
+    return sub {
+        local $SIG{PIPE} = 'IGNORE';
+
+        print {$in} $json->encode(\@_), "\n" or die "$program: $!\n";
+        my $line = <$out> // die "$program failed\n";
+
+        return json_decode($line);
+    };
 }
 
 
