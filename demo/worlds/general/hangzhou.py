@@ -8,6 +8,7 @@ Some direct lines lead into cities from which none leads on.  A plan that takes
 the first line and the first places fails, so a solution has to go back.
 """
 
+import functools
 import random
 from itertools import permutations, product
 
@@ -121,8 +122,6 @@ class Audit:
 
     def __init__(self, db):
         self.cities = db['cities']
-        self.days = {name: list(days(c)) for name, c in self.cities.items()}
-        self.sets = {name: set(d) for name, d in self.days.items()}
         self.routes = []
 
         for second in self.cities[START]['lines']:
@@ -130,7 +129,19 @@ class Audit:
                 if third not in (START, second):
                     self.routes.append((START, second, third))
 
-        self.second = {c: self.allowed(c) for c in self.cities}
+    # most worlds are refused for their routes or clauses, without these
+
+    @functools.cached_property
+    def days(self):
+        return {name: list(days(c)) for name, c in self.cities.items()}
+
+    @functools.cached_property
+    def sets(self):
+        return {name: set(d) for name, d in self.days.items()}
+
+    @functools.cached_property
+    def second(self):
+        return {c: self.allowed(c) for c in self.cities}
 
     def allowed(self, name):
         c = self.cities[name]
