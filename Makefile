@@ -245,7 +245,7 @@ $(BUILD)/t/test_gpu_hang $(BUILD)/t/test_gpu_moves: \
 endif
 
 $(BUILD)/t/test_gpu_hosts: LDFLAGS += -Wl,--wrap=cudaDeviceGetP2PAttribute
-$(BUILD)/t/test_same_bits $(BUILD)/t/test_speculate \
+$(BUILD)/t/test_hosts $(BUILD)/t/test_same_bits $(BUILD)/t/test_speculate \
 $(BUILD)/t/test_speculate_pages $(BUILD)/t/test_speculate_resumed: \
     LDFLAGS += -Wl,--wrap=dsa_threads_cpus
 $(BUILD)/t/test_done: LDFLAGS += -Wl,--wrap=dsa_sched_create

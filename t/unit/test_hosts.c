@@ -32,6 +32,22 @@ static uint32_t  host_pages;    /* of each host; 0: no host memory */
 static dsa_host_t  memory;
 
 
+/*
+ * The threads of each host, instead of as many as there are CPUs: several hosts
+ * share the CPUs here, and their steps are so small that several threads would
+ * mostly wait for each other.
+ */
+
+uint32_t __wrap_dsa_threads_cpus(void);
+
+
+uint32_t
+__wrap_dsa_threads_cpus(void)
+{
+    return 1;
+}
+
+
 /* conf->gpus are those of all hosts. */
 
 static dsa_backend_t *
