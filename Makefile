@@ -36,7 +36,7 @@ FUZZ_TIME  ?= 600
 SOAK_TIME  ?= 1200
 JOBS       ?= $(shell nproc)
 DEPS        = t/lib/install-deps
-PROVE       = prove -j3 --timer -It/lib -r t/
+PROVE       = prove -j4 --timer -It/lib -r t/
 
 # the plan of GPU memory is made without a GPU and without CUDA
 
