@@ -444,19 +444,6 @@ dsa_gemm_library(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
 }
 
 
-/* One order of sums for any number of rows. */
-
-static int
-dsa_gemm_own(dsa_cuda_gemm_t *p, const dsa_gemm_t *g, cudaStream_t stream)
-{
-    dsa_gemm_tile_t  tile;
-
-    dsa_gemm_tile(&tile, g);
-
-    return dsa_gemm_decode(p->state, g, &tile, stream);
-}
-
-
 extern "C" int
 dsa_cuda_gemm_fp8(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     const dsa_fp8_rows_t *x, const dsa_fp8_weight_t *w, uint32_t rows,
@@ -560,8 +547,9 @@ dsa_cuda_gemm_heads(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
     uint32_t heads, uint32_t rows, uint32_t out, uint32_t in,
     dsa_stream_t stream)
 {
-    int         rc;
-    dsa_gemm_t  g;
+    int              rc;
+    dsa_gemm_t       g;
+    dsa_gemm_tile_t  tile;
 
     if (heads == 0 || rows == 0 || out == 0 || in == 0 || out % 8 != 0
         || in % 8 != 0 || ld_x % 8 != 0 || step_x % 8 != 0 || ld_w % 8 != 0
@@ -595,5 +583,7 @@ dsa_cuda_gemm_heads(dsa_cuda_gemm_t *p, dsa_bf16_t *y, size_t ld_y,
         }
     }
 
-    return dsa_gemm_own(p, &g, stream);
+    dsa_gemm_tile(&tile, &g);
+
+    return dsa_gemm_decode(p->state, &g, &tile, stream);
 }
