@@ -24,10 +24,11 @@
  *
  *     - Four warpgroups and up to 64 rows.  While the tensor cores multiply for
  *       one of them, the others unpack and add.  The rows of a tile come from
- *       the L2 once for 256 features, which matters because they are as many
- *       bytes as the weights of 128 features at 64 rows.
- *     - Two warpgroups and up to 64 rows, if there would be less tiles of 256
- *       features than multiprocessors.
+ *       the L2 once for 256 features; 64 rows are as many bytes as the weights
+ *       of 128 features.
+ *     - Two warpgroups and up to 64 rows, if 256 does not divide the number of
+ *       features, or if there would be fewer tiles of 256 features than
+ *       multiprocessors.
  *     - Two warpgroups and up to 96 rows, whose sums need the registers of
  *       four.
  *
