@@ -5,6 +5,7 @@
 
 
 #include <cuda_runtime_api.h>
+#include <stdlib.h>
 #include <time.h>
 
 
@@ -706,6 +707,15 @@ main(void)
         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_rate)
     };
+
+    /*
+     * If ranks share a GPU, a kernel that spins must not hold back the streams
+     * of the other ranks: by default more than 8 streams share queues.
+     */
+
+    if (setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1) == -1) {
+        return 1;
+    }
 
     dsa_cuda_load_all();
 
