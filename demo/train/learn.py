@@ -2,6 +2,7 @@
 
 """Trajectories as tensors, and the updates of a policy by them (grpo.py)."""
 
+from itertools import chain
 from typing import NamedTuple
 
 import numpy
@@ -25,7 +26,9 @@ class Batch(NamedTuple):
     routes  [B,T,MoE layers,k] int64, -1 where they are not known
     before  [N] int64, the position in B*T whose output predicts a token
     target  [N] int64, the token
-    kept    [N, bytes] uint8, bitmaps of the masks
+    kept    [2,M] int64, M pairs of a sampled token and an id of its mask
+    below   [N] int64, ids below it are in a token's mask, too: all of the
+            tokenizer, if it was drawn without a mask, and otherwise 0
     old     [N] float32, log-probabilities of the engine
     of      [N] int64, the trajectory of a token
     advantage, beta
@@ -37,6 +40,7 @@ class Batch(NamedTuple):
     before: torch.Tensor
     target: torch.Tensor
     kept: torch.Tensor
+    below: torch.Tensor
     old: torch.Tensor
     of: torch.Tensor
     advantage: torch.Tensor
@@ -57,10 +61,10 @@ class Part(NamedTuple):
     of: list
 
 
-def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
+def assemble(trajectories, advantage, beta, shape, allowed):
     """Returns the Batch of trajectories, with an advantage and a strength of
     the KL term for each.  shape: (MoE layers, k) of the model; ids of the
-    tokenizer are below allowed, those of the model below vocabulary."""
+    tokenizer are below allowed."""
 
     rows = [(i, s) for i, t in enumerate(trajectories) for s in t.sequences]
     T = max(len(s.ids) for _, s in rows)
@@ -78,9 +82,8 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
         ids[b, :n], valid[b, :n] = s.ids, True
         at = numpy.flatnonzero(s.sampled)
 
-        for position, experts in s.experts.items():
-            if position < n:
-                routes[b, position] = experts
+        if s.experts is not None:
+            routes[b, :n] = s.experts
 
         before.append(b * T + at - 1)
         kept += s.kept
@@ -92,34 +95,33 @@ def assemble(trajectories, advantage, beta, shape, allowed, vocabulary):
     return Batch(*(torch.from_numpy(numpy.asarray(x, kind)) for x, kind in (
         (ids, None), (valid, None), (routes, None), (before, None),
         (ids.reshape(-1)[before + 1], None),
-        (packed(kept, allowed, vocabulary), None), (old, numpy.float32),
-        (of, numpy.int64),
+        (pairs(kept), None),
+        ([allowed if x is None else 0 for x in kept], numpy.int64),
+        (old, numpy.float32), (of, numpy.int64),
         (advantage, numpy.float32), (beta, numpy.float32))))
 
 
-def packed(kept, allowed, vocabulary):
-    """Returns bitmaps [N,bytes] uint8 of N lists of ids, or None for all that
-    are allowed."""
+def pairs(kept):
+    """Returns Batch.kept of N lists of ids, or None for a token without a
+    mask.  Most have one or two ids, so that this is a small part of a matrix of
+    all ids."""
 
-    every = [i for i, ids in enumerate(kept) if ids is None]
-    some = [ids for ids in kept if ids is not None]
-    rows = numpy.repeat([i for i, ids in enumerate(kept) if ids is not None],
-                        [len(ids) for ids in some]).astype(numpy.int64)
-    found = numpy.zeros((len(kept), vocabulary), bool)
-    ids = numpy.array([i for ids in some for i in ids], numpy.int64)
-    found[rows, ids] = True
-    found[every, :allowed] = True
+    counts = [0 if ids is None else len(ids) for ids in kept]
+    token = numpy.repeat(numpy.arange(len(kept)), counts)
+    ids = numpy.fromiter(chain.from_iterable(x for x in kept if x is not None),
+                         numpy.int64, len(token))
 
-    return numpy.packbits(found, axis=1, bitorder='little')
+    return numpy.stack((token, ids))
 
 
-def bits(kept, vocabulary):
-    """Returns bitmaps [N,bytes] as bool [N,vocabulary]."""
+def masks(batch, vocabulary):
+    """Returns the masks of a Batch as bool [N,vocabulary]."""
 
-    at = torch.arange(8, device=kept.device, dtype=torch.uint8)
-    found = kept[..., None].bitwise_right_shift(at) & 1
+    found = torch.arange(vocabulary, device=batch.below.device) \
+        < batch.below[:, None]
+    found[batch.kept[0], batch.kept[1]] = True
 
-    return found.flatten(1)[:, :vocabulary].bool()
+    return found
 
 
 def run(model, settings, batch, temperature, own=False):
@@ -131,7 +133,7 @@ def run(model, settings, batch, temperature, own=False):
                 routes=routes)
     hidden = out.hidden.flatten(0, 1)[batch.before]
     head = model.lm_head.value(settings.precision == 'served')
-    kept = bits(batch.kept, len(head))
+    kept = masks(batch, len(head))
 
     # without Keep Sampling Mask, the policy may draw each id that was ever
     # permitted: all of the tokenizer
@@ -213,8 +215,7 @@ class Learner:
         beta = [self.settings.strength(t.family) for t in trajectories]
 
         return assemble(trajectories, advantage, beta, self.shape,
-                        self.allowed, len(self.model.lm_head.weight)
-                        ).to(self.device)
+                        self.allowed).to(self.device)
 
     def prepared(self, trajectories, advantage):
         """Returns the Parts of a mini-batch."""

@@ -19,7 +19,7 @@ import math
 import struct
 import time
 from dataclasses import dataclass, field
-from typing import Dict, List
+from typing import List, Optional
 
 import numpy
 
@@ -47,7 +47,7 @@ class Rows:
     first     position of the first sample
     ids, old  of the samples, their log-probabilities
     kept      of each sample the rising ids that it was drawn from, None: all
-    experts   position -> uint8 or uint16 [layers, k]
+    experts   of each row the first position and uint8 or uint16 [n, layers, k]
     versions  of the weights
     """
     prompt: List[int] = field(default_factory=list)
@@ -55,7 +55,7 @@ class Rows:
     ids: List[int] = field(default_factory=list)
     old: List[float] = field(default_factory=list)
     kept: list = field(default_factory=list)
-    experts: Dict[int, numpy.ndarray] = field(default_factory=dict)
+    experts: list = field(default_factory=list)
     versions: set = field(default_factory=set)
 
 
@@ -115,13 +115,17 @@ def read_experts(rows, body, form, position, n):
     layers, k = struct.unpack_from('<HH', body)
     size = n * layers * k
 
-    if 4 + (size * form + 3) // 4 * 4 != len(body):
+    if size == 0 or 4 + (size * form + 3) // 4 * 4 != len(body):
         raise BadRows(f'{n} x {layers} x {k} experts in {len(body)} bytes')
 
     values = numpy.frombuffer(body, '<u1' if form == 1 else '<u2', size, 4)
+    values = values.reshape(n, layers, k)
 
-    for i, one in enumerate(values.reshape(n, layers, k)):
-        rows.experts[position + i] = one
+    if rows.experts and rows.experts[0][1].shape[1:] != values.shape[1:]:
+        raise BadRows(f'{layers} x {k} experts after '
+                      '{} x {}'.format(*rows.experts[0][1].shape[1:]))
+
+    rows.experts.append((position, values))
 
 
 def read_sample(rows, body, form, position, n, vocabulary):
@@ -203,13 +207,14 @@ def rising(body, n):
 @dataclass
 class Sequence:
     """ids, of which sampled [n] says which the model wrote; old, kept: of
-    those, in order; experts: position -> [layers, k]."""
+    those, in order; experts: int32 [n, layers, k], -1 where they are not
+    known, or None."""
 
     ids: List[int]
     sampled: List[bool]
     old: List[float] = field(default_factory=list)
     kept: list = field(default_factory=list)
-    experts: Dict[int, numpy.ndarray] = field(default_factory=dict)
+    experts: Optional[numpy.ndarray] = None
 
     def add(self, rows):
         """Appends a request that continues this sequence, with its answer."""
@@ -220,22 +225,32 @@ class Sequence:
         self.old += rows.old
         self.kept += rows.kept
 
-        # the first computation of a position is the one it was sampled with
+        self.experts = joined(self.experts, rows.experts, len(self.ids))
 
-        self.experts = {**rows.experts, **self.experts}
 
-    def __getstate__(self):
-        """What another process gets (clients.py): one array instead of one for
-        each position."""
+def joined(known, rows, n):
+    """Returns the experts of n ids: known, those of the first ids or None, and
+    those of the rows of a request that continues them.  The first computation
+    of a position is the one it was sampled with."""
 
-        places = list(self.experts)
+    if not rows and known is None:
+        return None
 
-        return {**self.__dict__, 'experts': (places, numpy.array(
-            [self.experts[i] for i in places]))}
+    shape = (known if known is not None else rows[0][1]).shape[1:]
+    found = numpy.full((n, *shape), -1, numpy.int32)
 
-    def __setstate__(self, state):
-        places, values = state['experts']
-        self.__dict__.update(state, experts=dict(zip(places, values)))
+    for position, values in rows:
+        if values.shape[1:] != shape:
+            raise BadRows('{} x {} experts after {} x {}'.format(
+                *values.shape[1:], *shape))
+
+        found[position:position + len(values)] = values[:max(n - position, 0)]
+
+    if known is not None:
+        old = known[:, 0, 0] >= 0
+        found[:len(known)][old] = known[old]
+
+    return found
 
 
 @dataclass

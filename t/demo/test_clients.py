@@ -68,8 +68,7 @@ class Several(unittest.TestCase):
                                      1000, 4, 'n')
 
         return [[(t.family, t.seed, t.reward, t.versions, t.written,
-                  [(s.ids, s.sampled, s.old, s.kept,
-                    {i: e.tolist() for i, e in s.experts.items()})
+                  [(s.ids, s.sampled, s.old, s.kept, s.experts.tolist())
                    for s in t.sequences]) for t in g] for g in groups]
 
     def test_same(self):

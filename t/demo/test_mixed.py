@@ -325,10 +325,10 @@ class Stages(unittest.TestCase):
                              [-3.0 - rng.random() for _ in range(n)],
                              [None] * n)
         layers = config['num_hidden_layers'] - config['first_k_dense_replace']
-        s.experts = {i: numpy.array(
-            [rng.sample(range(config['n_routed_experts']),
-                        config['num_experts_per_tok'])
-             for _ in range(layers)]) for i in range(2 + n)}
+        s.experts = numpy.array(
+            [[rng.sample(range(config['n_routed_experts']),
+                         config['num_experts_per_tok'])
+              for _ in range(layers)] for _ in range(3 + n)])
 
         return s
 

@@ -95,8 +95,9 @@ class Rows(unittest.TestCase):
         self.assertEqual(rows.prompt, [3, 4, 5])
         self.assertEqual(rows.ids, [39, 7, 9])
         self.assertEqual(rows.old, [-0.5, -0.5, -1.5])
-        self.assertEqual(sorted(rows.experts), [0, 1, 2])
-        self.assertEqual(rows.experts[1].tolist(), [[4, 5], [6, 7]])
+        (position, values), = rows.experts
+        self.assertEqual((position, values.shape), (0, (3, 2, 2)))
+        self.assertEqual(values[1].tolist(), [[4, 5], [6, 7]])
         self.assertEqual(rows.versions, {1})
         self.assertEqual(rows.kept, [[1, 39], None, [9, 18, 24]])
 
@@ -121,6 +122,8 @@ class Rows(unittest.TestCase):
                 ('form', row(3, 4, 0, 1, bytes(12))),
                 ('form', row(2, 3, 0, 1, bytes(8))),
                 ('experts', row(2, 1, 0, 9, struct.pack('<HH', 2, 2))),
+                ('no experts', row(2, 1, 0, 9, struct.pack('<HH', 0, 2))),
+                ('other layers', experts(0, 2) + experts(2, 1, layers=3)),
                 ('experts', row(2, 1, 0, 1 << 31, struct.pack('<HH', 9, 9))),
                 ('number', row(3, 2, 0, 9, struct.pack('<If', 1, 0) + b'\1')),
                 ('length 0', bytes(20)), ('cut', good[:-1]),
@@ -178,9 +181,36 @@ class Trajectories(unittest.TestCase):
         self.assertEqual(s.sampled, [False] * 3 + [True] * 2 + [False] * 2
                          + [True])
         self.assertEqual(len(s.old), 3)
-        self.assertEqual(sorted(s.experts), list(range(7)))
         self.assertEqual(s.experts[0].tolist(), [[0, 1], [2, 3]])
+        self.assertEqual((s.experts[:, 0, 0] >= 0).tolist(),
+                         [True] * 7 + [False])
         self.assertEqual((t.tokens, t.differs, t.requests), (3, 0, 2))
+
+    def test_experts(self):
+        """A position has the experts of the request that computed it first; of
+        the positions behind the last id nothing is kept."""
+
+        first = rollout.read_rows(
+            prompt(1, 2) + experts(0, 1) + sample(2, 4), V)
+        again = rollout.read_rows(
+            prompt(1, 2, 4) + experts(0, 2, first=1) + experts(3, 1, first=3)
+            + experts(7, 2) + sample(3, 5), V)
+        other = rollout.read_rows(
+            prompt(1, 2, 4, 5) + experts(4, 1, k=3) + sample(4, 5), V)
+
+        t = rollout.Trajectory('f', 's')
+        t.add(first, 1)
+        t.add(again, 1)
+        self.assertEqual(t.sequences[0].experts.tolist(), [
+            [[0, 1], [2, 3]], [[5, 6], [7, 0]], [[-1, -1], [-1, -1]],
+            [[3, 4], [5, 6]]])
+
+        with self.assertRaises(rollout.BadRows):
+            t.add(other, 1)
+
+        none = rollout.Trajectory('f', 's')
+        none.add(rollout.read_rows(prompt(1) + sample(1, 5), V), 1)
+        self.assertIsNone(none.sequences[0].experts)
 
     def test_differs(self):
         """Within a turn another encoding is counted; after a message of the
@@ -232,7 +262,7 @@ class Batches(unittest.TestCase):
         a.add(answer([1, 2, 3], [4, 5]), 1)
         b.add(answer([7, 8], [9]), 1)
         b.add(answer([7, 6], [2, 3]), 2)
-        batch = learn.assemble([a, b], [0.5, -0.5], [0.1, 0], (2, 2), 30, V)
+        batch = learn.assemble([a, b], [0.5, -0.5], [0.1, 0], (2, 2), 30)
 
         self.assertEqual(batch.target.tolist(), [4, 5, 9, 2, 3])
         self.assertEqual(batch.before.tolist(), [2, 3, 6, 11, 12])
@@ -241,22 +271,22 @@ class Batches(unittest.TestCase):
         self.assertEqual(batch.routes[0, 4].flatten().tolist(), [-1] * 4)
         self.assertEqual(batch.routes[1, 1].tolist(), [[4, 5], [6, 7]])
 
-        kept = learn.bits(batch.kept, V)
+        kept = learn.masks(batch, V)
         self.assertEqual(kept.shape, (5, V))
-        self.assertEqual(kept[0].nonzero().flatten().tolist(), [0, 4])
-
-        self.assertEqual(learn.packed([None], 9, 16).tolist(), [[255, 1]])
+        self.assertEqual([row.nonzero().flatten().tolist() for row in kept],
+                         [[0, 4], [0, 5], [0, 9], [0, 2], [0, 3]])
 
         # a row that counts nothing joins a single one
 
-        batch = learn.assemble([a], [0], [0], (2, 2), 30, V)
+        batch = learn.assemble([a], [0], [0], (2, 2), 30)
         self.assertEqual(batch.valid.sum(1).tolist(), [5, 0])
         self.assertEqual(batch.of.tolist(), [0, 0])
 
         b.sequences[0].kept[0] = None
-        batch = learn.assemble([b], [0], [0], (2, 2), 30, V)
-        self.assertEqual(learn.bits(batch.kept, V)[0].nonzero().flatten()
-                         .tolist(), list(range(30)))
+        batch = learn.assemble([b], [0], [0], (2, 2), 30)
+        self.assertEqual([row.nonzero().flatten().tolist()
+                          for row in learn.masks(batch, V)],
+                         [list(range(30)), [0, 2], [0, 3]])
 
     def test_parts(self):
         def of(*lengths):
