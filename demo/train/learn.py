@@ -12,6 +12,7 @@ from train import grpo
 
 
 POSITIONS = 1 << 16             # most of a forward pass, with padding
+FEW = 1 << 14                   # of them, a pass of which is mostly overhead
 BETAS = (0.9, 0.95)
 CLIP = 1.0                      # largest norm of a gradient
 WARM = 8                        # steps until the full learning rate
@@ -154,9 +155,11 @@ def split(trajectories, n):
     return [trajectories[i::n] for i in range(n)]
 
 
-def parts(trajectories, positions=POSITIONS):
+def parts(trajectories, positions=POSITIONS, few=FEW):
     """Divides indices of trajectories so that a forward pass has at most so
-    many positions, or one trajectory; the longest come together."""
+    many positions, or one trajectory.  The longest come together.  A row of
+    less than half of a pass's longest is more padding than row: it comes into
+    the next pass, unless this one has few positions so far."""
 
     def longest(i):
         return max(len(s.ids) for s in trajectories[i].sequences)
@@ -166,9 +169,9 @@ def parts(trajectories, positions=POSITIONS):
 
     for i in order:
         mine = len(trajectories[i].sequences)
-        most = max(most, longest(i))
 
-        if not found or (rows + mine) * most > positions:
+        if not found or (rows + mine) * most > positions \
+                or (2 * longest(i) < most and rows * most >= few):
             found.append([])
             rows, most = 0, longest(i)
 

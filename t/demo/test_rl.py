@@ -303,6 +303,12 @@ class Batches(unittest.TestCase):
             most = max(len(s.ids) for i in p for s in t[i].sequences)
             self.assertLessEqual(rows * most, 200)
 
+        # 90 is in the pass of 100, 40 is not, unless that one has few
+
+        t = [of(100), of(40), of(90), of(40)]
+        self.assertEqual(learn.parts(t, 1000, 200), [[0, 2], [1, 3]])
+        self.assertEqual(learn.parts(t, 1000, 201), [[0, 2, 1], [3]])
+
 
 @needs_torch
 class Restored(unittest.TestCase):
