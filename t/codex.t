@@ -28,6 +28,9 @@ my $home = $t->path('home');
 my $work = $t->path('work');
 mkdir $_ or die "$_: $!\n" for $home, $work;
 
+# Codex waits a second for servers that are not required, and then leaves their
+# tools out: https://github.com/openai/codex/issues/38689
+
 DSA::Test::write_file("$home/config.toml", <<"END");
 model = "deepseek-chat"
 openai_base_url = "http://127.0.0.1:@{[ $t->port ]}/v1"
@@ -35,6 +38,7 @@ openai_base_url = "http://127.0.0.1:@{[ $t->port ]}/v1"
 [mcp_servers.text]
 command = "node"
 args = ["$dir/mcp.mjs"]
+required = true
 startup_timeout_sec = 120
 END
 
