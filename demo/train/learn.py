@@ -12,7 +12,7 @@ from train import grpo
 
 
 POSITIONS = 1 << 16             # most of a forward pass, with padding
-FEW = 1 << 14                   # of them, a pass of which is mostly overhead
+FEW = 1 << 14                   # a pass with fewer gets short rows, too
 BETAS = (0.9, 0.95)
 CLIP = 1.0                      # largest norm of a gradient
 WARM = 8                        # steps until the full learning rate
